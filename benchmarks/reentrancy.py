@@ -168,7 +168,8 @@ class Batch:
         self.ran += len(pure)
         kept: dict[int, Canaries] = {}
         for session in SESSIONS:
-            self._call(session, BEGINNING)
+            while session not in self._worker._sessions:  # on a full machine its slice may end before it has begun
+                self._call(session, BEGINNING)
             kept[session] = Canaries(f"{MARK}{self._number}.{history}.{session}")
             kept[session].begin()
             self._worker._sessions[session]["_canaries"] = kept[session]
