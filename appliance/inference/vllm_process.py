@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,6 +22,7 @@ from typing import Any
 
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm_environment import INSTALL, VllmEnvironment
+from appliance.inference.vllm_folders import make_folder, remove_folder
 from appliance.inference.vllm_server.wire import JsonFrames, WireError, packed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +72,7 @@ class VllmProcess:
     ) -> None:
         """`settings` are those of `vllm_server.core.VllmCore`. Raises ModelError for what never works, EngineFault."""
         self.patience = patience
-        self.folder = Path(tempfile.mkdtemp(prefix="assay-vllm-"))
+        self.folder = make_folder("assay-vllm-")
         """Holds its log and caches; mode 0700."""
         self._frames = JsonFrames()
         ours, theirs = socket.socketpair()
@@ -157,7 +156,7 @@ class VllmProcess:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_folder(self.folder)
 
 
 class _Wait:

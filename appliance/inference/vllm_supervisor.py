@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ import torch
 
 from appliance.inference import vllm_proof
 from appliance.inference.engine import ModelError, ModelFiles, PushProof
+from appliance.inference.vllm_folders import remove_folder
 from appliance.inference.vllm_process import DivergedError, EngineFault, VllmProcess
 from appliance.inference.vllm_weights import (
     WeightFile,
@@ -153,7 +153,7 @@ class VllmSupervisor:
             self.close()
             raise
         for name in drop:
-            shutil.rmtree(self._adapters.pop(name).folder, ignore_errors=True)
+            remove_folder(self._adapters.pop(name).folder)
         return PushProof(version, new.digest)
 
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
@@ -327,12 +327,12 @@ class VllmSupervisor:
         if self._process is not None:
             self._process.kill()
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove_folder(self._folder)
         self._process, self._folder, self._seen = None, None, None
 
     def _forget_adapters(self) -> None:
         for adapter in self._adapters.values():
-            shutil.rmtree(adapter.folder, ignore_errors=True)
+            remove_folder(adapter.folder)
         if self._adapters and self._process is not None:
             self._stop()  # with its adapters; a new base rarely comes below them
         self._adapters, self._rank = {}, 0

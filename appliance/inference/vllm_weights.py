@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from appliance.inference.engine import ModelFiles
+from appliance.inference.vllm_folders import make_folder, remove_folder
 from appliance.inference.weights import weights_digest
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
@@ -35,7 +35,7 @@ class WeightFile:
 
     def remove(self) -> None:
         """Removes it with its folder."""
-        shutil.rmtree(self.path.parent, ignore_errors=True)
+        remove_folder(self.path.parent)
 
 
 def write_weights(model: nn.Module, shared: Path = SHARED_MEMORY) -> WeightFile:
@@ -55,7 +55,7 @@ def write_weights(model: nn.Module, shared: Path = SHARED_MEMORY) -> WeightFile:
     try:
         save_file(tensors, path)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
         raise
     return WeightFile(path, weights_digest(model), aliases)
 
@@ -76,7 +76,7 @@ def adapter_digest(files: ModelFiles) -> str:
 def private_folder(size: int, shared: Path = SHARED_MEMORY) -> Path:
     """Makes a folder of mode 0700 in shared memory, or among temporary files where that has no room for `size`."""
     roomy = shared.is_dir() and shutil.disk_usage(shared).free > SPARE * size
-    return Path(tempfile.mkdtemp(prefix="assay-weights-", dir=shared if roomy else None))
+    return make_folder("assay-weights-", shared if roomy else None)
 
 
 def written_config(model: Any) -> str:
