@@ -87,6 +87,11 @@ class ConfiguredModel:
                 f"there is no engine {self._engine!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
             )
         if self._engine == "vllm":
+            if self._training.method == "lora":
+                raise ConfigError(
+                    "recipe.training.method is lora, and nights with the engine vllm train all weights",
+                    hint="set model.engine to torch, or recipe.training.method to full",
+                )
             try:
                 require_environment()
             except ModelError as error:

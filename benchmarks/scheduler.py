@@ -12,7 +12,7 @@ at READ_BLOCKS a step before it goes on. A call of a tool keeps a rollout waitin
     strict    floor(memory / longest) at once: nothing is ever evicted
     aimd      prime-rl's controller of concurrency with its own constants (orchestrator/concurrency.py of August 2026:
               polls every 5 s; growth 1.25 a turnover below .6, trims above .8 and .9 to .7, cuts to .8, .9 and .5)
-    ours      appliance.scheduling, as the agent uses it
+    ours      appliance.scheduling
 
 `regenerated` are tokens that were computed again, or thrown away and sampled again, as a share of all that were asked
 for. Lengths: lognormal (median 1,500 tokens, sigma .9), with a prompt of 300, cut at 8,192; one rollout in four is of

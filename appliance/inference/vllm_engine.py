@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from appliance.inference.engine import GenerationRequest, ModelFiles, PushProof, Turn
+from appliance.inference.engine import GenerationRequest, ModelError, ModelFiles, PushProof, Turn
 from appliance.inference.folder import open_model
 from appliance.inference.vllm_environment import require_environment
 from appliance.inference.vllm_process import EngineFault, Patience, VllmProcess
@@ -101,6 +101,11 @@ class VllmEngine:
         could be proved to hold it."""
         if self._rows:
             raise RuntimeError(f"{len(self._rows)} requests are unfinished: new weights would answer half of each")
+        if isinstance(weights, nn.Module) and any(".lora_A." in name for name, _ in weights.named_parameters()):
+            raise ModelError(
+                "the model has an adapter beside its weights, which vLLM is not given in one push",
+                hint="set model.engine to torch, or recipe.training.method to full",
+            )
         return self.supervisor.push(_opened(weights, version), version)
 
     def push_in_flight(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
