@@ -11,6 +11,7 @@ they were drawn and are never re-tokenised.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -51,6 +52,16 @@ class GenerationRequest:
     def stops(self) -> tuple[int, ...]:
         """Lists every token that ends a turn."""
         return (self.stop, *self.other_stops)
+
+    def require_fit(self, slots: int) -> None:
+        """Raises ValueError where an engine whose conversations have at most so many tokens cannot serve it."""
+        if not 0 < len(self.prompt) < self.max_tokens <= slots:
+            raise ValueError(
+                f"a prompt of {len(self.prompt)} tokens with a budget of {self.max_tokens} does not fit: "
+                f"both must be positive, the budget larger than the prompt and at most {slots}"
+            )
+        if not (math.isfinite(self.temperature) and self.temperature >= 0):
+            raise ValueError(f"the temperature must be 0 or more, not {self.temperature}")
 
 
 @dataclass(frozen=True)

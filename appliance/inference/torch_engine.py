@@ -10,7 +10,6 @@ What is drawn depends on the weights, the row's tokens and the request's seed. N
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -126,13 +125,7 @@ class TorchEngine:
             raise RuntimeError("no weights are loaded")
         if request.id in self._at or request.id in self._queue:
             raise ValueError(f"request {request.id} is unfinished already")
-        if not 0 < len(request.prompt) < request.max_tokens <= self._slots:
-            raise ValueError(
-                f"a prompt of {len(request.prompt)} tokens with a budget of {request.max_tokens} does not fit: "
-                f"both must be positive, the budget larger than the prompt and at most {self._slots}"
-            )
-        if not (math.isfinite(request.temperature) and request.temperature >= 0):
-            raise ValueError(f"the temperature must be 0 or more, not {request.temperature}")
+        request.require_fit(self._slots)
         self._check(request.prompt)
         self._queue[request.id] = request
 

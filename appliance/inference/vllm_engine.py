@@ -138,13 +138,7 @@ class VllmEngine:
             raise RuntimeError("no weights are loaded")
         if request.id in self._rows:
             raise ValueError(f"request {request.id} is unfinished already")
-        if not 0 < len(request.prompt) < request.max_tokens <= self._slots:
-            raise ValueError(
-                f"a prompt of {len(request.prompt)} tokens with a budget of {request.max_tokens} does not fit: "
-                f"both must be positive, the budget larger than the prompt and at most {self._slots}"
-            )
-        if not (math.isfinite(request.temperature) and request.temperature >= 0):
-            raise ValueError(f"the temperature must be 0 or more, not {request.temperature}")
+        request.require_fit(self._slots)
         self._check(request.prompt)
         row = self._rows[request.id] = _Row(request, list(request.prompt))
         self._dispatch(row)
