@@ -13,13 +13,14 @@ from typing import NamedTuple, Self
 
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallResult, ExecResult
-from verifiers.boxes.own_time import PATIENCE
+from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE
 
 SHARED_SECONDS = 0.5
 """Of one call where programs share a sandbox; what takes longer is done in one of its own, which gives way."""
 LEAST_SECONDS = 0.05
 LEAST_SPEC_SECONDS = 5.0
 """Of a spec's own code, however little a submission may take: what it imports takes time, too."""
+TESTS = "all tests together"
 COMPUTES_SHARE = 0.8
 """Of its own time; who computed for less rested, too."""
 BUSY_SHARE = 0.05
@@ -49,7 +50,7 @@ class SpecTimeError(Exception):
 class SubmissionClock:
     """Of all calls of one submission, or of what else `name` says."""
 
-    def __init__(self, own: float = math.inf, wall: float = math.inf, name: str = "all tests together") -> None:
+    def __init__(self, own: float = math.inf, wall: float = math.inf, name: str = TESTS) -> None:
         """In seconds."""
         self._own, self._wall, self._name = own, wall, name
         self._spent = self._passed = 0.0
@@ -91,12 +92,13 @@ class NotMeasuredError(Exception):
 
 
 class CandidateClock(SubmissionClock):
-    """Of all calls of one submission. Calls in sessions among others, and very quick ones, are not measured one by one:
-    while their wall clock fits into the limit, so does what they computed. Where it does not fit, nothing is concluded
-    from it: all is asked once more in sandboxes whose processor time is read (`measured`), and that decides."""
+    """Of all calls of one submission, or of a spec's own code. Calls in sessions among others, and very quick ones, are
+    not measured one by one: while their wall clock fits into the limit, so does what they computed. Where it does not
+    fit, nothing is concluded from it: all is asked once more in sandboxes whose processor time is read (`measured`),
+    and that decides."""
 
-    def __init__(self, own: float, *, measured: bool = False) -> None:
-        super().__init__(own, PATIENCE * own)
+    def __init__(self, own: float, *, measured: bool = False, patience: float = PATIENCE, name: str = TESTS) -> None:
+        super().__init__(own, patience * own, name)
         self._measured = measured
         self._quick = 0.0
         """Wall clock of the calls that were not measured one by one."""
@@ -138,10 +140,10 @@ class CandidateClock(SubmissionClock):
         return self.left <= 0
 
 
-def spec_clock(own: float) -> SubmissionClock:
-    """For the spec's own code, where a submission may take so many seconds of its own."""
+def spec_clock(own: float, *, measured: bool = False) -> SubmissionClock:
+    """For the spec's own code, where a submission may take so many seconds of its own. `measured` as of places."""
     seconds = max(own, LEAST_SPEC_SECONDS)
-    return SubmissionClock(seconds, PATIENCE * seconds, "the spec's own code")
+    return CandidateClock(seconds, measured=measured, patience=LAST_PATIENCE, name="the spec's own code")
 
 
 def late(result: CallResult | ExecResult, limit: Limit) -> str:

@@ -129,6 +129,8 @@ class Guest(ClosesOnExit):
         self._sandbox: Sandbox | None = None
         """The same, where it is one of its own."""
         self._calls = 0
+        self._excused = False
+        """A place that ended while it was asked has been forgiven once: the next is the program's doing."""
 
     @property
     def alive(self) -> bool:
@@ -140,6 +142,14 @@ class Guest(ClosesOnExit):
         if place is not None:
             self.clock.closing(place)
             place.close()
+
+    def use(self, clock: SubmissionClock) -> None:
+        """From here on its calls are told to this clock, and to no other."""
+        if self._sandbox is not None:
+            self.clock.closing(self._sandbox)
+        self.clock = clock
+        if self._sandbox is not None:
+            clock.opened(self._sandbox, partial(processor_seconds, self._sandbox))
 
     def load(self, limit: Limit) -> ProgramReply:
         """Opens a place, where there is none, and runs the source there. Raises SandboxError."""
@@ -216,11 +226,15 @@ class Guest(ClosesOnExit):
         return reply
 
     def _read(self, result: CallResult, nonce: str, limit: Limit) -> ProgramReply:
-        """A call that the host saw end in another way than well has no reply, whatever was printed before."""
+        """A call that the host saw end in another way than well has no reply, whatever was printed before. Raises
+        PlaceBrokenError for the first in which the interpreter ended."""
         if result.status is CallStatus.CALLS:
             raise InfrastructureError("the session has had all its calls", hint="Allow more calls of a session.")
         if result.status is CallStatus.TIMEOUT:
             return ProgramReply("lost", status=result.status, text=late(result, limit))
+        if result.status is CallStatus.DIED and not self._excused:
+            self._excused = True
+            raise PlaceBrokenError(result.error)
         if result.status is not CallStatus.OK:
             return ProgramReply("lost", status=result.status, text=result.error)
         found = replies.find(result.output, nonce)

@@ -223,7 +223,7 @@ class Judges:
             warm = next((place for place, (name, _) in enumerate(self._free) if name == key), None)
             guest = self._free.pop(warm)[1] if warm is not None else None
         guest = guest or Guest(opening, source, wanted=wanted, driver=driver, own=True)
-        guest.clock = clock
+        guest.use(clock)
         try:
             reply = guest.load(limit_of(clock, SPEC_SECONDS))
             if reply.status is CallStatus.TIMEOUT:
@@ -234,6 +234,7 @@ class Judges:
         except BaseException:
             guest.close()
             raise
+        guest.use(SubmissionClock())
         with self._lock:
             if guest.alive:
                 self._free.append((key, guest))

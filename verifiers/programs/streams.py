@@ -39,6 +39,8 @@ class StreamProgram:
         self._box: Sandbox | None = None
         self._ran = False
         """Whether anything of the program has run in it."""
+        self._excused = False
+        """A sandbox that ended during a run has been forgiven once: the next is the program's doing."""
         self.signals: tuple[str, ...] = ()
 
     def close(self) -> None:
@@ -122,6 +124,9 @@ class StreamProgram:
                 raise self._absent(command[0], error) from error
             raise
         self.clock.took(result)
+        if result.status is CallStatus.DIED and not self._excused:
+            self._excused = True
+            raise PlaceBrokenError("the sandbox ended during the run")
         return result
 
     def _look_for(self, tool: str) -> None:

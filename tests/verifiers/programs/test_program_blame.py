@@ -4,11 +4,14 @@ in a spec is the spec's fault."""
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from program_kit import NUMBERS, SPECS
 
 from runtime.errors import InfrastructureError
+from runtime.sandbox import CallResult, CallStatus
+from runtime.sessions.session import LiveSession
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.programs import judges
@@ -203,3 +206,23 @@ def test_a_function_that_starts_processes_has_semaphores(verifier: ProgramVerifi
     source = f"{pool}def f(n):\n    with Lock(), Pool(1) as pool:\n        return pool.map(s, [n])[0]\n"
     verdict = verifier.verify(ProgramSpec(function="f", examples=squares, seconds=10.0), source)
     assert verdict.passed, verdict
+
+
+@pytest.mark.parametrize("ended", [1, 2])
+def test_an_interpreter_that_ended_once_is_asked_again_elsewhere_and_twice_it_is_the_program(
+    verifier: ProgramVerifier, monkeypatch: pytest.MonkeyPatch, ended: int
+) -> None:
+    whole, left = LiveSession.run, [ended]
+
+    def run(self: LiveSession, source: str, **given: Any) -> CallResult:
+        result = whole(self, source, **given)
+        if not (left[0] and "def root" in source):
+            return result
+        left[0] -= 1
+        return result.model_copy(update={"status": CallStatus.DIED, "error": "the interpreter ended during the call"})
+
+    monkeypatch.setattr(LiveSession, "run", run)
+    verdict = verifier.verify(ROOT, ROOTS)
+    assert left == [0]
+    assert verdict.outcome is (Outcome.PASS if ended == 1 else Outcome.FAIL), verdict
+    assert ended == 1 or "the interpreter ended" in verdict.reason

@@ -37,10 +37,7 @@ def test_an_attack_never_passes_and_is_judged(verifier: ProgramVerifier, part: i
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_an_honest_program_passes(verifier: ProgramVerifier, part: int) -> None:
-    for case, first in judged(verifier, part, honest=True):
-        verdict = first
-        if "the interpreter ended" in first.reason:  # seen once, on a full machine: not explained
-            verdict = verifier.verify(case.spec, case.submission)
+    for case, verdict in judged(verifier, part, honest=True):
         assert verdict.outcome is Outcome.PASS, (case.name, verdict)
         assert verdict.score == 1.0, (case.name, verdict)
 

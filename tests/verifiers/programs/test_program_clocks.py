@@ -7,7 +7,7 @@ import pytest
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallStatus, ExecResult
 from verifiers.boxes.own_time import PATIENCE
-from verifiers.programs.clocks import CandidateClock, Limit, NotMeasuredError, SubmissionClock, late
+from verifiers.programs.clocks import CandidateClock, Limit, NotMeasuredError, SubmissionClock, late, spec_clock
 
 INFINITE = float("inf")
 
@@ -121,3 +121,23 @@ def test_wall_clock_ends_a_submission_that_rests() -> None:
         clock.took(answered(0.9))
     assert clock.limit(1.0) is None
     assert clock.over() == "all tests together did not end within 20 s on a busy machine"
+
+
+def test_what_a_specs_own_code_computed_decides_however_long_its_many_quick_calls_took() -> None:
+    clock = spec_clock(1.0)
+    for _ in range(6):
+        clock.took(answered(0.9))
+    with pytest.raises(NotMeasuredError):
+        clock.limit(1.0)
+    computed = [3.0]
+    clock = spec_clock(1.0, measured=True)
+    clock.opened("a", lambda: computed[0])
+    for _ in range(6):
+        clock.took(answered(0.9))
+    computed[0] = 4.0
+    assert clock.limit(9.0) == Limit(4.0, 40.0)
+    for _ in range(9):
+        clock.took(answered(0.9))
+    computed[0] = 8.0
+    assert clock.limit(1.0) is None
+    assert clock.over() == "the spec's own code took more than 5 s"
