@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from appliance.learning.checkpoints import ADAPTER, ADAPTER_CONFIG
 from appliance.learning.errors import LearningError
+from appliance.learning.ranks import like, whole
 from curriculum.seeds import derive
 
 _NAME = "default"
@@ -70,7 +71,7 @@ def adapter_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
 
 def adapter_files(model: Any) -> dict[str, bytes]:
     """Writes the adapter as peft does: tensors, and what shape they have."""
-    tensors = {name: one.detach().cpu().contiguous() for name, one in adapter_parameters(model).items()}
+    tensors = {name: whole(one.detach()).cpu().contiguous() for name, one in adapter_parameters(model).items()}
     settings = {
         name: sorted(value) if isinstance(value, set) else value
         for name, value in model.peft_config[_NAME].to_dict().items()
@@ -91,7 +92,7 @@ def load_adapter(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
         )
     with torch.no_grad():
         for name, parameter in own.items():
-            parameter.copy_(tensors[name])
+            parameter.copy_(like(parameter, tensors[name]))
 
 
 def base_digest(model: nn.Module, dtype: torch.dtype | None = None) -> str:
@@ -100,7 +101,7 @@ def base_digest(model: nn.Module, dtype: torch.dtype | None = None) -> str:
     found = hashlib.sha256()
     for name, tensor in sorted(_base_tensors(model)):
         cast = dtype is not None and tensor.is_floating_point() and isinstance(tensor, nn.Parameter)
-        plain = tensor.detach().to(dtype=dtype if cast else None).cpu().contiguous()
+        plain = whole(tensor.detach()).to(dtype=dtype if cast else None).cpu().contiguous()
         found.update(f"{name}\0{plain.dtype}\0{tuple(plain.shape)}\0".encode())
         found.update(plain.flatten().view(torch.uint8).numpy().data)
     return found.hexdigest()
@@ -112,7 +113,7 @@ def plain_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     for name, tensor in _base_tensors(model):
         if id(tensor) not in seen:
             seen.add(id(tensor))
-            yield name, tensor.detach().cpu().contiguous()
+            yield name, whole(tensor.detach()).cpu().contiguous()
 
 
 def adapter_layers(model: nn.Module) -> list[Any]:

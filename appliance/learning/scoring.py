@@ -88,6 +88,10 @@ class Scorer:
         hidden = hidden_states(self._model, ids[:, :-1][real], [length for length in lengths.tolist() if length])
         return hidden[wanted[real]]
 
+    def look(self) -> None:
+        """Finds the model's head now, not with the first sequences."""
+        self._found()
+
     def _found(self) -> LogitHead | None:
         if not self._looked:
             self._head, self._looked = head_of(self._model), True

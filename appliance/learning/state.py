@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from appliance.learning.checkpoints import STATE, TRAINING, save, without_weights
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, read_verified
+from appliance.learning.ranks import ALONE, Ranks, like
 from appliance.learning.tensor_file import TensorFile
 from appliance.learning.trained_weights import weights_of
 from appliance.records.record import Record
@@ -63,8 +64,10 @@ class Learner:
         seed: int,
         optimizer: torch.optim.Optimizer,
         companions: Mapping[str, bytes] | None,
+        ranks: Ranks = ALONE,
     ) -> None:
         """`companions` are the files of the model whose tokenizer and configuration go into each checkpoint."""
+        self._ranks = ranks
         self.model = model
         self.step = 0
         """Steps done; the next one to take."""
@@ -77,19 +80,22 @@ class Learner:
         self._device = next(model.parameters()).device
 
     def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> str:
-        """Writes a checkpoint (`notes` are the caller's, JSON) and returns its digest. Raises CheckpointError as
-        `checkpoints.save` does."""
+        """Writes a checkpoint (`notes` are the caller's, JSON) and returns its digest; of several ranks the first does,
+        and all have to be asked. Raises CheckpointError as `checkpoints.save` does."""
         training = {_RANDOM: torch.get_rng_state()}
         for name, parameter in self.model.named_parameters():
             for slot, value in self._optimizer.state.get(parameter, {}).items():
-                training[f"{slot}/{name}"] = torch.as_tensor(value)
+                training[f"{slot}/{name}"] = torch.as_tensor(value)  # whole where it is written
         state = {"progress": self._progress(notes or {}).model_dump(mode="json"), "random": _python_random()}
         files: dict[str, Content] = {
             **self._trained.files(),
             TRAINING: TensorFile(training),
             STATE: (json.dumps(state, sort_keys=True) + "\n").encode(),
         }
-        return save(folder, files, self._companions)
+        if self._ranks.number == 0:
+            return save(folder, files, self._companions)
+        _gathered(files)
+        return ""
 
     def restore(self, folder: Path) -> dict[str, Any]:
         """Goes back to a checkpoint and returns the caller's notes.
@@ -145,9 +151,18 @@ def _load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, training
             # Moments lie where their parameter lies; AdamW's own step count stays on the CPU, others' is a number.
             plain = isinstance(optimizer, torch.optim.AdamW)
             optimizer.state[parameter] = {
-                slot: (value if plain else int(value)) if slot == "step" else value.to(parameter.device)
+                slot: (value if plain else int(value)) if slot == "step" else like(parameter, value)
                 for slot, value in slots.items()
             }
+
+
+def _gathered(files: Mapping[str, Content]) -> None:
+    """Takes part where the first rank writes these files, in the order in which it does: parts are asked for then."""
+    for name in sorted(files):
+        content = files[name]
+        if not isinstance(content, bytes | Path):
+            for _ in content:
+                pass
 
 
 def _python_random() -> dict[str, Any]:

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
+from appliance.learning.ranks import whole
+
 _NAMES = {
     torch.float64: "F64",
     torch.int64: "I64",
@@ -51,4 +53,4 @@ class TensorFile:
         yield struct.pack("<Q", len(written))
         yield written
         for _, tensor in self._tensors:
-            yield tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data
+            yield whole(tensor.detach()).cpu().contiguous().flatten().view(torch.uint8).numpy().data

@@ -18,6 +18,7 @@ from appliance.learning.checkpoints import ADAPTER, WEIGHTS
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.folders import Content
 from appliance.learning.lora import adapter_files, base_digest, has_adapter, load_adapter
+from appliance.learning.ranks import like
 from appliance.learning.tensor_file import TensorFile
 
 
@@ -56,7 +57,7 @@ class FullWeights:
             )
         with torch.no_grad():
             for name, tensor in weights.items():
-                own[name].copy_(tensor)
+                own[name].copy_(like(own[name], tensor))
 
 
 class AdapterWeights:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from random import Random
 
 import torch
@@ -30,8 +31,10 @@ from appliance.learning.optimizers import make_optimizer
 from appliance.learning.packing import token_batches
 from appliance.learning.planning import Plans, credited, find_plans, planning_tokens
 from appliance.learning.prepare import prepare
+from appliance.learning.ranks import ALONE, Ranks, whole
 from appliance.learning.recipe import TrainingRecipe
-from appliance.learning.scoring import Scorer
+from appliance.learning.scoring import Scorer, Scores
+from appliance.learning.sharding import scored, split
 from appliance.learning.state import Learner
 from appliance.records.training import Group, Judged
 
@@ -52,13 +55,16 @@ class Trainer(Learner):
         *,
         max_tokens: int,
         companions: Mapping[str, bytes] | None = None,
+        ranks: Ranks = ALONE,
     ) -> None:
         """`max_tokens` is the most that a conversation may have; the rest is as in `Learner`. With `lora` the model
-        gets its adapter here. Raises LearningError for a model that cannot be trained as the recipe says."""
+        gets its adapter here; of several `ranks` each keeps its part of the model. Raises LearningError for a model
+        that cannot be trained as the recipe says."""
         prepare(model, recipe, seed)
-        super().__init__(model, recipe, seed, make_optimizer(model, recipe), companions)
+        scorer = Scorer(model, packing=recipe.packing, precision=recipe.precision)
+        self._score: Callable[..., Scores] = scorer if ranks.alone else partial(scored, split(model, scorer))
+        super().__init__(model, recipe, seed, make_optimizer(model, recipe), companions, ranks)
         self.recipe = recipe
-        self._score = Scorer(model, packing=recipe.packing, precision=recipe.precision)
         self._max_tokens = max_tokens
         self._objective = OBJECTIVES[recipe.objective]
 
@@ -134,7 +140,7 @@ class Trainer(Learner):
         right, wrong = ([one.rollout for one in sound if one.verdict.passed is passed] for passed in (True, False))
         embeddings = self.model.get_input_embeddings()  # type: ignore[operator]
         rng = Random(f"{self._seed}/{step}/plans")
-        return find_plans(right, wrong, lambda ids: embeddings.weight[ids.to(self._device)], rng)
+        return find_plans(right, wrong, lambda ids: whole(embeddings.weight)[ids.to(self._device)], rng)
 
     def _planned(self, chosen: Sequence[Sample], plans: Plans) -> dict[str, float]:
         if not self.recipe.planning.credit:
@@ -151,7 +157,7 @@ class Trainer(Learner):
             if not is_out_of_memory(error):
                 raise
             self._optimizer.zero_grad(set_to_none=True)
-            if self._halved or self._pass_size() < 2:
+            if self._halved or self._pass_size() < 2 or not self._ranks.alone:
                 raise self._too_small(error) from error
         self._halved = True
         sums |= before
@@ -171,8 +177,8 @@ class Trainer(Learner):
             "lower recipe.agent.max_tokens",
         ]
         return LearningError(
-            f"the memory is too small for a pass of {self._pass_size()} {unit}, which is half of "
-            f"training.{key}: {reason}",
+            f"the memory is too small for a pass of {self._pass_size()} {unit}"
+            f"{f', which is half of training.{key}' if self._halved else ''}: {reason}",
             hint=f"set training.{key} lower still, or {', or '.join(others)}; `assay plan` says what fits",
         )
 
@@ -186,9 +192,10 @@ class Trainer(Learner):
         tokens = [one.trained_tokens for one in minibatch]
         denominator = self._objective.denominator(tokens, self._max_tokens)
         clip = (self.recipe.clip_low, self.recipe.clip_high)
-        kl, lowest, highest = 0.0, math.inf, -math.inf
+        found = dict.fromkeys((*MEANS, "kl"), 0.0)
+        ends = {"low": -math.inf, "high": -math.inf}
         self._optimizer.zero_grad(set_to_none=True)
-        for micro in self._passes(minibatch):
+        for micro, counts in self._ranks.share(self._passes(minibatch)):
             batch = collate(micro).to(self._device)
             mask, sampled, advantages = batch.mask[:, 1:], batch.logprobs[:, 1:], batch.advantages[:, 1:]
             scores = self._score(batch.ids, batch.mask, self.recipe.temperature)
@@ -196,17 +203,23 @@ class Trainer(Learner):
                 self._objective, scores.logprobs, sampled, advantages, mask, clip, self.recipe.mismatch
             )
             loss = made.tokens.losses.sum() / denominator
-            loss.backward()  # type: ignore[no-untyped-call]
-            kl += mismatch_kl(scores.logprobs.detach()[mask], sampled[mask]).item()
-            lowest, highest = min(lowest, made.ratios[mask].min().item()), max(highest, made.ratios.max().item())
-            sums["loss"] += loss.item() * sum(tokens)
-            sums["ratio"] += made.tokens.ratios.sum().item()
-            sums["clip_fraction"] += made.tokens.clipped.sum().item()
-            sums["corrected_fraction"] += made.correction.corrected.sum().item()
-            sums["masked_fraction"] += made.correction.masked.sum().item()
-            sums["entropy"] += scores.entropy.item()
+            (loss if counts else loss * 0.0).backward()  # type: ignore[no-untyped-call]
+            if not counts:
+                continue
+            found["kl"] += mismatch_kl(scores.logprobs.detach()[mask], sampled[mask]).item()
+            ends["low"] = max(ends["low"], -made.ratios[mask].min().item())
+            ends["high"] = max(ends["high"], made.ratios.max().item())
+            found["loss"] += loss.item() * sum(tokens)
+            found["ratio"] += made.tokens.ratios.sum().item()
+            found["clip_fraction"] += made.tokens.clipped.sum().item()
+            found["corrected_fraction"] += made.correction.corrected.sum().item()
+            found["masked_fraction"] += made.correction.masked.sum().item()
+            found["entropy"] += scores.entropy.item()
+        found, ends = self._ranks.summed(found), self._ranks.largest(ends)
+        for name in MEANS:
+            sums[name] += found[name]
         sums["tokens"] += sum(tokens)
-        norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.gradient_norm))
+        norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.gradient_norm)))
         if not math.isfinite(norm):
             self._optimizer.zero_grad(set_to_none=True)
             raise LearningError(
@@ -214,7 +227,7 @@ class Trainer(Learner):
                 hint="go back to the last checkpoint and lower training.learning_rate",
             )
         self._optimizer.step()
-        return norm, dict(zip(MISMATCH, (kl / sum(tokens), lowest, highest), strict=True))
+        return norm, dict(zip(MISMATCH, (found["kl"] / sum(tokens), -ends["low"], ends["high"]), strict=True))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
