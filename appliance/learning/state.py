@@ -75,7 +75,7 @@ class Learner:
         self._digest = recipe.digest()
         self._optimizer = optimizer
         self._companions = without_weights(companions or {})
-        self._trained = weights_of(model)
+        self.trained = weights_of(model)
         self._halved = False
         self._device = next(model.parameters()).device
 
@@ -88,13 +88,13 @@ class Learner:
                 training[f"{slot}/{name}"] = torch.as_tensor(value)  # whole where it is written
         state = {"progress": self._progress(notes or {}).model_dump(mode="json"), "random": _python_random()}
         files: dict[str, Content] = {
-            **self._trained.files(),
+            **self.trained.files(),
             TRAINING: TensorFile(training),
             STATE: (json.dumps(state, sort_keys=True) + "\n").encode(),
         }
         if self._ranks.number == 0:
             return save(folder, files, self._companions)
-        _gathered(files)
+        gathered(files)
         return ""
 
     def restore(self, folder: Path) -> dict[str, Any]:
@@ -116,7 +116,7 @@ class Learner:
             found, expected = getattr(progress, what), getattr(own, what)
             if found != expected:
                 raise CheckpointError(f"{folder} has {what} {found}, not {expected}", hint=_START_AGAIN)
-        self._trained.load(folder, files, progress.base)
+        self.trained.load(folder, files, progress.base)
         _load_optimizer(self.model, self._optimizer, training)
         torch.set_rng_state(generator)
         random.setstate((python["version"], tuple(python["words"]), python["gauss"]))
@@ -129,7 +129,7 @@ class Learner:
             step=self.step,
             seed=self._seed,
             recipe=self._digest,
-            base=self._trained.base,
+            base=self.trained.base,
             halved=self._halved,
             notes=dict(notes),
         )
@@ -156,7 +156,7 @@ def _load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, training
             }
 
 
-def _gathered(files: Mapping[str, Content]) -> None:
+def gathered(files: Mapping[str, Content]) -> None:
     """Takes part where the first rank writes these files, in the order in which it does: parts are asked for then."""
     for name in sorted(files):
         content = files[name]

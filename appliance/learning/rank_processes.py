@@ -1,0 +1,143 @@
+"""Starts the processes that train one model together, and talks to all of them at once.
+
+What always holds: a message goes to all, and counts when all have answered. One that ends, or says that it is broken,
+ends the whole group, because the others may be waiting for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection, Listener, wait
+from pathlib import Path
+from typing import Any, Self
+
+from appliance.learning.errors import CheckpointError, LearningError
+from runtime.errors import HintedError, InfrastructureError
+
+LOOK_SECONDS = 0.5
+"""How often it is looked whether they are alive."""
+END_SECONDS = 5.0
+"""In which they end after they were asked to."""
+LEFT_SECONDS = 60.0
+"""In which the others answer, too, once one has said that it cannot; one that failed alone has left them waiting."""
+WORDS = 20_000
+"""Bytes of a log that are looked through for what went wrong."""
+GO_ON = "start the worker again: it goes on from the last checkpoint"
+ERRORS: dict[str, type[HintedError]] = {one.__name__: one for one in (CheckpointError, LearningError)}
+
+
+class RankProcesses:
+    """Is a context manager; `close` ends the processes. Not thread-safe."""
+
+    def __init__(self, ranks: int, *, threads: int | None = None) -> None:
+        """Starts so many, with so many threads together. Raises InfrastructureError when they cannot be started."""
+        self.folder = Path(tempfile.mkdtemp(prefix="assay-ranks-", dir=_memory()))
+        """What is handed over lies here, in memory if there is any; of mode 0700."""
+        self._connections: list[Connection] = []
+        address = str(self.folder / "socket")
+        python = [sys.executable, "-I"]
+        each = max(1, (threads or len(os.sched_getaffinity(0))) // ranks)
+        with Listener(address, "AF_UNIX", backlog=ranks) as listener, (self.folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    *python, "-m", "torch.distributed.run", "--no-python", "--nproc-per-node", str(ranks),
+                    "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1",
+                    *python, "-u", "-m", "appliance.learning.rank", address,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "OMP_NUM_THREADS": str(each), "GLOO_SOCKET_IFNAME": "lo"},
+                start_new_session=True,
+                cwd=self.folder,
+            )  # fmt: skip
+            try:
+                self._connections = self._welcomed(listener, ranks)
+            except BaseException:
+                self.close()
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids, in the order of the ranks."""
+        return list(self._pids)
+
+    def ask(self, what: str, **message: Any) -> dict[str, Any]:
+        """Asks all, and gives the first one's answer once all have one.
+
+        Raises CheckpointError or LearningError where one of them did, InfrastructureError when one has ended."""
+        if not self._connections:
+            raise InfrastructureError(f"the learner processes had ended before they were asked to {what}", hint=GO_ON)
+        text = json.dumps({"ask": what, **message}).encode()
+        answers: dict[Connection, dict[str, Any]] = {}
+        failed: dict[str, Any] = {}
+        until = float("inf")
+        try:
+            for connection in self._connections:
+                connection.send_bytes(text)
+            while (left := [one for one in self._connections if one not in answers]) and time.monotonic() < until:
+                for ready in wait(left, LOOK_SECONDS):
+                    assert isinstance(ready, Connection)
+                    answer = answers[ready] = json.loads(ready.recv_bytes())
+                    if "error" in answer and not failed:
+                        failed, until = answer, time.monotonic() + LEFT_SECONDS
+        except (EOFError, OSError) as error:
+            raise self._ended(f"while it was asked to {what}") from error
+        if not failed:
+            return answers[self._connections[0]]
+        if left or failed["kind"] not in ERRORS:
+            self.close()
+        if failed["kind"] in ERRORS:
+            raise ERRORS[failed["kind"]](failed["error"], hint=failed["hint"])
+        raise InfrastructureError(f"a learner process failed to {what}: {failed['error']}", hint=GO_ON)
+
+    def close(self) -> None:
+        """Ends them. Closing again does nothing."""
+        for connection in self._connections:
+            connection.close()
+        self._connections = []
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_SECONDS)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _welcomed(self, listener: Listener, ranks: int) -> list[Connection]:
+        """Waits for all of them."""
+        found: dict[int, tuple[Connection, int]] = {}
+        while len(found) < ranks:
+            if wait([listener._listener._socket], LOOK_SECONDS):  # type: ignore[attr-defined]
+                connection = listener.accept()
+                said = json.loads(connection.recv_bytes())
+                found[int(said["rank"])] = connection, int(said["pid"])
+            elif self._process.poll() is not None:
+                raise self._ended("while they started")
+        self._pids = [found[number][1] for number in range(ranks)]
+        return [found[number][0] for number in range(ranks)]
+
+    def _ended(self, when: str) -> InfrastructureError:
+        text = (self.folder / "log").read_bytes()[-WORDS:].decode(errors="replace")
+        said = [line.strip() for line in text.splitlines() if "Error" in line]
+        self.close()
+        reason = f": {ascii(said[0])[1:-1][:200]}" if said else ""
+        return InfrastructureError(f"a learner process ended {when}{reason}", hint=GO_ON)
+
+
+def _memory() -> Path | None:
+    shared = Path("/dev/shm")  # noqa: S108 - a folder of mode 0700 is made in it
+    return shared if os.access(shared, os.W_OK) else None

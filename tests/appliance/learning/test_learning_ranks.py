@@ -1,0 +1,115 @@
+"""Two processes train a model as one does, and no one of them outlives another. (Fully sharded: 1910.02054.)"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from learning_builders import tiny_model, varied
+from test_learning_trainer import RECIPE, records
+from torch import nn
+
+from appliance.inference.folder import open_model
+from appliance.learning.errors import CheckpointError, LearningError
+from appliance.learning.rank_processes import RankProcesses
+from appliance.learning.ranked_trainer import RankedTrainer
+from appliance.learning.ranks import Ranks
+from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.trainer import Trainer
+from runtime.errors import InfrastructureError
+
+pytestmark = pytest.mark.xdist_group("ranks")
+SMALL = RECIPE.model_copy(update={"micro_batch": 2})
+LORA = RECIPE.model_copy(
+    update={"method": "lora", "lora_rank": 4, "packing": True, "micro_batch_tokens": 40, "precision": "bfloat16"}
+)
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[RankProcesses]:
+    with RankProcesses(2, threads=2) as started:
+        yield started
+
+
+def files_of(model: nn.Module, folder: Path) -> dict[str, bytes]:
+    model.save_pretrained(folder)  # type: ignore[operator]
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def trained(recipe: TrainingRecipe, folder: Path) -> tuple[dict[str, bytes], nn.Module, nn.Module]:
+    files = files_of(varied(layers=2), folder)
+    dtype = torch.bfloat16 if recipe.method == "lora" else torch.float32
+    return files, open_model(files, dtype=dtype), open_model(files, dtype=dtype)
+
+
+def furthest(one: nn.Module, other: nn.Module) -> float:
+    pairs = zip(one.parameters(), other.parameters(), strict=True)
+    return max(float((a.detach().float() - b.detach().float()).abs().max()) for a, b in pairs)
+
+
+def test_every_rank_takes_as_many_passes_and_each_pass_counts_once() -> None:
+    passes = list("abcde")
+    shares = [Ranks(number, 3).share(passes) for number in range(3)]
+    assert {len(share) for share in shares} == {2}
+    assert sorted(one for share in shares for one, counts in share if counts) == passes
+
+
+@pytest.mark.parametrize("recipe", [SMALL, LORA], ids=["full", "lora"])
+def test_two_ranks_learn_what_one_process_learns_and_each_goes_on_from_the_others_checkpoint(
+    processes: RankProcesses, recipe: TrainingRecipe, tmp_path: Path
+) -> None:
+    files, shared, alone = trained(recipe, tmp_path / "model")
+    several = RankedTrainer(processes, shared, recipe, 1, max_tokens=64, companions=files)
+    one = Trainer(alone, recipe, 1, max_tokens=64, companions=files)
+    for step in range(2):
+        told, expected = several.train_step(step, *records(step, recipe)), one.train_step(step, *records(step, recipe))
+        told.pop("seconds"), expected.pop("seconds")
+        assert told == pytest.approx(expected, rel=1e-4, abs=1e-6)
+    assert expected["gradient_norm"] > 0
+    assert furthest(shared, alone) < 5e-6
+    several.save(tmp_path / "several", {"by": "two"})
+    one.save(tmp_path / "one", {"by": "one"})
+    last = records(2, recipe)
+    one.train_step(2, *last)
+    beside = open_model(files, dtype=next(alone.parameters()).dtype)
+    onward = Trainer(beside, recipe, 1, max_tokens=64, companions=files)
+    assert onward.restore(tmp_path / "several") == {"by": "two"}
+    onward.train_step(2, *last)
+    assert furthest(beside, alone) < 5e-6
+    assert several.restore(tmp_path / "one") == {"by": "one"}
+    several.train_step(2, *last)
+    assert furthest(shared, alone) < 5e-6
+
+
+def test_what_a_trainer_refuses_is_refused_in_its_words_and_the_ranks_go_on(
+    processes: RankProcesses, tmp_path: Path
+) -> None:
+    files, shared, _ = trained(SMALL, tmp_path / "model")
+    several = RankedTrainer(processes, shared, SMALL, 1, max_tokens=64, companions=files)
+    with pytest.raises(LearningError, match="step 4 does not follow"):
+        several.train_step(4, *records(4))
+    with pytest.raises(CheckpointError, match="nothing"):
+        several.restore(tmp_path / "nothing")
+    other = Trainer(tiny_model(), RECIPE, 2, max_tokens=64)
+    other.save(tmp_path / "other")
+    with pytest.raises(CheckpointError, match="has seed 2, not 1"):
+        several.restore(tmp_path / "other")
+    assert several.train_step(0, *records(0))["tokens"] > 0
+
+
+def test_when_one_rank_is_killed_the_others_end_and_the_caller_is_told(
+    processes: RankProcesses, tmp_path: Path
+) -> None:
+    files, shared, _ = trained(SMALL, tmp_path / "model")
+    several = RankedTrainer(processes, shared, SMALL, 1, max_tokens=64, companions=files)
+    os.kill(processes.pids[1], signal.SIGKILL)
+    with pytest.raises(InfrastructureError, match="a learner process ended while it was asked to step"):
+        several.train_step(0, *records(0))
+    assert not any(Path(f"/proc/{pid}").exists() for pid in processes.pids)
+    assert not processes.folder.exists()
+    with pytest.raises(InfrastructureError, match="had ended before"):
+        several.train_step(0, *records(0))
