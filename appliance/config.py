@@ -24,6 +24,8 @@ from runtime.settings import LOOPBACK, Address, Interface
 class ModelSettings(FrozenModel, use_attribute_docstrings=True):
     path: AbsolutePath | None = None
     """A local Hugging Face model folder, which the first night begins from; otherwise the embedded model."""
+    learners: Annotated[int, UnitName("processes")] = Field(1, ge=1, le=64)
+    """Processes that train a model together, each with a part of it (FSDP2): one for each GPU."""
     engine: str = "torch"
     """What samples from a model, by name: `torch` runs in the worker, `vllm` in a process of its own."""
 

@@ -21,10 +21,12 @@ import typer
 
 from appliance import places
 from appliance.cli.checks import CheckGrade, DoctorCheck, failed, ok, warning
+from appliance.cli.doctor_gpus import gpus
 from appliance.cli.doctor_isolation import isolation
 from appliance.cli.show import show_json, show_line
 from appliance.config_layers import ConfigError
 from appliance.daemon.listening import MAX_PATH_BYTES
+from appliance.hardware import find_gpus
 from appliance.inference.vllm_environment import INSTALL, find_environment
 from appliance.model_export import alias
 from appliance.model_readiness import ConfiguredModel
@@ -76,6 +78,7 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     yield sqlite(sqlite3.sqlite_version_info)
     yield torch()
     yield vllm(settings.model.engine)
+    yield from gpus(find_gpus(), learners=settings.model.learners, engine=settings.model.engine)
     yield ok("config", f"valid; data in {settings.data}")
     yield model(settings)
     rules = policy(settings.data)

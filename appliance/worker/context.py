@@ -14,6 +14,7 @@ from appliance.agent.loop import Agent
 from appliance.inference.engine import Engine, ModelError, ModelFiles
 from appliance.inference.engines import make_engine
 from appliance.learning.folders import read_verified
+from appliance.learning.rank_processes import RankProcesses
 from appliance.ledger.ledger import Ledger
 from appliance.records.checkpoints import Checkpoint
 from appliance.rendering.formats import load_renderer
@@ -51,6 +52,7 @@ class WorkContext:
         *,
         cluster: ClusterSettings | None = None,
         engine: str = "torch",
+        learners: int = 1,
         threads: int | None = None,
     ) -> None:
         self.data = data
@@ -59,6 +61,7 @@ class WorkContext:
         self.policy = policy
         self.clock = clock
         self._engine_name = engine
+        self._learners = learners
         self._threads = threads
         self._loaded: tuple[str, Renderer] | None = None
         self.sessions: SessionPool = sessions(runtime, cluster)
@@ -70,12 +73,19 @@ class WorkContext:
             self._engine_name, rows=self.budget.concurrent, slots=self.budget.max_tokens, threads=self._threads
         )
 
+    @cached_property
+    def ranks(self) -> RankProcesses | None:
+        """What trains together, where that is more than this process. Raises InfrastructureError."""
+        return RankProcesses(self._learners, threads=self._threads) if self._learners > 1 else None
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
         if "engine" in vars(self):
             self.engine.close()
+        if "ranks" in vars(self) and self.ranks is not None:
+            self.ranks.close()
         self.checker.close()
         self.sessions.close()
 

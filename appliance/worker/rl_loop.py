@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import nn
 
 from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent, calls_outside_sandbox
@@ -21,6 +22,7 @@ from appliance.learning.checkpoints import prune, step_folder
 from appliance.learning.comparison import errors_in_correct
 from appliance.learning.early_stopping import Advice, EarlyStopping
 from appliance.learning.grouping import is_masked, make_groups, reward_of
+from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.roc import carry_signal
 from appliance.learning.trainer import Trainer
@@ -52,7 +54,7 @@ class RlLoop:
         self._context = context
         self._progress = progress
         self._agent: Agent = context.agent(load_renderer(files))
-        self._trainer = Trainer(model, training, setup.seed, max_tokens=setup.recipe.agent.max_tokens, companions=files)
+        self._trainer = trainer_of(model, training, setup.seed, files, context)
         self._stopping = EarlyStopping(drop=training.watch_drop, items=training.watch_items)
         rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
         self._stream = setup.training_tasks(rules)
@@ -191,6 +193,17 @@ class RlLoop:
         return TrainingResult(
             step_folder(self._checkpoints, step), step, {"held_out_success": self._stopping.best_success}
         )
+
+
+def trainer_of(
+    model: nn.Module, recipe: TrainingRecipe, seed: int, files: ModelFiles, context: WorkContext
+) -> Trainer | RankedTrainer:
+    """Makes what trains this model, which is that of these files: here, or in as many processes as are configured.
+    Raises LearningError for a model that cannot be trained as the recipe says."""
+    most = context.budget.max_tokens
+    if context.ranks is None:
+        return Trainer(model, recipe, seed, max_tokens=most, companions=files)
+    return RankedTrainer(context.ranks, model, recipe, seed, max_tokens=most, companions=files)
 
 
 def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,17 +21,10 @@ from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.trainer import Trainer
 from runtime.errors import InfrastructureError
 
-pytestmark = pytest.mark.xdist_group("ranks")
 SMALL = RECIPE.model_copy(update={"micro_batch": 2})
 LORA = RECIPE.model_copy(
     update={"method": "lora", "lora_rank": 4, "packing": True, "micro_batch_tokens": 40, "precision": "bfloat16"}
 )
-
-
-@pytest.fixture(scope="module")
-def processes() -> Iterator[RankProcesses]:
-    with RankProcesses(2, threads=2) as started:
-        yield started
 
 
 def files_of(model: nn.Module, folder: Path) -> dict[str, bytes]:
@@ -58,8 +50,17 @@ def test_every_rank_takes_as_many_passes_and_each_pass_counts_once() -> None:
     assert sorted(one for share in shares for one, counts in share if counts) == passes
 
 
-@pytest.mark.parametrize("recipe", [SMALL, LORA], ids=["full", "lora"])
-def test_two_ranks_learn_what_one_process_learns_and_each_goes_on_from_the_others_checkpoint(
+def test_two_ranks_train_as_one_process_does_and_end_together(tmp_path: Path) -> None:
+    with RankProcesses(2, threads=2) as processes:
+        for recipe in (SMALL, LORA):
+            learns_what_one_process_learns_and_each_goes_on_from_the_others_checkpoint(
+                processes, recipe, tmp_path / recipe.method
+            )
+        refuses_in_the_words_of_a_trainer_and_goes_on(processes, tmp_path / "refusals")
+        ends_with_the_first_that_is_killed(processes, tmp_path / "killed")
+
+
+def learns_what_one_process_learns_and_each_goes_on_from_the_others_checkpoint(
     processes: RankProcesses, recipe: TrainingRecipe, tmp_path: Path
 ) -> None:
     files, shared, alone = trained(recipe, tmp_path / "model")
@@ -85,9 +86,7 @@ def test_two_ranks_learn_what_one_process_learns_and_each_goes_on_from_the_other
     assert furthest(shared, alone) < 5e-6
 
 
-def test_what_a_trainer_refuses_is_refused_in_its_words_and_the_ranks_go_on(
-    processes: RankProcesses, tmp_path: Path
-) -> None:
+def refuses_in_the_words_of_a_trainer_and_goes_on(processes: RankProcesses, tmp_path: Path) -> None:
     files, shared, _ = trained(SMALL, tmp_path / "model")
     several = RankedTrainer(processes, shared, SMALL, 1, max_tokens=64, companions=files)
     with pytest.raises(LearningError, match="step 4 does not follow"):
@@ -101,9 +100,7 @@ def test_what_a_trainer_refuses_is_refused_in_its_words_and_the_ranks_go_on(
     assert several.train_step(0, *records(0))["tokens"] > 0
 
 
-def test_when_one_rank_is_killed_the_others_end_and_the_caller_is_told(
-    processes: RankProcesses, tmp_path: Path
-) -> None:
+def ends_with_the_first_that_is_killed(processes: RankProcesses, tmp_path: Path) -> None:
     files, shared, _ = trained(SMALL, tmp_path / "model")
     several = RankedTrainer(processes, shared, SMALL, 1, max_tokens=64, companions=files)
     os.kill(processes.pids[1], signal.SIGKILL)

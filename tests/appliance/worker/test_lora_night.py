@@ -1,4 +1,5 @@
-"""A night that trains an adapter ends with a plain model, which is evaluated, decided on and in the way of nobody."""
+"""A night that trains an adapter, in two processes, ends with a plain model, which is evaluated, decided on and in the
+way of nobody."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ NIGHT: Recipe = SHORT.model_copy(update={"training": LORA})
 def test_a_night_with_an_adapter_publishes_a_plain_model(runtime: RuntimeSettings, tmp_path: Path) -> None:
     with (
         SqliteLedger(tmp_path / "ledger.sqlite3") as ledger,
-        WorkContext(tmp_path, ledger, runtime, NIGHT.agent, load_policy(tmp_path)) as context,
+        WorkContext(tmp_path, ledger, runtime, NIGHT.agent, load_policy(tmp_path), learners=2) as context,
     ):
         ledger.put_cycle(cycle_of("n", recipe=NIGHT))
         known = ledger.cycle("n")
