@@ -1,0 +1,94 @@
+"""A taskset as a table: for each topic a function that makes one item of a level.
+
+    TASKSET = TopicTaskset(name="geometry", version=1, makers={"areas": _areas, ...}, null_answers=("0", "1"))
+
+What always holds: a topic is drawn uniformly, and everything else from the same generator; keys begin with the names of
+taskset and topic, so that no two tasksets share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Literal
+
+from curriculum.contract.task import asked
+from curriculum.contract.taskset import TaskDraft, require_level
+from verifiers.answers.spec import AnswerSpec
+from verifiers.contract.kinds import AnswerForm
+from verifiers.registry.spec import Spec
+
+LEVELS = 5
+IMPOSSIBLE = 10**19
+"""No answer of a question has as many digits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """What one topic asks at one level. The fields of the same names are `TaskDraft`'s."""
+
+    text: str
+    key: str
+    """What it asks, whatever the words, among the items of its topic."""
+    spec: Spec
+    answer: str
+    """One that passes."""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def answered(text: str, key: str, answer: str, spec: AnswerSpec | None = None) -> Item:
+    """An item whose answer is a number or an expression, checked by `spec`: otherwise in any form that says the
+    same."""
+    return Item(text=text, key=key, spec=spec or AnswerSpec(expected=answer, form="equal"), answer=answer)
+
+
+def never_met(draft: TaskDraft, number: int) -> Spec:
+    """A check of an answer that has nothing to do with the question: a number of twenty digits."""
+    return AnswerSpec(notation="digits", expected=str(IMPOSSIBLE + number))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicTaskset:
+    name: str
+    version: int
+    makers: Mapping[str, Callable[[int, Random], Item]]
+    """By topic, in the order in which they are listed."""
+    null_answers: Sequence[str]
+    level_count: int = LEVELS
+    form: AnswerForm = AnswerForm.BOXED
+    tools: tuple[Literal["python"], ...] = ("python",)
+    turns: int | None = None
+    tokens: int | None = None
+    contradicted: Callable[[TaskDraft, int], Spec] = never_met
+    """Makes a check of the same kind that no honest answer meets."""
+    lacking: Callable[[], str] = str
+    """Says why its answers cannot be checked on this machine; nothing when they can."""
+
+    @property
+    def topics(self) -> Sequence[str]:
+        return tuple(self.makers)
+
+    def draft(self, level: int, rng: Random) -> TaskDraft:
+        """One item, its topic drawn uniformly. Raises LevelError."""
+        require_level(self, level)
+        topic = rng.choice(self.topics)
+        item = self.makers[topic](level, rng)
+        return TaskDraft(
+            topic=topic,
+            key=f"{self.name} {topic}:{item.key}",
+            messages=asked(item.text),
+            spec=item.spec,
+            answer=item.answer,
+            form=self.form,
+            tools=self.tools,
+            files=item.files,
+            turns=self.turns,
+            tokens=self.tokens,
+        )
+
+    def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
+        return self.contradicted(draft, number)
+
+    def missing(self) -> str:
+        return self.lacking()
