@@ -1,0 +1,73 @@
+"""What is asked stays at the edge of what the model can do; what is solved, or too hard, is dropped and comes back."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from benchmarks.difficulty import simulated
+from curriculum.difficulty import Difficulty, Place, Seen, State
+
+LEVELS = {"a": 3, "b": 3}
+EVEN = [1.0, 1.0]
+
+
+def told(rates: dict[Place, float], groups: int = 3) -> Difficulty:
+    known = Difficulty()
+    for _ in range(groups):
+        known = known.after(Seen(place, round(16 * rate), 16) for place, rate in rates.items())
+    return known
+
+
+def asked(known: Difficulty, times: int = 300) -> dict[Place, int]:
+    rng, counts = Random(1), dict.fromkeys((Place(name, level) for name in LEVELS for level in range(3)), 0)
+    for _ in range(times):
+        counts[known.choose(LEVELS, EVEN, rng)] += 1
+    return counts
+
+
+def test_what_is_at_the_edge_is_asked_and_what_is_solved_or_too_hard_is_not() -> None:
+    solved, edge, hard = Place("a", 0), Place("a", 1), Place("a", 2)
+    known = told({solved: 1.0, edge: 0.5, hard: 0.0, **{Place("b", level): 0.0 for level in range(3)}})
+    counts = asked(known)
+    assert counts[edge] > 0.9 * sum(counts.values())
+    assert [known.state(place, 3) for place in (solved, edge, hard)] == [State.SOLVED, State.EDGE, State.TOO_HARD]
+
+
+def test_a_level_that_was_never_asked_is_tried_and_guessed_from_its_neighbours() -> None:
+    known = told({Place("a", 0): 0.5, Place("b", 0): 0.0})
+    assert known.state(Place("a", 1), 3) is State.NEW
+    assert asked(known)[Place("a", 1)] > 10
+    assert known.rate(Place("a", 0), 3) > known.rate(Place("a", 1), 3) > known.rate(Place("a", 2), 3)
+    assert known.rate(Place("b", 1), 3) < 0.1
+
+
+def test_what_was_dropped_is_asked_again_after_a_while() -> None:
+    place = Place("a", 0)
+    known = told({place: 0.0, Place("a", 1): 0.5, Place("a", 2): 0.5, **{Place("b", n): 0.5 for n in range(3)}})
+    at_once = asked(known)[place]
+    for _ in range(150):
+        known = known.after([])
+    assert at_once == 0
+    assert known.state(place, 3) is State.EDGE
+    assert asked(known)[place] > 5
+
+
+def test_it_is_restored_from_json_and_the_same_generator_asks_the_same() -> None:
+    known = told({Place("a", 0): 0.4, Place("b", 2): 0.9})
+    again = Difficulty.model_validate_json(known.model_dump_json())
+    assert again == known
+    assert asked(again) == asked(known)
+
+
+def test_a_group_that_nobody_judged_says_nothing_and_without_a_taskset_there_is_nothing_to_ask() -> None:
+    assert Difficulty().after([Seen(Place("a", 0), 0, 0)]).counts == {}
+    with pytest.raises(ValueError, match="nothing to choose from"):
+        Difficulty().choose({}, [], Random(0))
+
+
+def test_in_a_simulated_training_most_of_what_is_asked_lies_within_the_band() -> None:
+    uniform, adaptive = (simulated(3, 25, adaptive=adaptive) for adaptive in (False, True))
+    assert adaptive["inside"] > 1.8 * uniform["inside"]
+    assert adaptive["groups"] > 1.3 * uniform["groups"]
