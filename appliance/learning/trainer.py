@@ -103,7 +103,7 @@ class Trainer(Learner):
             "semantic_entropy": plans.entropy,
             **self._planned(chosen, plans),
             "tokens": sums["tokens"],
-            "rollouts": float(len(chosen)),
+            "rollouts": float(len({one.rollout for one in chosen})),
             "groups": float(sum(bool(group.kept) for group in groups)),
             "learning_rate": rate,
             "seconds": time.monotonic() - started,
@@ -183,8 +183,9 @@ class Trainer(Learner):
     def _update(self, minibatch: Sequence[Sample], sums: dict[str, float]) -> tuple[float, dict[str, float]]:
         """Takes one optimizer step, adds to `sums` over its tokens, and returns the gradient's norm and what lay
         between sampler and trainer before it."""
-        tokens = [one.trained_tokens for one in minibatch]
-        denominator = self._objective.denominator(tokens, self._max_tokens)
+        tokens = sum(one.trained_tokens for one in minibatch)
+        answers = math.fsum(one.share for one in minibatch)
+        denominator = self._objective.denominator(tokens, answers, self._max_tokens)
         clip = (self.recipe.clip_low, self.recipe.clip_high)
         kl, lowest, highest = 0.0, math.inf, -math.inf
         self._optimizer.zero_grad(set_to_none=True)
@@ -195,17 +196,18 @@ class Trainer(Learner):
             made = corrected_losses(
                 self._objective, scores.logprobs, sampled, advantages, mask, clip, self.recipe.mismatch
             )
-            loss = made.tokens.losses.sum() / denominator
+            losses = made.tokens.losses * batch.shares if self._objective.by_answer else made.tokens.losses
+            loss = losses.sum() / denominator
             loss.backward()  # type: ignore[no-untyped-call]
             kl += mismatch_kl(scores.logprobs.detach()[mask], sampled[mask]).item()
             lowest, highest = min(lowest, made.ratios[mask].min().item()), max(highest, made.ratios.max().item())
-            sums["loss"] += loss.item() * sum(tokens)
+            sums["loss"] += loss.item() * tokens
             sums["ratio"] += made.tokens.ratios.sum().item()
             sums["clip_fraction"] += made.tokens.clipped.sum().item()
             sums["corrected_fraction"] += made.correction.corrected.sum().item()
             sums["masked_fraction"] += made.correction.masked.sum().item()
             sums["entropy"] += scores.entropy.item()
-        sums["tokens"] += sum(tokens)
+        sums["tokens"] += tokens
         norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.gradient_norm))
         if not math.isfinite(norm):
             self._optimizer.zero_grad(set_to_none=True)
@@ -214,7 +216,7 @@ class Trainer(Learner):
                 hint="go back to the last checkpoint and lower training.learning_rate",
             )
         self._optimizer.step()
-        return norm, dict(zip(MISMATCH, (kl / sum(tokens), lowest, highest), strict=True))
+        return norm, dict(zip(MISMATCH, (kl / tokens, lowest, highest), strict=True))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
