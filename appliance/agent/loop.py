@@ -11,24 +11,22 @@ of its attempt before the failed call, unchanged, and with a session that is as 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
-from queue import Empty, SimpleQueue
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from appliance.agent.answers import final_answer
+from appliance.agent.assignment import Assignment, LiveRollout
 from appliance.agent.branching import Branching, branch_id, branch_seed, has_come_some_way
 from appliance.agent.budget import AgentBudget
+from appliance.agent.calls import LOST, ToolCalls, call_of
 from appliance.agent.conversation import Conversation
-from appliance.agent.isolation import priority_of
 from appliance.agent.parsing import shown
 from appliance.inference.engine import Engine, GenerationRequest, Turn
-from appliance.records.rollouts import Purpose, Rollout, RolloutEnd, ToolCall, ToolStatus
+from appliance.records.rollouts import Rollout, RolloutEnd, ToolCall, ToolStatus
 from appliance.rendering.renderer import Malformed, Renderer, ToolRequest
-from curriculum.contract.task import Task
 from curriculum.seeds import derive
-from runtime.errors import BusyError, InfrastructureError, LimitError, SandboxError
-from runtime.sandbox import CallResult, Session, SessionPool, Tier, Usage
+from runtime.errors import SandboxError
+from runtime.sandbox import Session, SessionPool
 
 log = logging.getLogger(__name__)
 AHEAD = 64
@@ -37,47 +35,7 @@ AHEAD = 64
 POLL_SECONDS = 0.25
 """How often the loop asks whether it has to stop."""
 
-LOST = (InfrastructureError, BusyError, LimitError)
-"""What says nothing about the policy model: a broken sandbox, no place for one, a quota that is used up."""
-
 OnFinish = Callable[[Rollout], bool | None]
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """One rollout to make."""
-
-    id: str
-    task: Task
-    cycle: str
-    step: int
-    sample: int
-    purpose: Purpose
-    temperature: float
-    seed: int
-    tier: Tier = Tier.SHARED
-    """The least isolation that the policy and the taskset ask for."""
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    """What lies in the session's working folder at first beside the task's own files, by name."""
-
-
-@dataclass
-class _Live:
-    """A rollout under way."""
-
-    assignment: Assignment
-    max_tokens: int
-    max_calls: int
-    started: float
-    said: Conversation
-    session: Session | None = None
-    calls: int = 0
-    running: ToolRequest | None = None
-    """The call that has not come back yet."""
-    branch_of: str | None = None
-    branch_at: int = 0
-    branches: int = 0
-    """How many have left it."""
 
 
 def never_stop() -> str:
@@ -92,12 +50,11 @@ class Agent:
         self, engine: Engine, sessions: SessionPool, renderer: Renderer, budget: AgentBudget, clock: Callable[[], float]
     ) -> None:
         self._engine = engine
-        self._sessions = sessions
+        self._calls = ToolCalls(sessions)
         self.renderer = renderer
         self._budget = budget
         self._clock = clock
-        self._done: SimpleQueue[tuple[int, Future[CallResult]]] = SimpleQueue()
-        self._live: dict[int, _Live] = {}
+        self._live: dict[int, LiveRollout] = {}
         self._next = 0
         self._finished: dict[int, Rollout] = {}
         self._order: list[int] = []
@@ -146,10 +103,10 @@ class Agent:
             self._abandon()
         return [self._finished[number] for number in self._order if number in self._finished]
 
-    def _live_of(self, assignment: Assignment) -> _Live:
+    def _live_of(self, assignment: Assignment) -> LiveRollout:
         """A rollout at its beginning. A task's budget is its own, and never more than the agent's."""
         task, budget = assignment.task, self._budget
-        return _Live(
+        return LiveRollout(
             assignment,
             min(budget.max_tokens, task.tokens or budget.max_tokens),
             budget.max_calls if task.turns is None else min(budget.max_calls, task.turns),
@@ -164,13 +121,13 @@ class Agent:
             self.stopped = self._stop_reason()
         return bool(self.stopped)
 
-    def _begin(self, live: _Live) -> bool:
+    def _begin(self, live: LiveRollout) -> bool:
         """Has the engine go on from what was said; True asks the loop to stop."""
         number = self._number(live)
         self._order.append(number)
         return self._submit(number)
 
-    def _number(self, live: _Live) -> int:
+    def _number(self, live: LiveRollout) -> int:
         self._next += 1
         self._live[self._next - 1] = live
         return self._next - 1
@@ -215,36 +172,22 @@ class Agent:
             call = ToolCall(code=read.code, status=ToolStatus.PARSE_ERROR, error=read.reason)
             return self._return(number, call, f"error: {read.reason}"[: self._budget.max_result_chars])
         try:
-            if live.session is None:
-                live.session = self._open(live.assignment)
-            live.running = read
-            keep = {"keep": True} if self._branches_of(live) else {}
-            future = live.session.start(read.code, **keep)
+            self._calls.start(number, live, read, keep=bool(self._branches_of(live)))
         except LOST as error:
             return self._lose(number, error)
-        arrivals = self._done
-        future.add_done_callback(lambda done: arrivals.put((number, done)))
         return False
-
-    def _open(self, assignment: Assignment) -> Session:
-        """Opens a session of the rollout's own, with a sandbox of its own where files lie in it. Each rollout is a
-        caller, so that none waits behind all the calls of another."""
-        files = {name: text.encode() for name, text in assignment.task.files.items()} | dict(assignment.files)
-        given = {"files": files} if files else {}
-        priority = priority_of(assignment.purpose)
-        return self._sessions.open(tier=assignment.tier, caller=assignment.id, priority=priority, **given)
 
     def _collect(self) -> bool:
         """Hands finished tool calls back to their rows; waits only when no row could go on without."""
         stopped = False
-        while self._live and (not self._done.empty() or self._engine.runnable == 0) and not stopped:
-            if self._done.empty() and not any(live.running for live in self._live.values()):
+        while self._live and (self._calls.arrived or self._engine.runnable == 0) and not stopped:
+            if not self._calls.arrived and not any(live.running for live in self._live.values()):
                 break
-            try:
-                number, future = self._done.get(timeout=POLL_SECONDS)
-            except Empty:
+            back = self._calls.take(POLL_SECONDS)
+            if back is None:
                 stopped = self._has_to_stop()
                 continue
+            number, future = back
             live = self._live[number]
             error = future.exception()
             if isinstance(error, LOST):
@@ -252,16 +195,7 @@ class Agent:
                 continue
             result = future.result()
             assert live.running is not None
-            call = ToolCall(
-                code=live.running.code,
-                status=ToolStatus(result.status.value),
-                output=result.output,
-                error=result.error,
-                seconds=result.seconds,
-                tier=result.tier,
-                sandbox=result.sandbox,
-            )
-            stopped |= self._return(number, call, shown(result, self._budget.max_result_chars))
+            stopped |= self._return(number, call_of(live.running, result), shown(result, self._budget.max_result_chars))
         return stopped
 
     def _return(self, number: int, call: ToolCall, text: str) -> bool:
@@ -282,13 +216,13 @@ class Agent:
         self._engine.resume(number, forced)
         return stopped
 
-    def _branches_of(self, live: _Live) -> int:
+    def _branches_of(self, live: LiveRollout) -> int:
         """Counts the branches that leave it if its next call fails."""
         if self._branching is None or live.branch_of is not None or live.branches or not live.assignment.temperature:
             return 0
         return self._branching.left(self._branches) if has_come_some_way(live.said.nodes) else 0
 
-    def _branch(self, live: _Live, *, undo: bool) -> bool:
+    def _branch(self, live: LiveRollout, *, undo: bool) -> bool:
         """Begins the branches of a call that failed, whose turn is the last node; True asks the loop to stop.
 
         `undo`: the call was run, so that the session is not any more as it was before."""
@@ -304,7 +238,7 @@ class Agent:
         self._branches += len(sessions)
         return any([self._begin(self._branch_of(live, session)) for session in sessions])  # noqa: C419 - all of them
 
-    def _branch_of(self, live: _Live, session: Session) -> _Live:
+    def _branch_of(self, live: LiveRollout, session: Session) -> LiveRollout:
         """One more rollout that goes on in this session, as if the last turn had not been."""
         live.branches += 1
         self._samples += 1
@@ -315,7 +249,7 @@ class Agent:
             sample=self._samples - 1,
             seed=branch_seed(plain.seed, live.branches),
         )
-        return _Live(
+        return LiveRollout(
             own,
             live.max_tokens,
             live.max_calls,
@@ -334,29 +268,7 @@ class Agent:
         return self._finish(number, RolloutEnd.INFRA_ERROR)
 
     def _finish(self, number: int, ended: RolloutEnd, answer: str | None = None, answers: int = 0) -> bool:
-        live = self._live.pop(number)
-        usage = Usage()
-        if live.session is not None:
-            usage = live.session.usage
-            live.session.close()
-        made = live.assignment
-        rollout = Rollout(
-            id=made.id,
-            cycle=made.cycle,
-            step=made.step,
-            task=made.task.id,
-            sample=made.sample,
-            purpose=made.purpose,
-            temperature=made.temperature,
-            nodes=tuple(live.said.nodes),
-            ended=ended,
-            answer=answer,
-            answers=answers,
-            seconds=self._clock() - live.started,
-            usage=usage,
-            branch_of=live.branch_of,
-            branch_at=live.branch_at,
-        )
+        rollout = self._live.pop(number).end(ended, self._clock(), answer, answers)
         self._finished[number] = rollout
         return bool(self._on_finish(rollout)) if self._on_finish else False
 
@@ -367,7 +279,7 @@ class Agent:
             if live.session is not None:
                 live.session.close()
         self._live = {}
-        self._done = SimpleQueue()
+        self._calls.forget()
 
 
 def calls_outside_sandbox(rollouts: Iterable[Rollout]) -> int:

@@ -9,9 +9,10 @@ import pytest
 from agent_tasks import task_of
 from scripted_engine import ScriptedEngine
 
+from appliance.agent.assignment import Assignment
 from appliance.agent.branching import Branching, branch_seed
 from appliance.agent.budget import AgentBudget
-from appliance.agent.loop import Agent, Assignment
+from appliance.agent.loop import Agent
 from appliance.learning.batches import sample_each
 from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd, ToolStatus
 from appliance.rendering.renderer import Renderer
