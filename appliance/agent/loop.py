@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from appliance.agent.answers import final_answer
 from appliance.agent.assignment import Assignment, LiveRollout
-from appliance.agent.branching import Branching, branch_id, branch_seed, has_come_some_way
+from appliance.agent.branching import Branching, BranchPoint, has_come_some_way, higher, joined
 from appliance.agent.budget import AgentBudget
 from appliance.agent.calls import LOST, ToolCalls, call_of
 from appliance.agent.conversation import Conversation
@@ -26,7 +25,7 @@ from appliance.records.rollouts import Rollout, RolloutEnd, ToolCall, ToolStatus
 from appliance.rendering.renderer import Malformed, Renderer, ToolRequest
 from curriculum.seeds import derive
 from runtime.errors import SandboxError
-from runtime.sandbox import Session, SessionPool
+from runtime.sandbox import SessionPool
 
 log = logging.getLogger(__name__)
 AHEAD = 64
@@ -82,7 +81,7 @@ class Agent:
         `on_finish` sees each one as it ends; when it returns True no further ones are started, those under way are
         dropped, and only what has ended is returned. `stop_reason` is asked every quarter of a second, also while calls
         are waited for; once it gives a reason, that is in `stopped`, and the same happens. With `branching`, what is
-        sampled at a temperature above 0 branches after a failure.
+        sampled at a temperature above 0 branches where that says.
 
         Raises RefusedError when code cannot be isolated, and RenderingError for a task that the model's format cannot
         write.
@@ -136,12 +135,13 @@ class Agent:
         """Has the engine read what its model is to read; True asks the loop to stop."""
         live = self._live[number]
         said, seed = live.said, live.assignment.seed
-        if len(said.ids) >= live.max_tokens:
+        prompt = said.ids + (live.begun.ids if live.begun is not None else ())
+        if len(prompt) >= live.max_tokens:
             return self._finish(number, RolloutEnd.TOKENS)
         self._engine.submit(
             GenerationRequest(
                 id=number,
-                prompt=said.ids,
+                prompt=prompt,
                 stop=self.renderer.stop,
                 max_tokens=live.max_tokens,
                 temperature=live.assignment.temperature,
@@ -155,7 +155,10 @@ class Agent:
     def _take(self, turn: Turn) -> bool:
         """Acts on a turn that ended; True asks the loop to stop."""
         number, live = turn.request, self._live[turn.request]
+        turn, live.begun = joined(live.begun, turn), None
         read = live.said.take(turn)
+        if self._branching is not None and self._branching.at_entropy and self._branches_of(live):
+            live.point = higher(live.point, live.said, turn, live.calls, fresh=live.session is None)
         if turn.ended == "length":
             return self._finish(number, RolloutEnd.TOKENS)
         if isinstance(read, str):
@@ -172,7 +175,7 @@ class Agent:
             call = ToolCall(code=read.code, status=ToolStatus.PARSE_ERROR, error=read.reason)
             return self._return(number, call, f"error: {read.reason}"[: self._budget.max_result_chars])
         try:
-            self._calls.start(number, live, read, keep=bool(self._branches_of(live)))
+            self._calls.start(number, live, read, keep=self._keeps(live))
         except LOST as error:
             return self._lose(number, error)
         return False
@@ -202,9 +205,15 @@ class Agent:
         """Forces a tool result on the row, so that it goes on with its next turn; where the model's format writes the
         conversation anew, the row is given up for a new one."""
         live = self._live[number]
-        stopped = call.status.failed and self._branch(live, undo=live.running is not None)
+        stopped = False
+        if call.status.failed and self._branches_at_failure(live):
+            ran = live.running is not None
+            stopped = self._branch(live, BranchPoint(live.said.before_last_turn(), live.calls - 1, kept=ran))
         live.running = None
         forced = live.said.give_back(call, text)
+        mends = call.status.failed and self._branching is not None and self._branching.where == "repair"
+        if mends and len(live.said.ids) < live.max_tokens:
+            stopped |= self._branch(live, BranchPoint(live.said, live.calls))
         if forced is None:
             self._engine.finish(number)
             again = self._number(self._live.pop(number))
@@ -217,49 +226,47 @@ class Agent:
         return stopped
 
     def _branches_of(self, live: LiveRollout) -> int:
-        """Counts the branches that leave it if its next call fails."""
-        if self._branching is None or live.branch_of is not None or live.branches or not live.assignment.temperature:
+        """Counts the branches that it may have yet."""
+        wanted = self._branching
+        if wanted is None or live.branch_of is not None or live.branches or not live.assignment.temperature:
             return 0
-        return self._branching.left(self._branches) if has_come_some_way(live.said.nodes) else 0
+        late = wanted.first is not None and live.assignment.sample >= wanted.first
+        return 0 if late else wanted.left(self._branches)
 
-    def _branch(self, live: LiveRollout, *, undo: bool) -> bool:
-        """Begins the branches of a call that failed, whose turn is the last node; True asks the loop to stop.
+    def _branches_at_failure(self, live: LiveRollout) -> bool:
+        """Says whether it branches from before its next call, if that fails."""
+        wanted = self._branching
+        return wanted is not None and wanted.at_failures and has_come_some_way(live.said.nodes)
 
-        `undo`: the call was run, so that the session is not any more as it was before."""
+    def _keeps(self, live: LiveRollout) -> bool:
+        """Says whether the session may have to go back behind the call that comes."""
+        if not self._branches_of(live):
+            return False
+        if not self._branches_at_failure(live):
+            return live.point is not None and live.point.keep()
+        if live.point is not None and live.point.kept:  # a session is kept for one call, and this one may fail
+            live.point = None
+        elif live.point is not None:
+            live.point.keep()
+        return True
+
+    def _branch(self, live: LiveRollout, point: BranchPoint) -> bool:
+        """Begins the branches that leave it there; True asks the loop to stop."""
         count = self._branches_of(live)
-        if not count or live.session is None:
+        wanted = self._branching
+        if not count or wanted is None:
             return False
         try:
-            sessions = live.session.fork(count, undo=True) if undo else live.session.fork(count)
+            sessions = point.sessions(live.session, count)
         except SandboxError as error:  # the attempt itself goes on as it would without
             log.warning("%s could not branch: %s", live.assignment.id, error)
             live.branches = count
             return False
-        self._branches += len(sessions)
-        return any([self._begin(self._branch_of(live, session)) for session in sessions])  # noqa: C419 - all of them
-
-    def _branch_of(self, live: LiveRollout, session: Session) -> LiveRollout:
-        """One more rollout that goes on in this session, as if the last turn had not been."""
-        live.branches += 1
-        self._samples += 1
-        plain, said = live.assignment, live.said.before_last_turn()
-        own = replace(
-            plain,
-            id=branch_id(plain.id, live.branches),
-            sample=self._samples - 1,
-            seed=branch_seed(plain.seed, live.branches),
-        )
-        return LiveRollout(
-            own,
-            live.max_tokens,
-            live.max_calls,
-            self._clock(),
-            said,
-            session=session,
-            calls=live.calls - 1,
-            branch_of=plain.id,
-            branch_at=len(said.nodes),
-        )
+        self._branches += count
+        first = self._samples + live.assignment.sample * wanted.each
+        now = self._clock()
+        branches = [live.branch(point, session, first + number, now) for number, session in enumerate(sessions)]
+        return any([self._begin(branch) for branch in branches])  # noqa: C419 - all of them
 
     def _lose(self, number: int, error: Exception) -> bool:
         """Ends a rollout that the infrastructure failed."""
@@ -268,9 +275,12 @@ class Agent:
         return self._finish(number, RolloutEnd.INFRA_ERROR)
 
     def _finish(self, number: int, ended: RolloutEnd, answer: str | None = None, answers: int = 0) -> bool:
-        rollout = self._live.pop(number).end(ended, self._clock(), answer, answers)
+        live = self._live.pop(number)
+        lost = ended is RolloutEnd.INFRA_ERROR
+        stopped = live.point is not None and not lost and self._branch(live, live.point)
+        rollout = live.end(ended, self._clock(), answer, answers)
         self._finished[number] = rollout
-        return bool(self._on_finish(rollout)) if self._on_finish else False
+        return bool(self._on_finish and self._on_finish(rollout)) or stopped
 
     def _abandon(self) -> None:
         """Frees what is still held after a stop or an error, so that the engine can serve the next batch."""
