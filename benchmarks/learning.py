@@ -50,6 +50,10 @@ ARMS: dict[str, dict[str, Any]] = {
     "cispo": {"selector": "uniform", "objective": "cispo"},
     "dppo": {"selector": "uniform", "objective": "dppo"},
     "max_rl": {"selector": "uniform", "objective": "max_rl"},
+    "branch_repair": {"selector": "roc", "branching": {"where": "repair"}},
+    "branch_entropy": {"selector": "roc", "branching": {"where": "highest_entropy"}},
+    "branch_both": {"selector": "roc", "branching": {"where": "both"}},
+    "branch_plain": {"selector": "uniform", "branching": {"where": "highest_entropy"}},
 }
 """The training recipe of each; what is not named is as usual (the objective is `dapo`). Plain GRPO is the first."""
 

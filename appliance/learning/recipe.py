@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from appliance.agent.budget import AgentBudget
+from appliance.learning.branching_recipe import BranchingRecipe
 from appliance.learning.loss_recipe import MismatchRecipe, PlanningRecipe, mismatch_refusal, whole_distribution
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.records.record import Record
@@ -127,10 +128,11 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     """Stays at 0, for the same reason."""
     mismatch: MismatchRecipe = MismatchRecipe()
     planning: PlanningRecipe = PlanningRecipe()
+    branching: BranchingRecipe = BranchingRecipe()
 
     _LATER: ClassVar = (
         "reward", "top_p", "top_k", "min_p", "mismatch", "planning", "method", "lora_rank", "lora_alpha", "precision",
-        "gradient_checkpointing", "packing", "micro_batch_tokens", "optimizer",
+        "gradient_checkpointing", "packing", "micro_batch_tokens", "optimizer", "branching",
     )  # fmt: skip
     """Fields that the first version did not have, whose checkpoints name the digest without them."""
 
@@ -145,6 +147,14 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     def _counted_once(cls, value: MismatchRecipe, info: ValidationInfo) -> MismatchRecipe:
         name = info.data.get("objective")
         why = name and mismatch_refusal(value, name, OBJECTIVES[name], info.data.get("minibatches", 1))
+        if why:
+            raise ValueError(why)
+        return value
+
+    @field_validator("branching")
+    @classmethod
+    def _shared_out(cls, value: BranchingRecipe, info: ValidationInfo) -> BranchingRecipe:
+        why = value.refusal(info.data.get("rollouts_per_task", 2**30))
         if why:
             raise ValueError(why)
         return value

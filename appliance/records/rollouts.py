@@ -159,6 +159,11 @@ class Rollout(Record):
         return tuple(node.call for node in self.nodes if node.call is not None)
 
     @property
+    def own_calls(self) -> tuple[ToolCall, ...]:
+        """Lists those that were made for it; a branch has others from the rollout that it left."""
+        return tuple(node.call for node in self.nodes[self.branch_at :] if node.call is not None)
+
+    @property
     def failed_calls(self) -> int:
         return sum(call.status.failed for call in self.calls)
 

@@ -27,6 +27,7 @@ from appliance.learning.trainer import Trainer
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Group, Judged, StepRecord
 from appliance.rendering.formats import load_renderer
+from appliance.worker.branch_figures import branch_figures
 from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import assignments, item_of, success, validate
 from appliance.worker.progress import CycleProgress
@@ -91,17 +92,19 @@ class RlLoop:
         tasks, judged, verifying = self._sample(step)
         sampled = clock()
         groups = make_groups(judged, self._training, self._seed)
-        calls = sum(len(one.rollout.calls) for one in judged)
+        attempts = [one for one in judged if one.rollout.branch_of is None]
+        calls = sum(len(one.rollout.own_calls) for one in judged)
         metrics = {
-            "success": success(judged),
-            "tool_errors_in_correct": errors_in_correct(map(item_of, judged)),
+            "success": success(attempts),
+            "tool_errors_in_correct": errors_in_correct(map(item_of, attempts)),
             "tool_errors_in_correct_trained_on": errors_in_correct(map(item_of, trained_on(judged, groups))),
             "groups_with_signal": float(sum(bool(group.kept) for group in groups)),
             "tokens": float(sum(one.rollout.sampled_tokens for one in judged)),
             "tool_calls": float(calls),
             "tool_calls_outside_sandbox": float(calls_outside_sandbox(one.rollout for one in judged)),
-            "tool_seconds": sum(call.seconds for one in judged for call in one.rollout.calls),
+            "tool_seconds": sum(call.seconds for one in judged for call in one.rollout.own_calls),
             **figures([one.rollout for one in judged]),
+            **branch_figures(judged, groups),
             "sampling_seconds": sampled - started - verifying,
             "verifying_seconds": verifying,
         }
@@ -138,9 +141,9 @@ class RlLoop:
                 purpose=Purpose.TRAIN,
                 temperature=training.temperature,
                 seed=lambda task, sample: derive("train", self._seed, step, task.id, sample),
-                samples=training.rollouts_per_task,
+                samples=training.rollouts_per_task - training.branching.places(training.rollouts_per_task),
             )
-            rollouts = self._agent.roll(asked)
+            rollouts = self._agent.roll(asked, branching=training.branching.of_task(training.rollouts_per_task))
             sampled = self._context.clock()
             some = judge(rollouts, {task.id: task for task in fresh}, self._context.checker)
             verifying += self._context.clock() - sampled

@@ -70,7 +70,7 @@ class Objective:
     from the sampler; those or the trainer's own of before the step; or there is no ratio."""
 
     def advantages(self, kept: Sequence[Graded]) -> tuple[float, ...]:
-        """Of what is kept of a group. Raises ValueError when all rewards are equal, as they are in no group that is kept."""
+        """Of what is kept of a group without branches. Raises ValueError as `credit` does."""
         return tuple(one.leaves[0] for one in self.credit([(each,) for each in kept]))
 
     def credit(self, attempts: Sequence[Sequence[Graded]]) -> tuple[Credit, ...]:
