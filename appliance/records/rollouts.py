@@ -196,6 +196,11 @@ class Rollout(Record):
         )
 
     @property
+    def branch_turn(self) -> int:
+        """Numbers the turn, from 1, that is the first with tokens of its own."""
+        return 1 + sum(node.role is Role.ASSISTANT for node in self.nodes[: self.branch_at])
+
+    @property
     def shared_tokens(self) -> int:
         """Counts those that a branch has from the rollout that it left, and that were not drawn again."""
         return sum(len(node.ids) for node in self.nodes if node.sampled) - self.sampled_tokens
