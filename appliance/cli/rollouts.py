@@ -47,10 +47,11 @@ def ls(
 def show(context: typer.Context, rollout: str, data: Data = None, as_json: Json = False) -> None:
     """One attempt: the question, the model's own text, what its tool said, and the verdict."""
     detail = client_of(context, data).rollout(rollout)
-    show_json(detail) if as_json else _show(detail)
+    show_json(detail) if as_json else show_detail(detail)
 
 
-def _show(detail: RolloutDetail) -> None:
+def show_detail(detail: RolloutDetail) -> None:
+    """Writes one attempt out for people; what the model and its tool said is escaped."""
     one = detail.rollout
     show_fields(
         [

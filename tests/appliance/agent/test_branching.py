@@ -294,7 +294,7 @@ def test_a_first_failure_is_mended_in_other_ways_from_the_state_that_it_left(
 def test_the_least_sure_token_of_an_attempt_is_drawn_anew_with_the_names_of_then(
     renderer: Renderer, sessions: SessionPool, tier: Tier
 ) -> None:
-    """In its second turn, behind what begins a call: what was run from there on is gone, what was run before is there."""
+    """In its second turn, behind what begins a call: what was run from there on is gone, what before that is there."""
     begin, change, later = renderer.call(BEGIN[tier]), renderer.call("gcd = 12\nx = gcd"), renderer.call("x = 3")
     see, answer = renderer.call("print(x)"), renderer.answer("\\boxed{6}")
     engine = ScriptedEngine({0: [begin, change, later, answer], 1: [see[1:], answer]})
