@@ -30,7 +30,7 @@ from runtime.sandbox import Session, SessionPool
 
 log = logging.getLogger(__name__)
 AHEAD = 64
-"""Rollouts that the engine knows of beyond its rows: it reads their prompts together. They hold no session yet."""
+"""Rollouts that are begun beyond the engine's rows: it reads their prompts together. They hold no session yet."""
 
 POLL_SECONDS = 0.25
 """How often the loop asks whether it has to stop."""
@@ -95,7 +95,7 @@ class Agent:
         stopped = False
         try:
             while (waiting or self._live) and not stopped:
-                while waiting and len(self._live) < self._budget.concurrent + AHEAD and not stopped:
+                while waiting and len(self._live) < self._engine.capacity.rows + AHEAD and not stopped:
                     stopped = self._begin(self._live_of(waiting.pop()))
                 stopped = stopped or self._has_to_stop()
                 stopped = stopped or any(self._take(turn) for turn in self._engine.step()) or self._collect()
@@ -148,6 +148,7 @@ class Agent:
                 # A sample that began anew draws other numbers than the one before it.
                 seed=seed if said.samples == 1 else derive(seed, "sample", said.samples),
                 other_stops=self.renderer.other_stops,
+                group=live.assignment.task.id,
             )
         )
         return False
