@@ -47,6 +47,8 @@ class LiveRollout:
     branch_at: int = 0
     branches: int = 0
     """How many have left it."""
+    streamed: bool = False
+    """It was asked for by `Agent.add`, and nobody waits for it."""
 
     def end(self, ended: RolloutEnd, now: float, answer: str | None = None, answers: int = 0) -> Rollout:
         """Closes its session and says what it came to."""

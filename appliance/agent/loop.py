@@ -11,6 +11,7 @@ of its attempt before the failed call, unchanged, and with a session that is as 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -44,7 +45,8 @@ def never_stop() -> str:
 
 
 class Agent:
-    """Makes rollouts. Not thread-safe; the engine belongs to it while `roll` runs."""
+    """Makes rollouts: a batch that is waited for (`roll`), or a stream of them (`add`, `advance`), or one beside the
+    other. Not thread-safe; the engine belongs to it while there are any."""
 
     def __init__(
         self, engine: Engine, sessions: SessionPool, renderer: Renderer, budget: AgentBudget, clock: Callable[[], float]
@@ -58,6 +60,10 @@ class Agent:
         self._next = 0
         self._finished: dict[int, Rollout] = {}
         self._order: list[int] = []
+        self._waiting: deque[Assignment] = deque()
+        self._streamed: deque[Assignment] = deque()
+        self._ended: list[Rollout] = []
+        """Of the stream, and not handed out yet."""
         self._on_finish: OnFinish | None = None
         self._stop_reason: Callable[[], str] = never_stop
         self._polled_at = 0.0
@@ -87,21 +93,55 @@ class Agent:
         Raises RefusedError when code cannot be isolated, and RenderingError for a task that the model's format cannot
         write.
         """
-        waiting = list(reversed(assignments))
+        self._waiting = deque(assignments)
         self._order, self._finished, self.stopped = [], {}, ""
         self._on_finish, self._stop_reason, self._polled_at = on_finish, stop_reason, self._clock()
         self._branching, self._branches = branching, 0
         self._samples = max((one.sample for one in assignments), default=-1) + 1
-        stopped = False
         try:
-            while (waiting or self._live) and not stopped:
-                while waiting and len(self._live) < self._engine.capacity.rows + AHEAD and not stopped:
-                    stopped = self._begin(self._live_of(waiting.pop()))
-                stopped = stopped or self._has_to_stop()
-                stopped = stopped or any(self._take(turn) for turn in self._engine.step()) or self._collect()
+            while (self._waiting or any(not live.streamed for live in self._live.values())) and not self._advance():
+                pass
         finally:
-            self._abandon()
+            self._waiting.clear()
+            self._stop_reason = never_stop
+            self._abandon(streamed=False)
         return [self._finished[number] for number in self._order if number in self._finished]
+
+    def add(self, assignments: Sequence[Assignment]) -> None:
+        """Has more rollouts made, beside those under way; `advance` makes them, and so does `roll` beside its own."""
+        self._streamed.extend(assignments)
+
+    def advance(self) -> list[Rollout]:
+        """Takes a step with what was added, and returns the rollouts that ended, in the order in which they did.
+
+        Waits a quarter of a second at most, where all that is under way waits for tool calls. Raises as `roll`."""
+        self._advance()
+        ended, self._ended = self._ended, []
+        return ended
+
+    @property
+    def unfinished(self) -> int:
+        """Counts rollouts of the stream that have not been handed out."""
+        return len(self._streamed) + len(self._ended) + sum(live.streamed for live in self._live.values())
+
+    def drop(self) -> None:
+        """Forgets the stream: what is under way is dropped, and its sessions are freed."""
+        self._streamed.clear()
+        self._ended = []
+        self._abandon(streamed=True)
+
+    def _advance(self) -> bool:
+        """Begins what there is room for, takes a step, and acts on what came of it; True asks `roll` to stop."""
+        stopped = False
+        while (self._waiting or self._streamed) and not stopped:
+            if len(self._live) >= self._engine.capacity.rows + AHEAD:
+                break
+            streamed = not self._waiting
+            live = self._live_of((self._waiting or self._streamed).popleft())
+            live.streamed = streamed
+            stopped = self._begin(live)
+        stopped = stopped or self._has_to_stop()
+        return stopped or any(self._take(turn) for turn in self._engine.step()) or self._collect()
 
     def _live_of(self, assignment: Assignment) -> LiveRollout:
         """A rollout at its beginning. A task's budget is its own, and never more than the agent's."""
@@ -124,7 +164,8 @@ class Agent:
     def _begin(self, live: LiveRollout) -> bool:
         """Has the engine go on from what was said; True asks the loop to stop."""
         number = self._number(live)
-        self._order.append(number)
+        if not live.streamed:
+            self._order.append(number)
         return self._submit(number)
 
     def _number(self, live: LiveRollout) -> int:
@@ -179,17 +220,18 @@ class Agent:
         return False
 
     def _collect(self) -> bool:
-        """Hands finished tool calls back to their rows; waits only when no row could go on without."""
+        """Hands finished tool calls back to their rows; waits only when no row could go on without, and never long."""
         stopped = False
         while self._live and (self._calls.arrived or self._engine.runnable == 0) and not stopped:
             if not self._calls.arrived and not any(live.running for live in self._live.values()):
                 break
             back = self._calls.take(POLL_SECONDS)
             if back is None:
-                stopped = self._has_to_stop()
-                continue
+                return self._has_to_stop() or stopped
             number, future = back
-            live = self._live[number]
+            live = self._live.get(number)
+            if live is None:  # it was dropped meanwhile
+                continue
             error = future.exception()
             if isinstance(error, LOST):
                 stopped |= self._lose(number, error)
@@ -209,7 +251,8 @@ class Agent:
         if forced is None:
             self._engine.finish(number)
             again = self._number(self._live.pop(number))
-            self._order[self._order.index(number)] = again
+            if not live.streamed:
+                self._order[self._order.index(number)] = again
             return self._submit(again) or stopped
         if len(live.said.ids) >= live.max_tokens:
             self._engine.finish(number)
@@ -260,6 +303,7 @@ class Agent:
             calls=live.calls - 1,
             branch_of=plain.id,
             branch_at=len(said.nodes),
+            streamed=live.streamed,
         )
 
     def _lose(self, number: int, error: Exception) -> bool:
@@ -269,18 +313,22 @@ class Agent:
         return self._finish(number, RolloutEnd.INFRA_ERROR)
 
     def _finish(self, number: int, ended: RolloutEnd, answer: str | None = None, answers: int = 0) -> bool:
-        rollout = self._live.pop(number).end(ended, self._clock(), answer, answers)
+        live = self._live.pop(number)
+        rollout = live.end(ended, self._clock(), answer, answers)
+        if live.streamed:
+            self._ended.append(rollout)
+            return False
         self._finished[number] = rollout
         return bool(self._on_finish(rollout)) if self._on_finish else False
 
-    def _abandon(self) -> None:
-        """Frees what is still held after a stop or an error, so that the engine can serve the next batch."""
-        for number, live in self._live.items():
-            self._engine.finish(number)
-            if live.session is not None:
-                live.session.close()
-        self._live = {}
-        self._calls.forget()
+    def _abandon(self, *, streamed: bool) -> None:
+        """Frees what is still held after a stop or an error, so that the engine can serve others."""
+        for number, live in tuple(self._live.items()):
+            if live.streamed is streamed:
+                del self._live[number]
+                self._engine.finish(number)
+                if live.session is not None:
+                    live.session.close()
 
 
 def calls_outside_sandbox(rollouts: Iterable[Rollout]) -> int:
