@@ -50,6 +50,8 @@ class LiveRollout:
     branch_token: int = 0
     branches: int = 0
     """How many have left it."""
+    streamed: bool = False
+    """It was asked for by `Agent.add`, and nobody waits for it."""
     begun: Turn | None = None
     """What a branch has of its first turn."""
     point: BranchPoint | None = None

@@ -48,10 +48,6 @@ class ToolCalls:
         except Empty:
             return None
 
-    def forget(self) -> None:
-        """Forgets the calls under way: what comes back of them goes to nobody."""
-        self._arrived = SimpleQueue()
-
     def _open(self, assignment: Assignment) -> Session:
         """Opens a session of the rollout's own, with a sandbox of its own where files lie in it. Each rollout is a
         caller, so that none waits behind all the calls of another."""

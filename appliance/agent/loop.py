@@ -11,6 +11,7 @@ of its attempt before the failed call, unchanged, and with a session that is as 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from appliance.agent.answers import final_answer
@@ -29,7 +30,7 @@ from runtime.sandbox import SessionPool
 
 log = logging.getLogger(__name__)
 AHEAD = 64
-"""Rollouts that the engine knows of beyond its rows: it reads their prompts together. They hold no session yet."""
+"""Rollouts that are begun beyond the engine's rows: it reads their prompts together. They hold no session yet."""
 
 POLL_SECONDS = 0.25
 """How often the loop asks whether it has to stop."""
@@ -43,7 +44,8 @@ def never_stop() -> str:
 
 
 class Agent:
-    """Makes rollouts. Not thread-safe; the engine belongs to it while `roll` runs."""
+    """Makes rollouts: a batch that is waited for (`roll`), or a stream of them (`add`, `advance`), or one beside the
+    other. Not thread-safe; the engine belongs to it while there are any."""
 
     def __init__(
         self, engine: Engine, sessions: SessionPool, renderer: Renderer, budget: AgentBudget, clock: Callable[[], float]
@@ -57,6 +59,10 @@ class Agent:
         self._next = 0
         self._finished: dict[int, Rollout] = {}
         self._order: list[int] = []
+        self._waiting: deque[Assignment] = deque()
+        self._streamed: deque[Assignment] = deque()
+        self._ended: list[Rollout] = []
+        """Of the stream, and not handed out yet."""
         self._on_finish: OnFinish | None = None
         self._stop_reason: Callable[[], str] = never_stop
         self._polled_at = 0.0
@@ -86,21 +92,55 @@ class Agent:
         Raises RefusedError when code cannot be isolated, and RenderingError for a task that the model's format cannot
         write.
         """
-        waiting = list(reversed(assignments))
+        self._waiting = deque(assignments)
         self._order, self._finished, self.stopped = [], {}, ""
         self._on_finish, self._stop_reason, self._polled_at = on_finish, stop_reason, self._clock()
         self._branching, self._branches = branching, 0
         self._samples = max((one.sample for one in assignments), default=-1) + 1
-        stopped = False
         try:
-            while (waiting or self._live) and not stopped:
-                while waiting and len(self._live) < self._budget.concurrent + AHEAD and not stopped:
-                    stopped = self._begin(self._live_of(waiting.pop()))
-                stopped = stopped or self._has_to_stop()
-                stopped = stopped or any(self._take(turn) for turn in self._engine.step()) or self._collect()
+            while (self._waiting or any(not live.streamed for live in self._live.values())) and not self._advance():
+                pass
         finally:
-            self._abandon()
+            self._waiting.clear()
+            self._stop_reason = never_stop
+            self._abandon(streamed=False)
         return [self._finished[number] for number in self._order if number in self._finished]
+
+    def add(self, assignments: Sequence[Assignment]) -> None:
+        """Has more rollouts made, beside those under way; `advance` makes them, and so does `roll` beside its own."""
+        self._streamed.extend(assignments)
+
+    def advance(self) -> list[Rollout]:
+        """Takes a step with what was added, and returns the rollouts that ended, in the order in which they did.
+
+        Waits a quarter of a second at most, where all that is under way waits for tool calls. Raises as `roll`."""
+        self._advance()
+        ended, self._ended = self._ended, []
+        return ended
+
+    @property
+    def unfinished(self) -> int:
+        """Counts rollouts of the stream that have not been handed out."""
+        return len(self._streamed) + len(self._ended) + sum(live.streamed for live in self._live.values())
+
+    def drop(self) -> None:
+        """Forgets the stream: what is under way is dropped, and its sessions are freed."""
+        self._streamed.clear()
+        self._ended = []
+        self._abandon(streamed=True)
+
+    def _advance(self) -> bool:
+        """Begins what there is room for, takes a step, and acts on what came of it; True asks `roll` to stop."""
+        stopped = False
+        while (self._waiting or self._streamed) and not stopped:
+            if len(self._live) >= self._engine.capacity.rows + AHEAD:
+                break
+            streamed = not self._waiting
+            live = self._live_of((self._waiting or self._streamed).popleft())
+            live.streamed = streamed
+            stopped = self._begin(live)
+        stopped = stopped or self._has_to_stop()
+        return stopped or any(self._take(turn) for turn in self._engine.step()) or self._collect()
 
     def _live_of(self, assignment: Assignment) -> LiveRollout:
         """A rollout at its beginning. A task's budget is its own, and never more than the agent's."""
@@ -123,7 +163,8 @@ class Agent:
     def _begin(self, live: LiveRollout) -> bool:
         """Has the engine go on from what was said; True asks the loop to stop."""
         number = self._number(live)
-        self._order.append(number)
+        if not live.streamed:
+            self._order.append(number)
         return self._submit(number)
 
     def _number(self, live: LiveRollout) -> int:
@@ -148,6 +189,7 @@ class Agent:
                 # A sample that began anew draws other numbers than the one before it.
                 seed=seed if said.samples == 1 else derive(seed, "sample", said.samples),
                 other_stops=self.renderer.other_stops,
+                group=live.assignment.task.id,
             )
         )
         return False
@@ -181,17 +223,18 @@ class Agent:
         return False
 
     def _collect(self) -> bool:
-        """Hands finished tool calls back to their rows; waits only when no row could go on without."""
+        """Hands finished tool calls back to their rows; waits only when no row could go on without, and never long."""
         stopped = False
         while self._live and (self._calls.arrived or self._engine.runnable == 0) and not stopped:
             if not self._calls.arrived and not any(live.running for live in self._live.values()):
                 break
             back = self._calls.take(POLL_SECONDS)
             if back is None:
-                stopped = self._has_to_stop()
-                continue
+                return self._has_to_stop() or stopped
             number, future = back
-            live = self._live[number]
+            live = self._live.get(number)
+            if live is None:  # it was dropped meanwhile
+                continue
             error = future.exception()
             if isinstance(error, LOST):
                 stopped |= self._lose(number, error)
@@ -217,7 +260,8 @@ class Agent:
         if forced is None:
             self._engine.finish(number)
             again = self._number(self._live.pop(number))
-            self._order[self._order.index(number)] = again
+            if not live.streamed:
+                self._order[self._order.index(number)] = again
             return self._submit(again) or stopped
         if len(live.said.ids) >= live.max_tokens:
             self._engine.finish(number)
@@ -228,7 +272,9 @@ class Agent:
     def _branches_of(self, live: LiveRollout) -> int:
         """Counts the branches that it may have yet."""
         wanted = self._branching
-        if wanted is None or live.branch_of is not None or live.branches or not live.assignment.temperature:
+        if wanted is None or live.streamed or not live.assignment.temperature:
+            return 0
+        if live.branch_of is not None or live.branches:
             return 0
         late = wanted.first is not None and live.assignment.sample >= wanted.first
         return 0 if late else wanted.left(self._branches)
@@ -279,17 +325,20 @@ class Agent:
         lost = ended is RolloutEnd.INFRA_ERROR
         stopped = live.point is not None and not lost and self._branch(live, live.point)
         rollout = live.end(ended, self._clock(), answer, answers)
+        if live.streamed:
+            self._ended.append(rollout)
+            return False
         self._finished[number] = rollout
         return bool(self._on_finish and self._on_finish(rollout)) or stopped
 
-    def _abandon(self) -> None:
-        """Frees what is still held after a stop or an error, so that the engine can serve the next batch."""
-        for number, live in self._live.items():
-            self._engine.finish(number)
-            if live.session is not None:
-                live.session.close()
-        self._live = {}
-        self._calls.forget()
+    def _abandon(self, *, streamed: bool) -> None:
+        """Frees what is still held after a stop or an error, so that the engine can serve others."""
+        for number, live in tuple(self._live.items()):
+            if live.streamed is streamed:
+                del self._live[number]
+                self._engine.finish(number)
+                if live.session is not None:
+                    live.session.close()
 
 
 def calls_outside_sandbox(rollouts: Iterable[Rollout]) -> int:

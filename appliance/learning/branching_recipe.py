@@ -29,10 +29,15 @@ class BranchingRecipe(Record, use_attribute_docstrings=True):
         """Counts those of a task's rollouts that are for branches."""
         return 0 if self.where == "nowhere" else int(self.share * rollouts)
 
-    def refusal(self, rollouts: int) -> str | None:
+    def refusal(self, rollouts: int, staleness: int = 0) -> str | None:
         """Says why so many rollouts of a task cannot be shared out; None when they can."""
         if self.where == "nowhere":
             return None
+        if staleness:
+            return (
+                f"rollouts that go on while the learner works (max_staleness = {staleness}) do not branch, because "
+                'what lies below a branch would be of several policies: take max_staleness = 0, or where = "nowhere"'
+            )
         places = self.places(rollouts)
         if places < self.continuations:
             return (

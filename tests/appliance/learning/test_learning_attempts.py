@@ -244,6 +244,11 @@ def test_a_recipe_whose_branches_find_no_place_is_refused(changes: dict[str, obj
         TrainingRecipe.model_validate({"branching": {"where": "repair", **changes}})
 
 
+def test_rollouts_that_go_on_while_the_learner_works_do_not_branch() -> None:
+    with pytest.raises(ValidationError, match="max_staleness = 2"):
+        TrainingRecipe.model_validate({"max_staleness": 2, "branching": {"where": "repair"}})
+
+
 def test_a_recipe_without_branches_has_the_digest_that_it_had() -> None:
     assert TrainingRecipe.model_validate({"branching": {"share": 0.5}}).digest() == TrainingRecipe().digest()
     assert TrainingRecipe.model_validate({"branching": {"where": "both"}}).digest() != TrainingRecipe().digest()
