@@ -28,6 +28,8 @@ class ModelSettings(FrozenModel, use_attribute_docstrings=True):
     """Processes that train a model together, each with a part of it (FSDP2): one for each GPU."""
     engine: str = "torch"
     """What samples from a model, by name: `torch` runs in the worker, `vllm` in a process of its own."""
+    engines: Annotated[int, UnitName("engines")] = Field(1, ge=1, le=64)
+    """How many of them share the rollouts, each with `recipe.agent.concurrent` of them at once."""
 
     _written: str = PrivateAttr("")
 

@@ -32,10 +32,10 @@ os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 import torch
 
 from appliance.agent.answers import written
+from appliance.agent.assignment import Assignment
 from appliance.agent.branching import Branching
 from appliance.agent.budget import AgentBudget
 from appliance.agent.judging import judge
-from appliance.agent.loop import Assignment
 from appliance.config import Settings
 from appliance.inference.folder import open_model, read_model
 from appliance.learning.recipe import WarmStartRecipe

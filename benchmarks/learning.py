@@ -1,7 +1,7 @@
 """What a night of the embedded policy model learns, and what selector, objective and credit change about it.
 
     python -m benchmarks.learning [--seeds 0,1,2] [--parallel 2] [--json FILE]
-    python -m benchmarks.learning --arms all --tokens 600000 [--seeds 0,1,2] [--parallel 2] [--json FILE]
+    python -m benchmarks.learning --arms all --tokens 600000 [--seeds 0,1,2] [--parallel 2] [--results FILE]
 
 For each seed: one warm start, then from the same weights one night for each arm, everything real. All arms answer the
 same sealed questions, and are compared with the warm start and, question by question, with plain GRPO. Success is
@@ -16,6 +16,10 @@ With `--tokens`: each arm samples as many tokens as that and takes no further st
 have up to a step's more. A table follows, an arm a row. Each seed runs in a process of its own with one thread;
 `--parallel` at once. `--small` has smaller steps and evaluations, and `--model` begins with a model folder instead of a
 warm start, so that seeds differ in what is asked and drawn alone: what they show is coarse.
+
+With `--results` an arm's figures are added to that file as a line as soon as it has ended, and its ledger and weights
+are kept beside it: the same command goes on where an earlier one was stopped, with other arms too. `--table` runs
+nothing and prints the table of the lines that are there, over the seeds that an arm and plain GRPO both have.
 """
 
 from __future__ import annotations
@@ -46,6 +50,10 @@ ARMS: dict[str, dict[str, Any]] = {
     "cispo": {"selector": "uniform", "objective": "cispo"},
     "dppo": {"selector": "uniform", "objective": "dppo"},
     "max_rl": {"selector": "uniform", "objective": "max_rl"},
+    "branch_repair": {"selector": "roc", "branching": {"where": "repair"}},
+    "branch_entropy": {"selector": "roc", "branching": {"where": "highest_entropy"}},
+    "branch_both": {"selector": "roc", "branching": {"where": "both"}},
+    "branch_plain": {"selector": "uniform", "branching": {"where": "highest_entropy"}},
 }
 """The training recipe of each; what is not named is as usual (the objective is `dapo`). Plain GRPO is the first."""
 
@@ -53,27 +61,26 @@ SMALL: dict[str, Any] = {
     "training": {"tasks_per_step": 12, "watch_items": 16},
     "evaluation": {"sealed_items": 192, "unsolvable_items": 8},
 }
-MOST_STEPS = 400
-"""Of an arm with a budget of tokens; beyond it there would be no budget left to keep."""
+LEAST_A_STEP = 1500
+"""Sampled tokens of a step, at least: an arm with a budget of tokens takes so few steps that it can be spent."""
 T_975 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 """Student's t, by degrees of freedom: intervals over seeds."""
 
 
 def one_seed(
-    seed: int, data: Path, arms: list[str], tokens: int | None, small: bool, model: Path | None
-) -> dict[str, Any]:
-    """All arms of one seed; figures as shares of 1, gains in points."""
+    seed: int, data: Path, arms: list[str], tokens: int | None, small: bool, model: Path | None, results: Path
+) -> None:
+    """All arms of one seed, an added line each; figures as shares of 1, gains in points."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import torch
 
     from appliance.clock import utc_now
     from appliance.config import Settings
-    from appliance.learning.comparison import PairedComparison, compare
+    from appliance.learning.comparison import compare
     from appliance.learning.recipe import Recipe
     from appliance.ledger.sqlite import SqliteLedger
     from appliance.places import runtime_settings
     from appliance.records.cycles import Cycle, CycleState
-    from appliance.records.evaluations import Evaluation
     from appliance.records.training import Group, Judged
     from appliance.worker import cycle as cycles
     from appliance.worker.context import WorkContext
@@ -84,16 +91,24 @@ def one_seed(
     class Budgeted(RlLoop):
         """A night that goes on without sampling and learning, once it has had its tokens."""
 
-        sampled = 0
+        @property
+        def sampled(self) -> int:
+            recorded = self._context.ledger.recorded_steps(self._cycle)
+            for step in recorded[len(self._spent) :]:
+                record = self._context.ledger.step(self._cycle, step)
+                assert record is not None
+                self._spent.append(sum(one.rollout.sampled_tokens for one in record.judged))
+            return sum(self._spent)
+
+        def run(self) -> Any:
+            self._spent: list[int] = []
+            return super().run()
 
         def _step(self, step: int) -> None:
             if tokens is not None and self.sampled >= tokens:
                 self._trainer.train_step(step, (), ())
-                return
-            super()._step(step)
-            record = self._context.ledger.step(self._cycle, step)
-            assert record is not None
-            self.sampled += sum(one.rollout.sampled_tokens for one in record.judged)
+            else:
+                super()._step(step)
 
         def _validate(self, step: int) -> Any:
             if tokens is not None and self.sampled >= tokens and step < self._training.steps:
@@ -103,19 +118,22 @@ def one_seed(
     cycles.RlLoop = Budgeted  # type: ignore[misc]
     torch.set_num_threads(1)
     settings = Settings.load({"data": str(data)})
-    figures: dict[str, Any] = {"seed": seed}
     start: str | None = None
-    plain: Evaluation | None = None
     with SqliteLedger(data / "ledger.sqlite3") as ledger:
         for arm in arms:
+            known = ledger.cycle(f"{arm}-{seed}")
+            if any(one["arm"] == arm and one["seed"] == seed for one in rows(results, tokens, small, model)):
+                start = known.plan.get("start", start) if known is not None else start
+                continue
             shape = {name: dict(part) for name, part in (SMALL if small else {}).items()}
-            budget = {} if tokens is None else {"steps": MOST_STEPS, "watch_drop": 1.0, "checkpoint_every": MOST_STEPS}
+            steps = max(20, (tokens or 0) // LEAST_A_STEP)
+            budget = {} if tokens is None else {"steps": steps, "watch_drop": 1.0, "checkpoint_every": steps}
             recipe = Recipe.model_validate({**shape, "training": {**shape.get("training", {}), **budget, **ARMS[arm]}})
             plan: dict[str, Any] = {"recipe": recipe.model_dump(mode="json")}
             if start is not None:
                 plan["start"] = start
             now = utc_now()
-            cycle = Cycle(
+            cycle = known or Cycle(
                 id=f"{arm}-{seed}",
                 kind="night",
                 seed=seed,
@@ -134,21 +152,24 @@ def one_seed(
             start = progress.cycle.plan["start"]
             evaluation = ledger.evaluation(f"{cycle.id}.evaluation")
             assert evaluation is not None
-            plain = plain or evaluation
             sampled = compare(evaluation.candidate, evaluation.champion)
             greedy = compare(evaluation.candidate_greedy, evaluation.champion_greedy)
-            beside: PairedComparison = compare(evaluation.candidate, plain.candidate)
             trained: list[Judged] = []
-            spent = steps = 0
+            spent, taken = 0, 0
             for step in ledger.recorded_steps(cycle.id):
                 record = ledger.step(cycle.id, step)
                 assert record is not None
                 groups: tuple[Group, ...] = record.groups
                 trained += [one for one in trained_on(record.judged, groups) if one.verdict.passed]
                 spent += sum(one.rollout.sampled_tokens for one in record.judged)
-                steps += 1
+                taken += 1
             calls = sum(len(one.rollout.calls) for one in trained)
-            figures[arm] = {
+            figures = {
+                "arm": arm,
+                "seed": seed,
+                "budget": tokens,
+                "small": small,
+                "model": model.name if model is not None else None,
                 "before": sampled.champion.value,
                 "after": sampled.candidate.value,
                 "after_low": sampled.candidate.low,
@@ -162,14 +183,43 @@ def one_seed(
                 "errors_held_out": sampled.candidate_errors,
                 "errors_trained_on": sum(one.rollout.failed_calls for one in trained) / calls if calls else 0.0,
                 "tokens": spent,
-                "steps": steps,
-                "won": beside.gained,
-                "lost": beside.lost,
-                "items": beside.items,
+                "steps": taken,
+                "passed": {one.task: one.passed for one in evaluation.candidate.items},
                 "seconds": progress.cycle.seconds,
+                "load": os.getloadavg()[0],
+                "ended": str(utc_now()),
             }
-            print(f"seed {seed}: {arm} {figures[arm]}", file=sys.stderr, flush=True)
-    return figures
+            with results.open("a") as file:
+                file.write(json.dumps(figures) + "\n")
+
+
+def rows(results: Path, tokens: int | None, small: bool, model: Path | None) -> list[dict[str, Any]]:
+    """The lines of earlier arms with the same settings."""
+    if not results.exists():
+        return []
+    asked = (tokens, small, model.name if model is not None else None)
+    found = [json.loads(line) for line in results.read_text().splitlines()]
+    return [one for one in found if (one["budget"], one["small"], one["model"]) == asked]
+
+
+def by_seed(found: list[dict[str, Any]], arms: list[str]) -> list[dict[str, Any]]:
+    """One for each seed that has plain GRPO: its arms, each with the questions that it won and lost against that."""
+    seeds: dict[int, dict[str, Any]] = {}
+    for one in found:
+        if one["arm"] in arms:
+            seeds.setdefault(one["seed"], {"seed": one["seed"]})[one["arm"]] = one
+    whole = [seeds[seed] for seed in sorted(seeds) if PLAIN in seeds[seed]]
+    for of_seed in whole:
+        plain = of_seed[PLAIN]["passed"]
+        for arm in of_seed.keys() & set(arms):
+            pairs = [(won, plain[task]) for task, won in of_seed[arm]["passed"].items()]
+            pairs = [pair for pair in pairs if None not in pair]
+            of_seed[arm] |= {
+                "won": sum(a > b for a, b in pairs),
+                "lost": sum(a < b for a, b in pairs),
+                "items": len(pairs),
+            }
+    return whole
 
 
 def main() -> None:
@@ -181,43 +231,58 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="a model folder to begin with")
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--results", type=Path, help="a file that lines are added to")
+    parser.add_argument("--table", action="store_true", help="run nothing")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arms = list(ARMS) if arguments.arms == "all" else arguments.arms.split(",")
     if unknown := set(arms) - ARMS.keys():
         parser.error(f"there is no arm {', '.join(sorted(unknown))}; there are {', '.join(ARMS)}")
+    if arguments.table and arguments.results is None:
+        parser.error("--table needs --results")
     arms = [PLAIN, *(arm for arm in arms if arm != PLAIN)]
-    if arguments.one is not None:
-        with tempfile.TemporaryDirectory(prefix="assay-learning-") as folder:
-            model = arguments.model and arguments.model.resolve()
-            print(json.dumps(one_seed(arguments.one, Path(folder), arms, arguments.tokens, arguments.small, model)))
-        return
-    waiting = [int(seed) for seed in arguments.seeds.split(",")]
-    running: dict[int, subprocess.Popen[str]] = {}
-    found: list[dict[str, Any]] = []
-    while waiting or running:
-        while waiting and len(running) < arguments.parallel:
-            seed = waiting.pop(0)
-            command = [sys.executable, "-m", "benchmarks.learning", "--one", str(seed), "--arms", ",".join(arms)]
-            command += ["--tokens", str(arguments.tokens)] * (arguments.tokens is not None)
-            command += ["--small"] * arguments.small
-            command += ["--model", str(arguments.model.resolve())] * (arguments.model is not None)
-            running[seed] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        for seed, process in list(running.items()):
-            if process.poll() is not None:
-                output = process.communicate()[0]
-                del running[seed]
-                if process.returncode != 0:
-                    sys.exit(f"seed {seed} failed")
-                found.append(json.loads(output.splitlines()[-1]))
-                print(row(found[-1], arms), flush=True)
-        time.sleep(0.5)
-    found.sort(key=lambda one: one["seed"])
+    with tempfile.TemporaryDirectory(prefix="assay-learning-") as folder:
+        results = (arguments.results or Path(folder) / "results.jsonl").resolve()
+        model = arguments.model and arguments.model.resolve()
+        if arguments.one is not None:
+            data = results.with_suffix(f".{arguments.one}")
+            data.mkdir(exist_ok=True)
+            one_seed(arguments.one, data, arms, arguments.tokens, arguments.small, model, results)
+            return
+        if not arguments.table:
+            run_seeds(arguments, arms, results)
+        found = by_seed(rows(results, arguments.tokens, arguments.small, model), arms)
+    if not found:
+        sys.exit("no seed has its plain arm yet")
+    for one in found:
+        print(row(one, [arm for arm in arms if arm in one]))
+    arms = [arm for arm in arms if any(arm in one for one in found)]
     print(table(found, arms))
     summary = {"arms": arms, "tokens": arguments.tokens, "small": arguments.small, **summarise(found, arms)}
     print(json.dumps({name: value for name, value in summary.items() if name != "seeds"}, indent=1))
     if arguments.json:
         arguments.json.write_text(json.dumps(summary, indent=1) + "\n")
+
+
+def run_seeds(arguments: argparse.Namespace, arms: list[str], results: Path) -> None:
+    """Runs each seed in a process of its own, some at once. Ends the program when one fails."""
+    waiting = [int(seed) for seed in arguments.seeds.split(",")]
+    running: dict[int, subprocess.Popen[bytes]] = {}
+    while waiting or running:
+        while waiting and len(running) < arguments.parallel:
+            seed = waiting.pop(0)
+            command = [sys.executable, "-m", "benchmarks.learning", "--one", str(seed), "--arms", ",".join(arms)]
+            command += ["--results", str(results)]
+            command += ["--tokens", str(arguments.tokens)] * (arguments.tokens is not None)
+            command += ["--small"] * arguments.small
+            command += ["--model", str(arguments.model.resolve())] * (arguments.model is not None)
+            running[seed] = subprocess.Popen(command, cwd=ROOT)
+        for seed, process in list(running.items()):
+            if process.poll() is not None:
+                del running[seed]
+                if process.returncode != 0:
+                    sys.exit(f"seed {seed} failed")
+        time.sleep(0.5)
 
 
 def row(one: dict[str, Any], arms: list[str]) -> str:
@@ -238,6 +303,7 @@ def table(found: list[dict[str, Any]], arms: list[str]) -> str:
     """An arm a row, in Markdown. Against plain GRPO: over questions (pairs of all seeds together), and over seeds."""
     columns = (
         "arm",
+        "seeds",
         "sampled tokens, thousands",
         "steps",
         "success",
@@ -248,14 +314,23 @@ def table(found: list[dict[str, Any]], arms: list[str]) -> str:
     )
     rows = [columns, ("---",) * len(columns)]
     for arm in arms:
-        parts = [one[arm] for one in found]
+        parts = [one[arm] for one in found if arm in one]
         tokens, steps, after, greedy, errors = (
             mean(part[name] for part in parts)
             for name in ("tokens", "steps", "after", "greedy_after", "errors_held_out")
         )
         beside = ("", "") if arm == PLAIN else (_over_questions(parts), _over_seeds(parts))
         rows.append(
-            (arm, f"{tokens / 1000:.0f}", f"{steps:.0f}", f"{after:.3f}", f"{greedy:.3f}", *beside, f"{errors:.3f}")
+            (
+                arm,
+                str(len(parts)),
+                f"{tokens / 1000:.0f}",
+                f"{steps:.0f}",
+                f"{after:.3f}",
+                f"{greedy:.3f}",
+                *beside,
+                f"{errors:.3f}",
+            )
         )
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
@@ -283,7 +358,7 @@ def summarise(found: list[dict[str, Any]], arms: list[str]) -> dict[str, Any]:
     summary: dict[str, Any] = {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
     }
-    if "roc" in arms:
+    if all("roc" in one for one in found):
         lower = [one[PLAIN]["after"] - one["roc"]["after"] for one in found]
         widths = [(one["roc"]["after_high"] - one["roc"]["after_low"]) for one in found]
         summary |= {

@@ -68,6 +68,10 @@ class Conversation:
             self._add(Message(parent=len(self.nodes) - 1, role=Role.TOOL, ids=forced, sampled=False, call=call))
         return forced
 
+    def copy(self) -> Conversation:
+        """The same conversation, to go on with in another way."""
+        return replace(self, nodes=list(self.nodes))
+
     def before_last_turn(self) -> Conversation:
         """A conversation that goes on as if the last turn, which is its last node, had not been."""
         return replace(

@@ -11,73 +11,31 @@ of its attempt before the failed call, unchanged, and with a session that is as 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
-from queue import Empty, SimpleQueue
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 
 from appliance.agent.answers import final_answer
-from appliance.agent.branching import Branching, branch_id, branch_seed, has_come_some_way
+from appliance.agent.assignment import Assignment, LiveRollout
+from appliance.agent.branching import Branching, BranchPoint, has_come_some_way, higher, joined
 from appliance.agent.budget import AgentBudget
+from appliance.agent.calls import LOST, ToolCalls, call_of
 from appliance.agent.conversation import Conversation
-from appliance.agent.isolation import priority_of
 from appliance.agent.parsing import shown
 from appliance.inference.engine import Engine, GenerationRequest, Turn
-from appliance.records.rollouts import Purpose, Rollout, RolloutEnd, ToolCall, ToolStatus
+from appliance.records.rollouts import Rollout, RolloutEnd, ToolCall, ToolStatus
 from appliance.rendering.renderer import Malformed, Renderer, ToolRequest
-from curriculum.contract.task import Task
 from curriculum.seeds import derive
-from runtime.errors import BusyError, InfrastructureError, LimitError, SandboxError
-from runtime.sandbox import CallResult, Session, SessionPool, Tier, Usage
+from runtime.errors import SandboxError
+from runtime.sandbox import SessionPool
 
 log = logging.getLogger(__name__)
 AHEAD = 64
-"""Rollouts that the engine knows of beyond its rows: it reads their prompts together. They hold no session yet."""
+"""Rollouts that are begun beyond the engine's rows: it reads their prompts together. They hold no session yet."""
 
 POLL_SECONDS = 0.25
 """How often the loop asks whether it has to stop."""
 
-LOST = (InfrastructureError, BusyError, LimitError)
-"""What says nothing about the policy model: a broken sandbox, no place for one, a quota that is used up."""
-
 OnFinish = Callable[[Rollout], bool | None]
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """One rollout to make."""
-
-    id: str
-    task: Task
-    cycle: str
-    step: int
-    sample: int
-    purpose: Purpose
-    temperature: float
-    seed: int
-    tier: Tier = Tier.SHARED
-    """The least isolation that the policy and the taskset ask for."""
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    """What lies in the session's working folder at first beside the task's own files, by name."""
-
-
-@dataclass
-class _Live:
-    """A rollout under way."""
-
-    assignment: Assignment
-    max_tokens: int
-    max_calls: int
-    started: float
-    said: Conversation
-    session: Session | None = None
-    calls: int = 0
-    running: ToolRequest | None = None
-    """The call that has not come back yet."""
-    branch_of: str | None = None
-    branch_at: int = 0
-    branches: int = 0
-    """How many have left it."""
 
 
 def never_stop() -> str:
@@ -86,21 +44,25 @@ def never_stop() -> str:
 
 
 class Agent:
-    """Makes rollouts. Not thread-safe; the engine belongs to it while `roll` runs."""
+    """Makes rollouts: a batch that is waited for (`roll`), or a stream of them (`add`, `advance`), or one beside the
+    other. Not thread-safe; the engine belongs to it while there are any."""
 
     def __init__(
         self, engine: Engine, sessions: SessionPool, renderer: Renderer, budget: AgentBudget, clock: Callable[[], float]
     ) -> None:
         self._engine = engine
-        self._sessions = sessions
+        self._calls = ToolCalls(sessions)
         self.renderer = renderer
         self._budget = budget
         self._clock = clock
-        self._done: SimpleQueue[tuple[int, Future[CallResult]]] = SimpleQueue()
-        self._live: dict[int, _Live] = {}
+        self._live: dict[int, LiveRollout] = {}
         self._next = 0
         self._finished: dict[int, Rollout] = {}
         self._order: list[int] = []
+        self._waiting: deque[Assignment] = deque()
+        self._streamed: deque[Assignment] = deque()
+        self._ended: list[Rollout] = []
+        """Of the stream, and not handed out yet."""
         self._on_finish: OnFinish | None = None
         self._stop_reason: Callable[[], str] = never_stop
         self._polled_at = 0.0
@@ -125,31 +87,65 @@ class Agent:
         `on_finish` sees each one as it ends; when it returns True no further ones are started, those under way are
         dropped, and only what has ended is returned. `stop_reason` is asked every quarter of a second, also while calls
         are waited for; once it gives a reason, that is in `stopped`, and the same happens. With `branching`, what is
-        sampled at a temperature above 0 branches after a failure.
+        sampled at a temperature above 0 branches where that says.
 
         Raises RefusedError when code cannot be isolated, and RenderingError for a task that the model's format cannot
         write.
         """
-        waiting = list(reversed(assignments))
+        self._waiting = deque(assignments)
         self._order, self._finished, self.stopped = [], {}, ""
         self._on_finish, self._stop_reason, self._polled_at = on_finish, stop_reason, self._clock()
         self._branching, self._branches = branching, 0
         self._samples = max((one.sample for one in assignments), default=-1) + 1
-        stopped = False
         try:
-            while (waiting or self._live) and not stopped:
-                while waiting and len(self._live) < self._budget.concurrent + AHEAD and not stopped:
-                    stopped = self._begin(self._live_of(waiting.pop()))
-                stopped = stopped or self._has_to_stop()
-                stopped = stopped or any(self._take(turn) for turn in self._engine.step()) or self._collect()
+            while (self._waiting or any(not live.streamed for live in self._live.values())) and not self._advance():
+                pass
         finally:
-            self._abandon()
+            self._waiting.clear()
+            self._stop_reason = never_stop
+            self._abandon(streamed=False)
         return [self._finished[number] for number in self._order if number in self._finished]
 
-    def _live_of(self, assignment: Assignment) -> _Live:
+    def add(self, assignments: Sequence[Assignment]) -> None:
+        """Has more rollouts made, beside those under way; `advance` makes them, and so does `roll` beside its own."""
+        self._streamed.extend(assignments)
+
+    def advance(self) -> list[Rollout]:
+        """Takes a step with what was added, and returns the rollouts that ended, in the order in which they did.
+
+        Waits a quarter of a second at most, where all that is under way waits for tool calls. Raises as `roll`."""
+        self._advance()
+        ended, self._ended = self._ended, []
+        return ended
+
+    @property
+    def unfinished(self) -> int:
+        """Counts rollouts of the stream that have not been handed out."""
+        return len(self._streamed) + len(self._ended) + sum(live.streamed for live in self._live.values())
+
+    def drop(self) -> None:
+        """Forgets the stream: what is under way is dropped, and its sessions are freed."""
+        self._streamed.clear()
+        self._ended = []
+        self._abandon(streamed=True)
+
+    def _advance(self) -> bool:
+        """Begins what there is room for, takes a step, and acts on what came of it; True asks `roll` to stop."""
+        stopped = False
+        while (self._waiting or self._streamed) and not stopped:
+            if len(self._live) >= self._engine.capacity.rows + AHEAD:
+                break
+            streamed = not self._waiting
+            live = self._live_of((self._waiting or self._streamed).popleft())
+            live.streamed = streamed
+            stopped = self._begin(live)
+        stopped = stopped or self._has_to_stop()
+        return stopped or any(self._take(turn) for turn in self._engine.step()) or self._collect()
+
+    def _live_of(self, assignment: Assignment) -> LiveRollout:
         """A rollout at its beginning. A task's budget is its own, and never more than the agent's."""
         task, budget = assignment.task, self._budget
-        return _Live(
+        return LiveRollout(
             assignment,
             min(budget.max_tokens, task.tokens or budget.max_tokens),
             budget.max_calls if task.turns is None else min(budget.max_calls, task.turns),
@@ -164,13 +160,14 @@ class Agent:
             self.stopped = self._stop_reason()
         return bool(self.stopped)
 
-    def _begin(self, live: _Live) -> bool:
+    def _begin(self, live: LiveRollout) -> bool:
         """Has the engine go on from what was said; True asks the loop to stop."""
         number = self._number(live)
-        self._order.append(number)
+        if not live.streamed:
+            self._order.append(number)
         return self._submit(number)
 
-    def _number(self, live: _Live) -> int:
+    def _number(self, live: LiveRollout) -> int:
         self._next += 1
         self._live[self._next - 1] = live
         return self._next - 1
@@ -179,18 +176,20 @@ class Agent:
         """Has the engine read what its model is to read; True asks the loop to stop."""
         live = self._live[number]
         said, seed = live.said, live.assignment.seed
-        if len(said.ids) >= live.max_tokens:
+        prompt = said.ids + (live.begun.ids if live.begun is not None else ())
+        if len(prompt) >= live.max_tokens:
             return self._finish(number, RolloutEnd.TOKENS)
         self._engine.submit(
             GenerationRequest(
                 id=number,
-                prompt=said.ids,
+                prompt=prompt,
                 stop=self.renderer.stop,
                 max_tokens=live.max_tokens,
                 temperature=live.assignment.temperature,
                 # A sample that began anew draws other numbers than the one before it.
                 seed=seed if said.samples == 1 else derive(seed, "sample", said.samples),
                 other_stops=self.renderer.other_stops,
+                group=live.assignment.task.id,
             )
         )
         return False
@@ -198,7 +197,10 @@ class Agent:
     def _take(self, turn: Turn) -> bool:
         """Acts on a turn that ended; True asks the loop to stop."""
         number, live = turn.request, self._live[turn.request]
+        turn, live.begun = joined(live.begun, turn), None
         read = live.said.take(turn)
+        if self._branching is not None and self._branching.at_entropy and self._branches_of(live):
+            live.point = higher(live.point, live.said, turn, live.calls, fresh=live.session is None)
         if turn.ended == "length":
             return self._finish(number, RolloutEnd.TOKENS)
         if isinstance(read, str):
@@ -215,66 +217,51 @@ class Agent:
             call = ToolCall(code=read.code, status=ToolStatus.PARSE_ERROR, error=read.reason)
             return self._return(number, call, f"error: {read.reason}"[: self._budget.max_result_chars])
         try:
-            if live.session is None:
-                live.session = self._open(live.assignment)
-            live.running = read
-            keep = {"keep": True} if self._branches_of(live) else {}
-            future = live.session.start(read.code, **keep)
+            self._calls.start(number, live, read, keep=self._keeps(live))
         except LOST as error:
             return self._lose(number, error)
-        arrivals = self._done
-        future.add_done_callback(lambda done: arrivals.put((number, done)))
         return False
 
-    def _open(self, assignment: Assignment) -> Session:
-        """Opens a session of the rollout's own, with a sandbox of its own where files lie in it. Each rollout is a
-        caller, so that none waits behind all the calls of another."""
-        files = {name: text.encode() for name, text in assignment.task.files.items()} | dict(assignment.files)
-        given = {"files": files} if files else {}
-        priority = priority_of(assignment.purpose)
-        return self._sessions.open(tier=assignment.tier, caller=assignment.id, priority=priority, **given)
-
     def _collect(self) -> bool:
-        """Hands finished tool calls back to their rows; waits only when no row could go on without."""
+        """Hands finished tool calls back to their rows; waits only when no row could go on without, and never long."""
         stopped = False
-        while self._live and (not self._done.empty() or self._engine.runnable == 0) and not stopped:
-            if self._done.empty() and not any(live.running for live in self._live.values()):
+        while self._live and (self._calls.arrived or self._engine.runnable == 0) and not stopped:
+            if not self._calls.arrived and not any(live.running for live in self._live.values()):
                 break
-            try:
-                number, future = self._done.get(timeout=POLL_SECONDS)
-            except Empty:
-                stopped = self._has_to_stop()
+            back = self._calls.take(POLL_SECONDS)
+            if back is None:
+                return self._has_to_stop() or stopped
+            number, future = back
+            live = self._live.get(number)
+            if live is None:  # it was dropped meanwhile
                 continue
-            live = self._live[number]
             error = future.exception()
             if isinstance(error, LOST):
                 stopped |= self._lose(number, error)
                 continue
             result = future.result()
             assert live.running is not None
-            call = ToolCall(
-                code=live.running.code,
-                status=ToolStatus(result.status.value),
-                output=result.output,
-                error=result.error,
-                seconds=result.seconds,
-                tier=result.tier,
-                sandbox=result.sandbox,
-            )
-            stopped |= self._return(number, call, shown(result, self._budget.max_result_chars))
+            stopped |= self._return(number, call_of(live.running, result), shown(result, self._budget.max_result_chars))
         return stopped
 
     def _return(self, number: int, call: ToolCall, text: str) -> bool:
         """Forces a tool result on the row, so that it goes on with its next turn; where the model's format writes the
         conversation anew, the row is given up for a new one."""
         live = self._live[number]
-        stopped = call.status.failed and self._branch(live, undo=live.running is not None)
+        stopped = False
+        if call.status.failed and self._branches_at_failure(live):
+            ran = live.running is not None
+            stopped = self._branch(live, BranchPoint(live.said.before_last_turn(), live.calls - 1, kept=ran))
         live.running = None
         forced = live.said.give_back(call, text)
+        mends = call.status.failed and self._branching is not None and self._branching.where == "repair"
+        if mends and len(live.said.ids) < live.max_tokens:
+            stopped |= self._branch(live, BranchPoint(live.said, live.calls))
         if forced is None:
             self._engine.finish(number)
             again = self._number(self._live.pop(number))
-            self._order[self._order.index(number)] = again
+            if not live.streamed:
+                self._order[self._order.index(number)] = again
             return self._submit(again) or stopped
         if len(live.said.ids) >= live.max_tokens:
             self._engine.finish(number)
@@ -282,50 +269,50 @@ class Agent:
         self._engine.resume(number, forced)
         return stopped
 
-    def _branches_of(self, live: _Live) -> int:
-        """Counts the branches that leave it if its next call fails."""
-        if self._branching is None or live.branch_of is not None or live.branches or not live.assignment.temperature:
+    def _branches_of(self, live: LiveRollout) -> int:
+        """Counts the branches that it may have yet."""
+        wanted = self._branching
+        if wanted is None or live.streamed or not live.assignment.temperature:
             return 0
-        return self._branching.left(self._branches) if has_come_some_way(live.said.nodes) else 0
+        if live.branch_of is not None or live.branches:
+            return 0
+        late = wanted.first is not None and live.assignment.sample >= wanted.first
+        return 0 if late else wanted.left(self._branches)
 
-    def _branch(self, live: _Live, *, undo: bool) -> bool:
-        """Begins the branches of a call that failed, whose turn is the last node; True asks the loop to stop.
+    def _branches_at_failure(self, live: LiveRollout) -> bool:
+        """Says whether it branches from before its next call, if that fails."""
+        wanted = self._branching
+        return wanted is not None and wanted.at_failures and has_come_some_way(live.said.nodes)
 
-        `undo`: the call was run, so that the session is not any more as it was before."""
+    def _keeps(self, live: LiveRollout) -> bool:
+        """Says whether the session may have to go back behind the call that comes."""
+        if not self._branches_of(live):
+            return False
+        if not self._branches_at_failure(live):
+            return live.point is not None and live.point.keep()
+        if live.point is not None and live.point.kept:  # a session is kept for one call, and this one may fail
+            live.point = None
+        elif live.point is not None:
+            live.point.keep()
+        return True
+
+    def _branch(self, live: LiveRollout, point: BranchPoint) -> bool:
+        """Begins the branches that leave it there; True asks the loop to stop."""
         count = self._branches_of(live)
-        if not count or live.session is None:
+        wanted = self._branching
+        if not count or wanted is None:
             return False
         try:
-            sessions = live.session.fork(count, undo=True) if undo else live.session.fork(count)
+            sessions = point.sessions(live.session, count)
         except SandboxError as error:  # the attempt itself goes on as it would without
             log.warning("%s could not branch: %s", live.assignment.id, error)
             live.branches = count
             return False
-        self._branches += len(sessions)
-        return any([self._begin(self._branch_of(live, session)) for session in sessions])  # noqa: C419 - all of them
-
-    def _branch_of(self, live: _Live, session: Session) -> _Live:
-        """One more rollout that goes on in this session, as if the last turn had not been."""
-        live.branches += 1
-        self._samples += 1
-        plain, said = live.assignment, live.said.before_last_turn()
-        own = replace(
-            plain,
-            id=branch_id(plain.id, live.branches),
-            sample=self._samples - 1,
-            seed=branch_seed(plain.seed, live.branches),
-        )
-        return _Live(
-            own,
-            live.max_tokens,
-            live.max_calls,
-            self._clock(),
-            said,
-            session=session,
-            calls=live.calls - 1,
-            branch_of=plain.id,
-            branch_at=len(said.nodes),
-        )
+        self._branches += count
+        first = self._samples + live.assignment.sample * wanted.each
+        now = self._clock()
+        branches = [live.branch(point, session, first + number, now) for number, session in enumerate(sessions)]
+        return any([self._begin(branch) for branch in branches])  # noqa: C419 - all of them
 
     def _lose(self, number: int, error: Exception) -> bool:
         """Ends a rollout that the infrastructure failed."""
@@ -335,39 +322,23 @@ class Agent:
 
     def _finish(self, number: int, ended: RolloutEnd, answer: str | None = None, answers: int = 0) -> bool:
         live = self._live.pop(number)
-        usage = Usage()
-        if live.session is not None:
-            usage = live.session.usage
-            live.session.close()
-        made = live.assignment
-        rollout = Rollout(
-            id=made.id,
-            cycle=made.cycle,
-            step=made.step,
-            task=made.task.id,
-            sample=made.sample,
-            purpose=made.purpose,
-            temperature=made.temperature,
-            nodes=tuple(live.said.nodes),
-            ended=ended,
-            answer=answer,
-            answers=answers,
-            seconds=self._clock() - live.started,
-            usage=usage,
-            branch_of=live.branch_of,
-            branch_at=live.branch_at,
-        )
+        lost = ended is RolloutEnd.INFRA_ERROR
+        stopped = live.point is not None and not lost and self._branch(live, live.point)
+        rollout = live.end(ended, self._clock(), answer, answers)
+        if live.streamed:
+            self._ended.append(rollout)
+            return False
         self._finished[number] = rollout
-        return bool(self._on_finish(rollout)) if self._on_finish else False
+        return bool(self._on_finish and self._on_finish(rollout)) or stopped
 
-    def _abandon(self) -> None:
-        """Frees what is still held after a stop or an error, so that the engine can serve the next batch."""
-        for number, live in self._live.items():
-            self._engine.finish(number)
-            if live.session is not None:
-                live.session.close()
-        self._live = {}
-        self._done = SimpleQueue()
+    def _abandon(self, *, streamed: bool) -> None:
+        """Frees what is still held after a stop or an error, so that the engine can serve others."""
+        for number, live in tuple(self._live.items()):
+            if live.streamed is streamed:
+                del self._live[number]
+                self._engine.finish(number)
+                if live.session is not None:
+                    live.session.close()
 
 
 def calls_outside_sandbox(rollouts: Iterable[Rollout]) -> int:

@@ -47,10 +47,11 @@ def ls(
 def show(context: typer.Context, rollout: str, data: Data = None, as_json: Json = False) -> None:
     """One attempt: the question, the model's own text, what its tool said, and the verdict."""
     detail = client_of(context, data).rollout(rollout)
-    show_json(detail) if as_json else _show(detail)
+    show_json(detail) if as_json else show_detail(detail)
 
 
-def _show(detail: RolloutDetail) -> None:
+def show_detail(detail: RolloutDetail) -> None:
+    """Writes one attempt out for people; what the model and its tool said is escaped."""
     one = detail.rollout
     show_fields(
         [
@@ -66,9 +67,23 @@ def _show(detail: RolloutDetail) -> None:
             ("no text", detail.unread),
         ]
     )
+    _show_tree(detail)
     for turn in detail.turns:
         typer.echo(f"\n--- {turn.role.value}" + ("" if turn.sampled else ", given"))
         typer.echo(printable(turn.text, lines=True))
+
+
+def _show_tree(detail: RolloutDetail) -> None:
+    if not detail.tree:
+        return
+    typer.echo("\n--- the attempt and its branches")
+    for one in detail.tree:
+        where = f"  from turn {one.leaves_at}, {one.shared_tokens} tokens shared" if one.leaves_at is not None else ""
+        own = "" if one.advantage is None else f", advantage {one.advantage:+.3f}"
+        shared = "" if one.shared_advantage is None else f" ({one.shared_advantage:+.3f} of what they share)"
+        here = "  <- this one" if one.id == detail.rollout.id else ""
+        indent = "" if one.leaves_at is None else "  +- "
+        typer.echo(f"{indent}{one.id}: {one.outcome.value}{where}, {one.sampled_tokens} sampled{own}{shared}{here}")
 
 
 def _answer(one: RolloutView) -> str:

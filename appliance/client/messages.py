@@ -22,7 +22,7 @@ from policies.contract.decision import Decision, DecisionOutcome
 from policies.register import KnownKey
 from runtime.model import FrozenModel
 from runtime.sandbox import Usage
-from verifiers.contract.verdict import Verdict
+from verifiers.contract.verdict import Outcome, Verdict
 from verifiers.registry.spec import Spec
 
 
@@ -59,6 +59,8 @@ class RolloutView(FrozenModel):
     seconds: float
     usage: Usage
     """What its session used, as the host measured it."""
+    branch_of: str | None
+    """The rollout that it left; None for one that began at the question."""
     verdict: Verdict
 
     @classmethod
@@ -76,11 +78,29 @@ class TurnText(FrozenModel):
     text: str
 
 
+class TreeRollout(FrozenModel):
+    """One rollout of an attempt that branched, or the attempt itself."""
+
+    id: str
+    leaves_at: int | None
+    """Its first turn, from 1, with tokens of its own; None for the attempt."""
+    shared_tokens: int
+    """What it has from the attempt, of the tokens that were sampled."""
+    sampled_tokens: int
+    outcome: Outcome
+    advantage: float | None
+    """Of its own tokens; None where nothing was trained on it."""
+    shared_advantage: float | None
+    """Of the tokens that all of them share, where they are trained on with this one."""
+
+
 class RolloutDetail(FrozenModel):
     """A rollout, and its conversation in words."""
 
     rollout: RolloutView
     turns: tuple[TurnText, ...]
+    tree: tuple[TreeRollout, ...] = ()
+    """The attempt and what branched off it; empty where nothing did."""
     unread: str = ""
     """Why there are no turns: what its model read and wrote with is not there any more."""
 

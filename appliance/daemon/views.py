@@ -15,6 +15,7 @@ from appliance.client.messages import (
     NumberedEvent,
     RolloutDetail,
     RolloutView,
+    TreeRollout,
     TurnText,
 )
 from appliance.daemon.errors import NotThereError
@@ -25,11 +26,13 @@ from appliance.promotion import paired
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ItemResult
 from appliance.records.rollouts import Purpose, Rollout
-from appliance.records.training import Judged, RolloutFilter
+from appliance.records.training import Group, Judged, RolloutFilter
 from appliance.rendering.renderer import Renderer, RenderingError
 from curriculum.contract.task import Task
 from policies.contract.evidence import pairs
 
+MOST_ATTEMPTS = 2_000
+"""Of one job, among which a rollout's tree is looked for."""
 ALIASES = ("champion", "candidate", "previous", "canary")
 
 
@@ -93,15 +96,26 @@ class Rollouts:
     def rollout_detail(self, name: str, data: Path) -> RolloutDetail:
         """Raises NotThereError."""
         judged = self._known(name)
+        view, tree = self._view(judged), self._tree(judged.rollout)
         try:
             renderer = self._renderer(judged.rollout, data)
         except (CheckpointError, RenderingError) as error:
-            return RolloutDetail(rollout=self._view(judged), turns=(), unread=str(error))
+            return RolloutDetail(rollout=view, turns=(), tree=tree, unread=str(error))
         turns = [
             TurnText(role=node.role, sampled=node.sampled, text=renderer.text(node.ids))
             for node in judged.rollout.nodes
         ]
-        return RolloutDetail(rollout=self._view(judged), turns=tuple(turns))
+        return RolloutDetail(rollout=view, turns=tuple(turns), tree=tree)
+
+    def _tree(self, rollout: Rollout) -> tuple[TreeRollout, ...]:
+        """The attempt that it is or that it left, and all that left that, by their samples."""
+        record = self._ledger.step(rollout.cycle, rollout.step) if rollout.purpose is Purpose.TRAIN else None
+        if record is not None:
+            return tree_of(rollout, record.judged, record.groups)
+        if rollout.purpose is not Purpose.JOB:
+            return ()
+        where = RolloutFilter(cycle=rollout.cycle, purpose=Purpose.JOB)
+        return tree_of(rollout, self._ledger.rollouts(where, limit=MOST_ATTEMPTS), ())
 
     def _known(self, name: str) -> Judged:
         judged = self._ledger.rollout(name)
@@ -134,6 +148,34 @@ class Rollouts:
     def _questions_of(self, cycle: str, step: int) -> dict[str, str]:
         found = self._ledger.step(cycle, step)
         return {str(task["id"]): Task.model_validate(task).question for task in found.tasks} if found else {}
+
+
+def tree_of(rollout: Rollout, judged: Sequence[Judged], groups: Sequence[Group]) -> tuple[TreeRollout, ...]:
+    """Arranges the rollouts of one tree; nothing where the attempt did not branch."""
+    root = rollout.branch_of or rollout.id
+    members = sorted(
+        (one for one in judged if root in (one.rollout.id, one.rollout.branch_of)), key=lambda one: one.rollout.sample
+    )
+    if len(members) < 2:
+        return ()
+    advantages = {
+        group.rollouts[index]: advantage
+        for group in groups
+        for index, advantage in zip(group.kept, group.advantages, strict=True)
+    }
+    shared = {one.rollout: one.advantage for group in groups for one in group.shared}
+    return tuple(
+        TreeRollout(
+            id=one.rollout.id,
+            leaves_at=None if one.rollout.branch_of is None else one.rollout.branch_turn,
+            shared_tokens=one.rollout.shared_tokens,
+            sampled_tokens=one.rollout.sampled_tokens,
+            outcome=one.verdict.outcome,
+            advantage=advantages.get(one.rollout.id),
+            shared_advantage=shared.get(one.rollout.id),
+        )
+        for one in members
+    )
 
 
 def compare(evaluation: Evaluation, a: str, b: str) -> ModelComparison:

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from appliance.records.rollouts import WeightSpan
 from runtime.errors import HintedError
 
+ModelFiles = Mapping[str, bytes]
+"""A model as it was read into memory, by the names of its files: config.json, tokenizer.json, safetensors."""
+
 if TYPE_CHECKING:
     from torch import nn
 
-
-ModelFiles = Mapping[str, bytes]
-"""A model as it was read into memory, by the names of its files: config.json, tokenizer.json, safetensors."""
+    Weights = ModelFiles | nn.Module
+    """What is pushed: a model's files, or a live transformers model."""
 
 
 class ModelError(HintedError):
@@ -47,6 +49,8 @@ class GenerationRequest:
     (up to the rounding of a batched matrix product)."""
     other_stops: tuple[int, ...] = ()
     """Further tokens that end a turn as `stop` does; chat models have several."""
+    group: str = ""
+    """Requests of one group begin with the same tokens: where there are several engines, they go to one."""
 
     @property
     def stops(self) -> tuple[int, ...]:
@@ -71,10 +75,23 @@ class Turn:
     """Sampled since the last forced token, the stop token included."""
     logprobs: tuple[float, ...]
     """One for each id, under the distribution at the request's temperature."""
-    ended: Literal["stop", "length"]
-    """`length`: the budget is spent; the row is finished and cannot be resumed."""
+    ended: Literal["stop", "length", "withdrawn"]
+    """`length`: the budget is spent; the row is finished and cannot be resumed. `withdrawn`: the caller took the
+    request back in the middle of the turn."""
     weights: tuple[WeightSpan, ...] = ()
     """Which version of the weights drew which of `ids`: spans in order, without gaps."""
+
+
+@dataclass(frozen=True)
+class EngineCapacity:
+    """Says what an engine has room for."""
+
+    rows: int
+    """Conversations that it samples at once."""
+    tokens: int | None = None
+    """Tokens whose keys and values it holds at once; None where its rows cannot have more than it holds."""
+    block: int = 1
+    """Tokens of the smallest part of that memory: a conversation takes whole ones."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +112,8 @@ class Engine(Protocol):
     def tokens_sampled(self) -> int:
         """Counts since the engine was made."""
 
-    def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
-        """Takes new weights: a model's files, or a live transformers model.
+    def push(self, weights: Weights, version: str) -> PushProof:
+        """Takes new weights.
 
         Raises ModelError when they are missing, broken or foreign, RuntimeError while requests are unfinished."""
 
@@ -115,6 +132,23 @@ class Engine(Protocol):
 
     def finish(self, request: int) -> None:
         """Gives the row back; the next submitted request takes its place."""
+
+    def withdraw(self, request: int) -> Turn:
+        """Takes an unfinished request back with what was sampled since its last forced token; its row is given back.
+
+        Submitted again with those tokens at the end of its prompt, here or to another engine, it goes on. Works also
+        after an engine has failed. Raises KeyError for a request that is not there."""
+
+    @property
+    def capacity(self) -> EngineCapacity:
+        """Says what there is room for; the tokens only once there are weights."""
+
+    def lengths(self) -> Mapping[int, int]:
+        """Returns how many tokens each unfinished request has by now, where that is known without asking anybody."""
+
+    def preemptions(self) -> int:
+        """Counts conversations whose memory was taken while they ran, so that they had to be read again, since the
+        engine was made."""
 
     @property
     def unfinished(self) -> int:

@@ -91,12 +91,24 @@ class RowTable:
         """Returns the turn that ended on this row, drawn by these weights; a row that stopped waits from now on."""
         request = self.requests[row]
         assert request is not None
+        self.running[row] = False
+        last = int(self._ids[row, int(self.used[row]) - 1])
+        return self._turn_of(row, version, "stop" if last in request.stops else "length")
+
+    def cut_turn(self, row: int, version: str) -> Turn:
+        """Returns what was sampled of the turn under way; nothing where the row waits."""
+        if not self.running[row]:
+            self._turn[row] = self.used[row]
+        return self._turn_of(row, version, "withdrawn")
+
+    def _turn_of(self, row: int, version: str, ended: Literal["stop", "length", "withdrawn"]) -> Turn:
+        request = self.requests[row]
+        assert request is not None
         start, end = int(self._turn[row]), int(self.used[row])
         ids = tuple(self._ids[row, start:end].tolist())
         logprobs = tuple(self._logprobs[row, start:end].tolist())
-        self.running[row] = False
-        ended: Literal["stop", "length"] = "stop" if ids[-1] in request.stops else "length"
-        return Turn(request.id, ids, logprobs, ended, (WeightSpan(version=version, start=0, end=len(ids)),))
+        spans = (WeightSpan(version=version, start=0, end=len(ids)),) if ids else ()
+        return Turn(request.id, ids, logprobs, ended, spans)
 
     def room(self, row: int) -> int:
         """Counts the tokens that the budget still allows."""

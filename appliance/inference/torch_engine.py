@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from appliance.inference.decoder import Decoder, Prefilled, padded
-from appliance.inference.engine import GenerationRequest, ModelError, ModelFiles, PushProof, Turn
+from appliance.inference.engine import EngineCapacity, GenerationRequest, ModelError, ModelFiles, PushProof, Turn
 from appliance.inference.folder import open_model
 from appliance.inference.rows import RowTable
 from appliance.inference.sampling import draw
@@ -143,6 +143,25 @@ class TorchEngine:
         """Also ends a request that runs or is queued; one that is not there needs no ending."""
         if self._queue.pop(request, None) is None and request in self._at:
             self._free(self._at[request])
+
+    def withdraw(self, request: int) -> Turn:
+        if self._queue.pop(request, None) is not None:
+            return Turn(request, (), (), "withdrawn")
+        row = self._at[request]
+        turn = self._table.cut_turn(row, self._version)
+        self._free(row)
+        return turn
+
+    @property
+    def capacity(self) -> EngineCapacity:
+        return EngineCapacity(self._capacity)
+
+    def lengths(self) -> dict[int, int]:
+        return {request: int(self._table.used[row]) for request, row in self._at.items()}
+
+    def preemptions(self) -> int:
+        """Is 0: a row's memory is its own from its first token to its last."""
+        return 0
 
     @torch.inference_mode()
     def step(self) -> list[Turn]:

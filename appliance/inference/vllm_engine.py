@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from appliance.inference.engine import GenerationRequest, ModelError, ModelFiles, PushProof, Turn
+from appliance.inference.engine import EngineCapacity, GenerationRequest, ModelError, ModelFiles, PushProof, Turn
 from appliance.inference.folder import open_model
 from appliance.inference.vllm_environment import require_environment
 from appliance.inference.vllm_process import EngineFault, Patience, VllmProcess
@@ -73,7 +73,7 @@ class VllmEngine:
             waits = patience or Patience()
             start = lambda settings: VllmProcess(environment, settings, threads=threads, patience=waits)  # noqa: E731
         dtype = dtype or ("bfloat16" if gpu else "float32")
-        self._slots = slots
+        self._count, self._slots = rows, slots
         self.supervisor = VllmSupervisor(rows, slots, start, dtype=dtype, gpu=gpu)
         """Keeps the process, and says what was put aside and why."""
         self._rows: dict[int, _Row] = {}
@@ -160,7 +160,29 @@ class VllmEngine:
         self._ready = [turn for turn in self._ready if turn.request != request]
         if row is not None and row.dispatch is not None:
             del self._by_dispatch[row.dispatch]
-            self._abort.append(row.dispatch)
+            known = len(self._submit)
+            self._submit = [one for one in self._submit if one["number"] != row.dispatch]
+            if len(self._submit) == known:  # else vLLM does not know of it
+                self._abort.append(row.dispatch)
+
+    def withdraw(self, request: int) -> Turn:
+        """See `Engine`. What vLLM has sampled since the last step is lost."""
+        row = self._rows[request]
+        turn = Turn(request, tuple(row.ids), tuple(row.logprobs), "withdrawn", tuple(row.spans))
+        self.finish(request)
+        return turn
+
+    @property
+    def capacity(self) -> EngineCapacity:
+        tokens, block = self.supervisor.cache
+        return EngineCapacity(self._count, tokens, block)
+
+    def lengths(self) -> dict[int, int]:
+        return {number: len(row.known) for number, row in self._rows.items()}
+
+    def preemptions(self) -> int:
+        """See `Engine`; of an engine that died, those that it had said before."""
+        return self.supervisor.preemptions()
 
     def step(self) -> list[Turn]:
         """Takes at least one decoding step. Raises ModelError when the weights give no finite probabilities,

@@ -95,6 +95,9 @@ class VllmProcess:
             self.version = str(opened["version"])
             self.own_network = opened["network"] == "own"
             """Whether it sees no network but a loopback of its own; else it listens on this machine's."""
+            self.cache_tokens, self.block = int(opened["tokens"]), int(opened["block"])
+            self.preempted = 0
+            """As it said last."""
         except BaseException:
             self.kill()
             raise
@@ -118,6 +121,12 @@ class VllmProcess:
         if answer.get("kind") == "diverged":
             raise DivergedError(said)
         raise EngineFault(f"the engine failed when it was asked to {kind}: {said}")
+
+    def count_preemptions(self) -> int:
+        """Asks how many requests were preempted since it was made. One that fails is found out by who needs more."""
+        with suppress(EngineFault):
+            self.preempted = int(self.ask("figures")["preemptions"])
+        return self.preempted
 
     def _receive(self, kind: str) -> dict[str, Any]:
         wait = _Wait(self._effort, self.patience)

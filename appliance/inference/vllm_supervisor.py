@@ -84,6 +84,7 @@ class VllmSupervisor:
         self._seen: torch.Tensor | None = None
         self._pushes = self._numbers = self._failures = 0
         self._salt = ""
+        self._preempted = 0
         self.vocabulary = 0
         self.quarantined: list[str] = []
         """Why engines were put aside, in order."""
@@ -101,6 +102,15 @@ class VllmSupervisor:
     def pid(self) -> int | None:
         """Of the process at hand, which leads its group."""
         return self._process.pid if self._process else None
+
+    @property
+    def cache(self) -> tuple[int | None, int]:
+        """Tokens that its key-value cache holds, None before there is one, and those of a block."""
+        return (self._process.cache_tokens, self._process.block) if self._process else (None, 1)
+
+    def preemptions(self) -> int:
+        """Counts those of all its processes; of one that fails, as many as it has said."""
+        return self._preempted + (self._process.count_preemptions() if self._process else 0)
 
     def push(self, model: Any, version: str) -> PushProof:
         """Has an engine hold a transformers model's weights, and proves it. Raises ModelError, InfrastructureError."""
@@ -325,6 +335,7 @@ class VllmSupervisor:
 
     def _stop(self) -> None:
         if self._process is not None:
+            self._preempted += self._process.preempted
             self._process.kill()
         if self._folder is not None:
             remove_folder(self._folder)

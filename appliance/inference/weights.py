@@ -7,7 +7,7 @@ import hashlib
 import torch
 from torch import nn
 
-from appliance.inference.engine import Engine, ModelError
+from appliance.inference.engine import Engine, ModelError, PushProof
 
 
 def weights_digest(model: nn.Module) -> str:
@@ -22,7 +22,11 @@ def weights_digest(model: nn.Module) -> str:
 
 def push_model(engine: Engine, model: nn.Module, version: str) -> None:
     """Gives the engine a live model's weights. Raises ModelError when it then holds others under that version."""
-    proof = engine.push(model, version)
+    require_proof(engine.push(model, version), model, version)
+
+
+def require_proof(proof: PushProof, model: nn.Module, version: str) -> None:
+    """Raises ModelError where an engine proves to hold other weights than this model's, under that version."""
     if (proof.version, proof.digest) != (version, weights_digest(model)):
         raise ModelError(
             f"the engine holds other weights than it was given as {version}",

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from appliance.agent.assignment import Assignment
 from appliance.agent.branching import Branching
 from appliance.agent.isolation import tier_of
 from appliance.agent.judging import judge
-from appliance.agent.loop import Agent, Assignment
+from appliance.agent.loop import Agent
 from appliance.agent.prompt import task_of
 from appliance.agent.transcript import transcript
 from appliance.audit.machine_keys import load_or_make

@@ -8,7 +8,7 @@ sampled one (a result that nobody read) are cut: nothing that is trained on depe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 from appliance.inference.decoder import padded
 from appliance.learning.errors import LearningError
 from appliance.records.rollouts import Message, Rollout
-from appliance.records.training import Group, Judged
+from appliance.records.training import Group, Judged, SharedPrefix
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Sample:
     """As sampled; 0 where the mask is off."""
     advantages: tuple[float, ...]
     """Of each token; 0 where the mask is off."""
+    share: float = 1.0
+    """Of its rollout's trained tokens; the rest is in that rollout's other samples."""
 
     def __post_init__(self) -> None:
         lengths = (len(self.ids), len(self.mask), len(self.logprobs), len(self.advantages))
@@ -55,40 +57,51 @@ class Batch:
     """[B, T], float32, as sampled."""
     advantages: Tensor
     """[B, T], float32."""
+    shares: Tensor
+    """[B, 1], float32."""
 
     def to(self, device: torch.device) -> Batch:
-        return Batch(*(tensor.to(device) for tensor in (self.ids, self.mask, self.logprobs, self.advantages)))
+        parts = (self.ids, self.mask, self.logprobs, self.advantages, self.shares)
+        return Batch(*(tensor.to(device) for tensor in parts))
 
 
-def sample_each(rollout: Rollout, advantage: float) -> list[Sample]:
+def sample_each(rollout: Rollout, advantage: float, prefix: SharedPrefix | None = None) -> list[Sample]:
     """Makes the samples of a rollout: one, and one more for each time that its conversation was written anew.
 
-    Raises LearningError when messages branch or a sampled token has no log-probability.
+    With `prefix` the tokens before the place where others part from it are trained on, too, with an advantage of their
+    own. Raises LearningError when messages branch or a sampled token has no log-probability.
     """
     made, first = [], 0
     for nodes in rollout.samples:
-        made.append(_sample(rollout, nodes, first, advantage))
+        made.append(_sample(rollout, nodes, first, advantage, prefix))
         first += len(nodes)
-    return made
+    whole = max(1, sum(one.trained_tokens for one in made))
+    return made if len(made) == 1 else [replace(one, share=one.trained_tokens / whole) for one in made]
 
 
-def _sample(rollout: Rollout, nodes: Sequence[Message], first: int, advantage: float) -> Sample:
+def _sample(
+    rollout: Rollout, nodes: Sequence[Message], first: int, advantage: float, prefix: SharedPrefix | None
+) -> Sample:
     """Makes the sample of these nodes, the first of which has that index; none of another sample is before one."""
     ids: list[int] = []
     mask: list[bool] = []
     logprobs: list[float] = []
+    advantages: list[float] = []
+    parting = (rollout.branch_at, rollout.branch_token) if prefix is None else (prefix.node, prefix.token)
     for index, node in enumerate(nodes, start=first):
         if node.parent != (index - 1 if index > first else None):
             raise LearningError(f"rollout {rollout.id} branches at node {index}; one conversation was expected")
         if node.sampled and len(node.logprobs) != len(node.ids):
             raise LearningError(f"rollout {rollout.id}: {len(node.ids)} tokens, {len(node.logprobs)} log-probabilities")
         ids += node.ids
-        own = node.sampled and index >= rollout.branch_at
-        mask += [own] * len(node.ids)
-        logprobs += node.logprobs if own else [0.0] * len(node.ids)
-    end = max((i + 1 for i, own in enumerate(mask) if own), default=0)
-    advantages = tuple(advantage if own else 0.0 for own in mask[:end])
-    return Sample(rollout.id, tuple(ids[:end]), tuple(mask[:end]), tuple(logprobs[:end]), advantages)
+        own = [node.sampled and (index, token) >= parting for token in range(len(node.ids))]
+        trained = own if prefix is None else [node.sampled] * len(node.ids)
+        mask += trained
+        logprobs += [node.logprobs[token] if trains else 0.0 for token, trains in enumerate(trained)]
+        before = 0.0 if prefix is None or not node.sampled else prefix.advantage
+        advantages += [advantage if its else before for its in own]
+    end = max((i + 1 for i, trains in enumerate(mask) if trains), default=0)
+    return Sample(rollout.id, tuple(ids[:end]), tuple(mask[:end]), tuple(logprobs[:end]), tuple(advantages[:end]))
 
 
 def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
@@ -103,13 +116,14 @@ def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
         for group in groups
         for index, advantage in zip(group.kept, group.advantages, strict=True)
     }
+    prefixes = {one.rollout: one for group in groups for one in group.shared}
     missing = sorted(advantages.keys() - rollouts.keys())
     if missing:
         raise LearningError(f"{len(missing)} kept rollouts have no record, the first is {missing[0]}")
     return [
         one
         for name in sorted(advantages)
-        for one in sample_each(rollouts[name], advantages[name])
+        for one in sample_each(rollouts[name], advantages[name], prefixes.get(name))
         if one.trained_tokens
     ]
 
@@ -128,4 +142,5 @@ def collate(chosen: Sequence[Sample]) -> Batch:
         mask=padded([one.mask for one in chosen], False),
         logprobs=padded([one.logprobs for one in chosen], 0.0),
         advantages=padded([one.advantages for one in chosen], 0.0),
+        shares=torch.tensor([[one.share] for one in chosen]),
     )

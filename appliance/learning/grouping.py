@@ -6,6 +6,9 @@ nor a failure, and no part of the mean that the others are compared with. What i
 share (half, by default), so that selection stays as strict as in a whole group. A group that lost more than half of its
 rollouts is dropped, because what is left was chosen by what broke. So is one whose rewards are exactly equal, which
 carries no signal. Every group says in `reason` what became of it.
+
+An attempt and what branched off it are kept or left together (`roc.AttemptOutcome` says why); the recipe's share is
+one of attempts, and the group trains on all branches of those.
 """
 
 from __future__ import annotations
@@ -14,10 +17,10 @@ import math
 from collections.abc import Sequence
 from random import Random
 
-from appliance.learning.objectives.objective import Graded
+from appliance.learning.attempts import Attempt, attempts_of, credited_attempts
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.recipe import TrainingRecipe
-from appliance.learning.roc import SELECTORS, RolloutOutcome, above_mean, carry_signal
+from appliance.learning.roc import SELECTORS, AttemptOutcome, RolloutOutcome, above_mean, carry_signal
 from appliance.records.rollouts import RolloutEnd
 from appliance.records.training import Group, Judged
 from verifiers.contract.verdict import Outcome as VerdictOutcome
@@ -39,8 +42,10 @@ def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> G
     ((cycle, step, task),) = origins
     alive = sorted((one for one in judged if not is_masked(one)), key=lambda one: one.rollout.sample)
     rewards = tuple(reward_of(one, recipe) for one in alive)
-    selected, reason = _choose(alive, rewards, len(judged), recipe, Random(f"{seed}/{step}/{task}"))
-    kept = [Graded(rewards[i], alive[i].rollout.turns) for i in selected]
+    attempts = attempts_of([one.rollout for one in alive])
+    selected, reason = _choose(alive, attempts, rewards, len(judged), recipe, Random(f"{seed}/{step}/{task}"))
+    advantages, shared = credited_attempts([attempts[i] for i in selected], rewards, OBJECTIVES[recipe.objective])
+    kept = sorted(advantages)
     return Group(
         id=f"{cycle}/{step}/{task}",
         cycle=cycle,
@@ -48,8 +53,9 @@ def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> G
         task=task,
         rollouts=tuple(one.rollout.id for one in alive),
         rewards=rewards,
-        kept=tuple(selected),
-        advantages=OBJECTIVES[recipe.objective].advantages(kept),
+        kept=tuple(kept),
+        advantages=tuple(advantages[place] for place in kept),
+        shared=shared,
         selector=recipe.selector,
         reason=reason,
     )
@@ -78,22 +84,50 @@ def outcome(judged: Judged, reward: float) -> RolloutOutcome:
 
 
 def _choose(
-    alive: Sequence[Judged], rewards: Sequence[float], sampled: int, recipe: TrainingRecipe, rng: Random
+    alive: Sequence[Judged],
+    attempts: Sequence[Attempt],
+    rewards: Sequence[float],
+    sampled: int,
+    recipe: TrainingRecipe,
+    rng: Random,
 ) -> tuple[list[int], str]:
-    """Chooses indices into `alive`, and says in a sentence why."""
+    """Chooses indices into `attempts`, and says in a sentence why."""
     lost = sampled - len(alive)
     note = f"; {lost} of {sampled} masked after infrastructure failures" if lost else ""
-    if len(alive) < max(2, math.ceil(sampled / 2)):
+    if len(alive) < math.ceil(sampled / 2) or len(attempts) < 2:
         return [], f"dropped: {len(alive)} of {sampled} rollouts left, too few to compare{note}"
     if not carry_signal(rewards):
         worth = {1.0: "right", 0.0: "wrong"}.get(rewards[0], f"worth {rewards[0]:g}")
         return [], f"dropped: all {len(alive)} are {worth}, nothing to compare{note}"
-    keep = max(2, min(len(alive), len(alive) * recipe.keep // recipe.rollouts_per_task))
-    outcomes = [outcome(one, reward) for one, reward in zip(alive, rewards, strict=True)]
+    keep = max(2, min(len(attempts), len(attempts) * recipe.keep // recipe.rollouts_per_task))
+    outcomes = [
+        AttemptOutcome(tuple(outcome(alive[place], rewards[place]) for place in one.places)) for one in attempts
+    ]
+    values = [one.reward for one in outcomes]
+    if not carry_signal(values):  # attempts that are worth the same, some of whose branches are not
+        return _parted(attempts, rewards, keep, rng, note)
     selected = SELECTORS[recipe.selector](outcomes, keep, rng)
     if not selected:
-        return [], f"dropped: the {keep} drawn of {len(alive)} are all alike, nothing to compare{note}"
-    successes = above_mean(rewards)
+        return [], f"dropped: the {keep} drawn of {len(attempts)} are all alike, nothing to compare{note}"
+    successes = above_mean(values)
     right, good = sum(successes), sum(successes[i] for i in selected)
-    wrong = len(alive) - right
-    return selected, f"kept {keep} of {len(alive)}: {good} of {right} right, {keep - good} of {wrong} wrong{note}"
+    wrong = len(attempts) - right
+    reason = f"kept {keep} of {len(attempts)}: {good} of {right} right, {keep - good} of {wrong} wrong"
+    branches = sum(len(attempts[i].places) - 1 for i in selected)
+    return selected, f"{reason}{_with(branches, len(alive) - len(attempts))}{note}"
+
+
+def _parted(
+    attempts: Sequence[Attempt], rewards: Sequence[float], keep: int, rng: Random, note: str
+) -> tuple[list[int], str]:
+    """Chooses among attempts of which none is better than another: those first whose branches differ."""
+    parted = [i for i, one in enumerate(attempts) if carry_signal([rewards[place] for place in one.places])]
+    others = [i for i in range(len(attempts)) if i not in parted]
+    chosen = [*rng.sample(parted, len(parted)), *rng.sample(others, len(others))][:keep]
+    branches = sum(len(attempts[i].places) - 1 for i in chosen)
+    made = sum(len(one.places) - 1 for one in attempts)
+    return sorted(chosen), f"kept {keep} of {len(attempts)}, which are worth the same{_with(branches, made)}{note}"
+
+
+def _with(kept: int, made: int) -> str:
+    return f"; with them {kept} of {made} branches" if made else ""

@@ -113,7 +113,7 @@ def _some(rollouts: Sequence[Rollout], rng: Random) -> list[list[Gram]]:
     for rollout in rng.sample(rollouts, len(rollouts)):
         if left <= 0:
             break
-        messages = [node.ids[:left] for node in rollout.nodes[rollout.branch_at :] if node.sampled]
+        messages = [ids[:left] for ids in rollout.own_turns]
         left -= sum(map(len, messages))
         chosen.append(messages)
     return chosen

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from appliance.agent.budget import AgentBudget
+from appliance.learning.branching_recipe import BranchingRecipe
 from appliance.learning.loss_recipe import MismatchRecipe, PlanningRecipe, mismatch_refusal, whole_distribution
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.records.record import Record
@@ -64,6 +65,9 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     """Rollouts that are trained on of each task: G of GRPO-RoC."""
     refills: Annotated[int, UnitName("rounds")] = Field(1, ge=0)
     """Rounds in which groups whose rewards are all equal, which carry no signal, are replaced by fresh tasks."""
+    max_staleness: Annotated[int, UnitName("steps")] = Field(0, ge=0, le=64)
+    """By how many steps the weights that drew a token may be older than those that learn from it. With 0 sampler and
+    learner take turns; with more, rollouts go on while the learner works, and new weights reach them on their way."""
     selector: Literal["roc", "roc_sorted", "uniform"] = "roc"
     """`roc` samples by inverse penalty as in the paper, `roc_sorted` truncates as in its release, `uniform` is GRPO
     with the same compute."""
@@ -127,10 +131,12 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     """Stays at 0, for the same reason."""
     mismatch: MismatchRecipe = MismatchRecipe()
     planning: PlanningRecipe = PlanningRecipe()
+    branching: BranchingRecipe = BranchingRecipe()
 
     _LATER: ClassVar = (
         "reward", "top_p", "top_k", "min_p", "mismatch", "planning", "method", "lora_rank", "lora_alpha", "precision",
-        "gradient_checkpointing", "packing", "micro_batch_tokens", "optimizer",
+        "gradient_checkpointing", "packing", "micro_batch_tokens", "optimizer", "max_staleness",
+        "branching",
     )  # fmt: skip
     """Fields that the first version did not have, whose checkpoints name the digest without them."""
 
@@ -145,6 +151,14 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     def _counted_once(cls, value: MismatchRecipe, info: ValidationInfo) -> MismatchRecipe:
         name = info.data.get("objective")
         why = name and mismatch_refusal(value, name, OBJECTIVES[name], info.data.get("minibatches", 1))
+        if why:
+            raise ValueError(why)
+        return value
+
+    @field_validator("branching")
+    @classmethod
+    def _shared_out(cls, value: BranchingRecipe, info: ValidationInfo) -> BranchingRecipe:
+        why = value.refusal(info.data.get("rollouts_per_task", 2**30), info.data.get("max_staleness", 0))
         if why:
             raise ValueError(why)
         return value

@@ -54,7 +54,36 @@ class RolloutOutcome:
         return 1 / (self.penalty + CLEAN_OFFSET)
 
 
-def roc(outcomes: Sequence[RolloutOutcome], keep: int, rng: Random) -> list[int]:
+@dataclass(frozen=True)
+class AttemptOutcome:
+    """Says the same of an attempt together with its branches: they are chosen or left as one.
+
+    A selector prefers by what came out; among branches that would make the value of the place where they part a matter
+    of the choice, and the difference from its siblings is what a branch is for. Its reward is the mean of theirs. Its
+    penalty is the mean over those that earned the most: RoC asks how a success was reached."""
+
+    leaves: tuple[RolloutOutcome, ...]
+
+    @property
+    def reward(self) -> float:
+        return math.fsum(leaf.reward for leaf in self.leaves) / len(self.leaves)
+
+    @property
+    def penalty(self) -> float:
+        most = max(leaf.reward for leaf in self.leaves)
+        best = [leaf.penalty for leaf in self.leaves if leaf.reward == most]
+        return math.fsum(best) / len(best)
+
+    @property
+    def weight(self) -> float:
+        return 1 / (self.penalty + CLEAN_OFFSET)
+
+
+Choosable = RolloutOutcome | AttemptOutcome
+"""What a selector chooses among."""
+
+
+def roc(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[int]:
     """Applies the paper's rule: of n rollouts it keeps floor(failures * keep / n) failures, half when keep is n / 2.
 
     Raises ValueError when `keep` is below 2 or above the size of the group.
@@ -67,7 +96,7 @@ def roc(outcomes: Sequence[RolloutOutcome], keep: int, rng: Random) -> list[int]
     return sorted([*rng.sample(wrong, failures), *draw(right, weights, keep - failures, rng)])
 
 
-def roc_sorted(outcomes: Sequence[RolloutOutcome], keep: int, rng: Random) -> list[int]:
+def roc_sorted(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[int]:
     """Applies the released code's rule: the successes with the least penalty, the first failures, at least two of each.
 
     Deterministic; `rng` is not used. Ties go to the earlier rollout. Raises ValueError as `roc` does.
@@ -83,7 +112,7 @@ def roc_sorted(outcomes: Sequence[RolloutOutcome], keep: int, rng: Random) -> li
     return sorted([*wrong[:failures], *cleanest[: keep - failures]])
 
 
-def uniform(outcomes: Sequence[RolloutOutcome], keep: int, rng: Random) -> list[int]:
+def uniform(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[int]:
     """Does as plain GRPO with the same compute: as many are sampled and as many trained on, but chosen blindly.
 
     Raises ValueError as `roc` does.
@@ -93,7 +122,7 @@ def uniform(outcomes: Sequence[RolloutOutcome], keep: int, rng: Random) -> list[
     return selected if carry_signal([outcomes[i].reward for i in selected]) else []
 
 
-Selector = Callable[[Sequence[RolloutOutcome], int, Random], list[int]]
+Selector = Callable[[Sequence[Choosable], int, Random], list[int]]
 
 SELECTORS: Mapping[str, Selector] = {"roc": roc, "roc_sorted": roc_sorted, "uniform": uniform}
 """By their name in the recipe."""
@@ -122,7 +151,7 @@ def above_mean(rewards: Sequence[float]) -> list[bool]:
     return [reward > mean or reward == best for reward in rewards]  # the mean may be rounded up to the best
 
 
-def _kinds(outcomes: Sequence[RolloutOutcome], keep: int) -> tuple[list[int], list[int]]:
+def _kinds(outcomes: Sequence[Choosable], keep: int) -> tuple[list[int], list[int]]:
     if not 2 <= keep <= len(outcomes):
         raise ValueError(f"cannot keep {keep} of {len(outcomes)} rollouts: at least 2, at most all")
     successes = above_mean([outcome.reward for outcome in outcomes])

@@ -109,7 +109,7 @@ class Trainer(Learner):
             "semantic_entropy": plans.entropy,
             **self._planned(chosen, plans),
             "tokens": sums["tokens"],
-            "rollouts": float(len(chosen)),
+            "rollouts": float(len({one.rollout for one in chosen})),
             "groups": float(sum(bool(group.kept) for group in groups)),
             "learning_rate": rate,
             "seconds": time.monotonic() - started,
@@ -189,8 +189,9 @@ class Trainer(Learner):
     def _update(self, minibatch: Sequence[Sample], sums: dict[str, float]) -> tuple[float, dict[str, float]]:
         """Takes one optimizer step, adds to `sums` over its tokens, and returns the gradient's norm and what lay
         between sampler and trainer before it."""
-        tokens = [one.trained_tokens for one in minibatch]
-        denominator = self._objective.denominator(tokens, self._max_tokens)
+        tokens = sum(one.trained_tokens for one in minibatch)
+        answers = math.fsum(one.share for one in minibatch)
+        denominator = self._objective.denominator(tokens, answers, self._max_tokens)
         clip = (self.recipe.clip_low, self.recipe.clip_high)
         found = dict.fromkeys((*MEANS, "kl"), 0.0)
         ends = {"low": -math.inf, "high": -math.inf}
@@ -202,14 +203,15 @@ class Trainer(Learner):
             made = corrected_losses(
                 self._objective, scores.logprobs, sampled, advantages, mask, clip, self.recipe.mismatch
             )
-            loss = made.tokens.losses.sum() / denominator
+            losses = made.tokens.losses * batch.shares if self._objective.by_answer else made.tokens.losses
+            loss = losses.sum() / denominator
             (loss if counts else loss * 0.0).backward()  # type: ignore[no-untyped-call]
             if not counts:
                 continue
             found["kl"] += mismatch_kl(scores.logprobs.detach()[mask], sampled[mask]).item()
             ends["low"] = max(ends["low"], -made.ratios[mask].min().item())
             ends["high"] = max(ends["high"], made.ratios.max().item())
-            found["loss"] += loss.item() * sum(tokens)
+            found["loss"] += loss.item() * tokens
             found["ratio"] += made.tokens.ratios.sum().item()
             found["clip_fraction"] += made.tokens.clipped.sum().item()
             found["corrected_fraction"] += made.correction.corrected.sum().item()
@@ -218,7 +220,7 @@ class Trainer(Learner):
         found, ends = self._ranks.summed(found), self._ranks.largest(ends)
         for name in MEANS:
             sums[name] += found[name]
-        sums["tokens"] += sum(tokens)
+        sums["tokens"] += tokens
         norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.gradient_norm)))
         if not math.isfinite(norm):
             self._optimizer.zero_grad(set_to_none=True)
@@ -227,7 +229,7 @@ class Trainer(Learner):
                 hint="go back to the last checkpoint and lower training.learning_rate",
             )
         self._optimizer.step()
-        return norm, dict(zip(MISMATCH, (found["kl"] / sum(tokens), -ends["low"], ends["high"]), strict=True))
+        return norm, dict(zip(MISMATCH, (found["kl"] / tokens, -ends["low"], ends["high"]), strict=True))
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -127,6 +127,8 @@ class Rollout(Record):
     """The rollout that it left to go on from an earlier state; None for one that began at the question."""
     branch_at: int = 0
     """Its first node of its own: those before are the other rollout's, and were sampled there."""
+    branch_token: int = 0
+    """Of that node, the first token of its own: it may have left in the middle of a turn."""
 
     @model_validator(mode="before")
     @classmethod
@@ -157,6 +159,11 @@ class Rollout(Record):
         return tuple(node.call for node in self.nodes if node.call is not None)
 
     @property
+    def own_calls(self) -> tuple[ToolCall, ...]:
+        """Lists those that were made for it; a branch has others from the rollout that it left."""
+        return tuple(node.call for node in self.nodes[self.branch_at :] if node.call is not None)
+
+    @property
     def failed_calls(self) -> int:
         return sum(call.status.failed for call in self.calls)
 
@@ -177,4 +184,23 @@ class Rollout(Record):
     @property
     def sampled_tokens(self) -> int:
         """Counts those that were drawn for it; what a branch has from its beginnings is counted there."""
-        return sum(len(node.ids) for node in self.nodes[self.branch_at :] if node.sampled)
+        return sum(len(ids) for ids in self.own_turns)
+
+    @property
+    def own_turns(self) -> tuple[tuple[int, ...], ...]:
+        """Lists the tokens that were drawn for it, turn by turn; those of a branch begin where it left."""
+        return tuple(
+            node.ids[self.branch_token :] if place == self.branch_at else node.ids
+            for place, node in enumerate(self.nodes)
+            if node.sampled and place >= self.branch_at
+        )
+
+    @property
+    def branch_turn(self) -> int:
+        """Numbers the turn, from 1, that is the first with tokens of its own."""
+        return 1 + sum(node.role is Role.ASSISTANT for node in self.nodes[: self.branch_at])
+
+    @property
+    def shared_tokens(self) -> int:
+        """Counts those that a branch has from the rollout that it left, and that were not drawn again."""
+        return sum(len(node.ids) for node in self.nodes if node.sampled) - self.sampled_tokens

@@ -34,6 +34,19 @@ class RolloutFilter(Record):
 ANY_ROLLOUT = RolloutFilter()
 
 
+class SharedPrefix(Record):
+    """Is what the rollouts of one attempt have in common: sampled once, and trained on once."""
+
+    rollout: str
+    """The one among them with whose tokens it is trained on."""
+    node: int
+    token: int
+    """Where they part: the first node, and the first of its tokens, that is not of all of them."""
+    leaves: int
+    """How many they are."""
+    advantage: float
+
+
 class Group(Record):
     """Says of one task's rollouts at one step which were kept, and their advantages."""
 
@@ -47,7 +60,9 @@ class Group(Record):
     kept: tuple[int, ...]
     """Indices into `rollouts`; empty when the group carries no signal."""
     advantages: tuple[float, ...]
-    """One for each kept rollout."""
+    """One for each kept rollout: of its tokens, but for those of a prefix that it shares."""
+    shared: tuple[SharedPrefix, ...] = ()
+    """One for each kept attempt that branched."""
     selector: str
     reason: str
 

@@ -1,1 +1,1 @@
-"""This package decides which rollout runs on which engine, and when. It is pure: no engine, no clock, no thread."""
+"""This package decides which rollout runs on which engine, and when: a pure scheduler, and the pool that asks it."""

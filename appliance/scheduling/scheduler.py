@@ -8,9 +8,10 @@ is admitted when the highest point of that curve fits. What engines evict makes 
 they sample less, so that in the long run a fixed small share of all tokens is computed again.
 
 What always holds. Rollouts are admitted in the order in which they came, those that had begun before the others. An
-engine that has none is given one, whatever the forecast. The rollouts of a group go where the first of it went (their
-prompt is remembered there) while that engine has room. A rollout stays where it is until it ends, is set back because
-memory is about to run out, or its engine is lost; it then goes on from the tokens that it has.
+engine that has none is given one, whatever the forecast. No engine has more than it has rows. The rollouts of a group
+go where the first of it went (their prompt is remembered there) while that engine has room. A rollout stays where it is
+until it ends, is set back because memory is about to run out, or its engine is lost; it then goes on from the tokens
+that it has. Of an engine whose rows cannot have more tokens than it holds, nothing is forecast.
 
 The idea of a running quantile of observed lengths is rStar2-Agent's (2508.20722, section 3.2: rollouts are sent to
 where memory is free); the forecast, which is a quantile of the sum, is ours.
@@ -65,15 +66,17 @@ class Scheduler:
         self._caution = state.caution
         self._known: dict[str, _Known] = {}
         self._queue: deque[str] = deque()
-        self._capacity: dict[str, int] = {}
+        self._capacity: dict[str, float] = {}
+        """By engine: tokens that it holds, without bound where its rows are the only one."""
+        self._rows: dict[str, float] = {}
+        self._used: dict[str, int] = {}
+        """By engine: tokens of the rollouts that it has."""
         self._held: dict[str, Row] = {}
         """By engine: how many rollouts it has in each range of lengths."""
         self._home: dict[str, str] = {}
         """By group: the engine that its first rollout went to."""
         self._members: Counter[str] = Counter()
         self._forecast: tuple[int, Row, Row] | None = None
-        self._most = (np.arange(RANGES) + 2) * self._curve.width
-        """What a rollout of each range has at most, or has after a little while."""
         for name, tokens in engines.items():
             self.add_engine(name, tokens)
 
@@ -89,44 +92,54 @@ class Scheduler:
     def running(self) -> int:
         return len(self._known) - len(self._queue)
 
-    def add_engine(self, name: str, tokens: int) -> None:
-        """Lets an engine take part from now on. Raises ValueError."""
-        if name in self._capacity or tokens < 1:
+    def add_engine(self, name: str, tokens: int | None, rows: int | None = None) -> None:
+        """Lets an engine take part from now on, with at most so many rollouts at once; `tokens` is None where those
+        cannot have more than it holds. Raises ValueError."""
+        if name in self._capacity or (tokens is not None and tokens < 1):
             raise ValueError(f"an engine has a name of its own and holds at least one token, not {name!r} and {tokens}")
-        self._capacity[name], self._held[name] = tokens, np.zeros(RANGES)
+        if (rows is None and tokens is None) or (rows is not None and rows < 1):
+            raise ValueError(f"an engine has at least one row, not {rows}")
+        self._capacity[name] = np.inf if tokens is None else tokens
+        self._rows[name] = np.inf if rows is None else rows
+        self._used[name], self._held[name] = 0, np.zeros(RANGES)
 
-    def submit(self, rollout: str, group: str, tokens: int) -> None:
-        """Queues a rollout that has so many tokens by now. Raises ValueError for one that is known, or too long."""
+    def submit(self, rollout: str, group: str, tokens: int, *, begun: bool = False) -> None:
+        """Queues a rollout that has so many tokens by now, before all others where it had begun. Raises ValueError for
+        one that is known, or too long."""
         if rollout in self._known:
             raise ValueError(f"{rollout} is known already")
         self._known[rollout] = _Known(group, tokens, self._curve.range_of(tokens))
         self._members[group] += 1
-        self._queue.append(rollout)
+        self._queue.appendleft(rollout) if begun else self._queue.append(rollout)
 
     def admit(self) -> list[Placed]:
         """Says which rollouts begin now, and where; in the order in which they were queued."""
         if not self._queue or not self._capacity:
             return []
-        mean, variance = self._figures()
         names = list(self._capacity)
         number = {name: place for place, name in enumerate(names)}
         held = np.stack([self._held[name] for name in names])
-        capacity = np.array([self._capacity[name] for name in names], dtype=float)
-        means, variances, counts = held @ mean, held @ variance, held.sum(1)
+        used = np.array([self._used[name] for name in names], dtype=float)
+        capacity, rows = np.array(list(self._capacity.values())), np.array(list(self._rows.values()))
+        bounded, counts = np.isfinite(capacity), held.sum(1)
+        mean, variance = self._figures() if bounded.any() else (np.zeros((RANGES, 1)), np.zeros((RANGES, 1)))
+        means, variances = held @ mean, held @ variance
         placed = []
         while self._queue:
             known = self._known[self._queue[0]]
             peaks = self._peak(means + mean[known.place], variances + variance[known.place])
-            fits = (peaks <= capacity) | ((counts == 0) & (known.tokens <= capacity))
+            fits = ((peaks <= capacity) | (counts == 0)) & (used + known.tokens <= capacity) & (counts < rows)
             home = number.get(self._home.get(known.group, ""))
             if home is None or not fits[home]:
-                home = int(np.where(fits, capacity - peaks, -np.inf).argmax())
+                free = np.where(bounded, capacity - peaks, rows - counts)
+                home = int(np.where(fits, free, -np.inf).argmax())
             if not fits[home]:
                 break
             rollout, known.engine = self._queue.popleft(), names[home]
             self._home.setdefault(known.group, known.engine)
-            self._held[known.engine][known.place] += 1
+            self._hold(known)
             counts[home] += 1
+            used[home] += known.tokens
             means[home] += mean[known.place]
             variances[home] += variance[known.place]
             placed.append(Placed(rollout, known.engine))
@@ -136,15 +149,13 @@ class Scheduler:
         """Notes how many tokens a running rollout has by now. Raises KeyError for one that does not run."""
         known = self._running(rollout)
         place = self._curve.range_of(tokens)
-        if place != known.place:
-            held = self._held_by(known)
-            held[known.place] -= 1
-            held[place] += 1
-            self._curve.grew(known.place, place)
-            known.place = place
         if self._queue:  # nothing is learned of caution while there is nothing to be cautious with
             self._note(-REGENERATED * (tokens - known.tokens))
-        known.tokens = tokens
+        self._let_go(known)
+        if place != known.place:
+            self._curve.grew(known.place, place)
+        known.place, known.tokens = place, tokens
+        self._hold(known)
 
     def finish(self, rollout: str) -> None:
         """Notes that a rollout has come to its end. Raises KeyError for one that does not run."""
@@ -158,7 +169,7 @@ class Scheduler:
         queued before all others; they come back when the forecast has room for them, not before."""
         taken: list[str] = []
         for name, capacity in self._capacity.items():
-            if (self._held[name] @ self._most).sum() <= capacity:
+            if self._used[name] + growth * self._held[name].sum() <= capacity:
                 continue
             mine = sorted((one for one in self._known.items() if one[1].engine == name), key=lambda one: one[1].tokens)
             used = sum(known.tokens + growth for _, known in mine)
@@ -166,7 +177,7 @@ class Scheduler:
                 if used <= capacity:
                     break
                 used -= known.tokens + growth
-                self._held[name][known.place] -= 1
+                self._let_go(known)
                 self._note(known.tokens)
                 known.engine = None
                 taken.append(rollout)
@@ -185,21 +196,13 @@ class Scheduler:
         """Takes an engine away. What ran on it is queued again, before all that has not begun; returns who that is.
 
         Raises KeyError."""
-        del self._capacity[name], self._held[name]
+        del self._capacity[name], self._held[name], self._used[name], self._rows[name]
         self._home = {group: home for group, home in self._home.items() if home != name}
         back = [rollout for rollout, known in self._known.items() if known.engine == name]
         for rollout in reversed(back):
             self._known[rollout].engine = None
             self._queue.appendleft(rollout)
         return back
-
-    def stragglers(self, at_most: int) -> list[str]:
-        """Names those that still run when nothing is queued and no more than so many are left; the longest first.
-
-        Whoever cuts them keeps what they have: they can be submitted again with the tokens that they had."""
-        if self._queue or len(self._known) > at_most:
-            return []
-        return sorted(self._known, key=lambda one: -self._known[one].tokens)
 
     def _peak(self, means: Row, variances: Row) -> Row:
         """Returns the highest point of each engine's forecast, in tokens [engines], of [engines, RANGES]."""
@@ -213,7 +216,7 @@ class Scheduler:
         return self._forecast[1], self._forecast[2]
 
     def _note(self, tokens: float) -> None:
-        moved = self._caution + GAIN * tokens / max(1, sum(self._capacity.values()))
+        moved = self._caution + GAIN * tokens / max(1.0, sum(self._capacity.values()))
         self._caution = min(MOST_CAUTION, max(LEAST_CAUTION, moved))
 
     def _running(self, rollout: str) -> _Known:
@@ -222,16 +225,22 @@ class Scheduler:
             raise KeyError(f"{rollout} waits")
         return known
 
-    def _held_by(self, known: _Known) -> Row:
+    def _hold(self, known: _Known) -> None:
         assert known.engine is not None
-        return self._held[known.engine]
+        self._held[known.engine][known.place] += 1
+        self._used[known.engine] += known.tokens
+
+    def _let_go(self, known: _Known) -> None:
+        assert known.engine is not None
+        self._held[known.engine][known.place] -= 1
+        self._used[known.engine] -= known.tokens
 
     def _remove(self, rollout: str) -> None:
         known = self._known.pop(rollout)
         if known.engine is None:
             self._queue.remove(rollout)
         else:
-            self._held[known.engine][known.place] -= 1
+            self._let_go(known)
         self._members[known.group] -= 1
         if not self._members[known.group]:
             del self._members[known.group]

@@ -12,13 +12,13 @@ from typing import Self
 from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.engine import Engine, ModelError, ModelFiles
-from appliance.inference.engines import make_engine
 from appliance.learning.folders import read_verified
 from appliance.learning.rank_processes import RankProcesses
 from appliance.ledger.ledger import Ledger
 from appliance.records.checkpoints import Checkpoint
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
+from appliance.scheduling.engine_pool import EnginePool, make_pool
 from policies.isolation import backend_for
 from policies.policy import Policy
 from runtime.cluster import ClusterSessions
@@ -52,6 +52,7 @@ class WorkContext:
         *,
         cluster: ClusterSettings | None = None,
         engine: str = "torch",
+        engines: int = 1,
         learners: int = 1,
         threads: int | None = None,
     ) -> None:
@@ -60,7 +61,7 @@ class WorkContext:
         self.budget = budget
         self.policy = policy
         self.clock = clock
-        self._engine_name = engine
+        self._engine_name, self._engine_count = engine, engines
         self._learners = learners
         self._threads = threads
         self._loaded: tuple[str, Renderer] | None = None
@@ -68,9 +69,13 @@ class WorkContext:
         self.checker = Checker(runtime, sessions=self.sessions, tools_backend=BackendName(backend_for(policy, "tools")))
 
     @cached_property
-    def engine(self) -> Engine:
-        return make_engine(
-            self._engine_name, rows=self.budget.concurrent, slots=self.budget.max_tokens, threads=self._threads
+    def engine(self) -> EnginePool:
+        return make_pool(
+            self._engine_name,
+            self._engine_count,
+            rows=self.budget.concurrent,
+            slots=self.budget.max_tokens,
+            threads=self._threads,
         )
 
     @cached_property

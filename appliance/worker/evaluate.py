@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from appliance.agent.assignment import Assignment
 from appliance.agent.isolation import tier_of
 from appliance.agent.judging import judge, require_sound
-from appliance.agent.loop import Agent, Assignment
+from appliance.agent.loop import Agent
 from appliance.agent.usage import by_tier, total
 from appliance.learning.grouping import is_masked
 from appliance.ledger.ledger import Ledger

@@ -2,38 +2,41 @@
 
 What always holds. A step's rollouts are in the ledger before the step is learned from, and a recorded step is never
 sampled again: after a kill, training goes back to the newest whole checkpoint and learns the recorded steps once more,
-which gives the same weights. Sampling always uses the weights of its step. Sealed questions never occur.
+which gives the same weights. Sampling uses the weights of its step, or such as are older by at most `max_staleness`
+steps (`step_sampling`). Sealed questions never occur.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import nn
 
-from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent, calls_outside_sandbox
 from appliance.agent.usage import figures
 from appliance.inference.engine import ModelFiles
 from appliance.inference.folder import open_model
-from appliance.inference.weights import push_model
+from appliance.inference.weights import push_model, require_proof
 from appliance.learning.checkpoints import prune, step_folder
 from appliance.learning.comparison import errors_in_correct
 from appliance.learning.early_stopping import Advice, EarlyStopping
-from appliance.learning.grouping import is_masked, make_groups, reward_of
+from appliance.learning.errors import LearningError
+from appliance.learning.grouping import make_groups
 from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import TrainingRecipe
-from appliance.learning.roc import carry_signal
 from appliance.learning.trainer import Trainer
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Group, Judged, StepRecord
 from appliance.rendering.formats import load_renderer
+from appliance.worker.branch_figures import branch_figures
 from appliance.worker.context import WorkContext
-from appliance.worker.evaluate import assignments, item_of, success, validate
+from appliance.worker.evaluate import item_of, success, validate
 from appliance.worker.progress import CycleProgress
 from appliance.worker.setup import CycleSetup, TrainingResult, training_rules
-from curriculum.contract.task import Task
+from appliance.worker.step_sampling import LookAhead, StepSample, staleness
 from curriculum.seeds import derive
 
 KEEP = 2
@@ -60,8 +63,21 @@ class RlLoop:
         self._stream = setup.training_tasks(rules)
         self._held_out = setup.held_out(derive("watch", setup.seed), training.watch_items)
         self._checkpoints = context.data / "cycles" / setup.cycle / "checkpoints"
+        self._ahead = LookAhead(self._agent, self._new_sample) if training.max_staleness else None
+        self._free_since = context.clock()
+        """When the learner had its last step behind it."""
+        self._waited = self._learned = 0.0
+        """Seconds of the learner, since this began."""
 
     def run(self) -> TrainingResult:
+        self._free_since = self._context.clock()
+        try:
+            return self._run()
+        finally:
+            if self._ahead is not None:
+                self._ahead.close()
+
+    def _run(self) -> TrainingResult:
         training = self._training
         notes = self._progress.resume(self._checkpoints, self._trainer.restore)
         if notes:
@@ -89,28 +105,43 @@ class RlLoop:
     def _step(self, step: int) -> None:
         clock = self._context.clock
         started = clock()
-        push_model(self._context.engine, self._model, f"{self._cycle}@{step}")
-        tasks, judged, verifying = self._sample(step)
+        before = self._context.engine.figures()
+        self._push(step)
+        sample = self._sample(step)
+        judged, verifying = sample.judged, sample.verifying_seconds
         sampled = clock()
+        old = staleness(judged, self._cycle, step)
+        if max(old, default=0) > self._training.max_staleness:
+            raise LearningError(
+                f"step {step} was sampled with weights that are {max(old)} steps old",
+                hint="start the worker again; nothing of that step was counted",
+            )
+        waited = self._waited + sampled - self._free_since
         groups = make_groups(judged, self._training, self._seed)
-        calls = sum(len(one.rollout.calls) for one in judged)
+        attempts = [one for one in judged if one.rollout.branch_of is None]
+        calls = sum(len(one.rollout.own_calls) for one in judged)
         metrics = {
-            "success": success(judged),
-            "tool_errors_in_correct": errors_in_correct(map(item_of, judged)),
+            "success": success(attempts),
+            "tool_errors_in_correct": errors_in_correct(map(item_of, attempts)),
             "tool_errors_in_correct_trained_on": errors_in_correct(map(item_of, trained_on(judged, groups))),
             "groups_with_signal": float(sum(bool(group.kept) for group in groups)),
             "tokens": float(sum(one.rollout.sampled_tokens for one in judged)),
             "tool_calls": float(calls),
             "tool_calls_outside_sandbox": float(calls_outside_sandbox(one.rollout for one in judged)),
-            "tool_seconds": sum(call.seconds for one in judged for call in one.rollout.calls),
+            "tool_seconds": sum(call.seconds for one in judged for call in one.rollout.own_calls),
             **figures([one.rollout for one in judged]),
+            **branch_figures(judged, groups),
             "sampling_seconds": sampled - started - verifying,
             "verifying_seconds": verifying,
+            "staleness_mean": sum(old) / max(1, len(old)),
+            "staleness_max": float(max(old, default=0)),
+            "learner_wait_share": waited / max(1e-9, waited + self._learned),
+            **{name: count - before[name] for name, count in self._context.engine.figures().items()},
         }
         record = StepRecord(
             cycle=self._cycle,
             step=step,
-            tasks=tuple(task.record() for task in tasks),
+            tasks=tuple(task.record() for task in sample.tasks),
             judged=tuple(judged),
             groups=groups,
             metrics=metrics,
@@ -119,43 +150,37 @@ class RlLoop:
         metrics["ledger_seconds"] = clock() - sampled
         self._learn(step, record.judged, record.groups, metrics)
 
-    def _sample(self, step: int) -> tuple[list[Task], list[Judged], float]:
-        """The step's tasks with their judged rollouts, and the seconds spent on verifying.
+    def _sample(self, step: int) -> StepSample:
+        """The step's tasks with their judged rollouts; of the steps that come next, some are sampled beside it."""
+        if self._ahead is not None:
+            last = min(step + self._training.max_staleness, self._training.steps - 1)
+            self._ahead.begin(range(step, last + 1))
+            return self._ahead.take(step)
+        sample = self._new_sample(step)
+        while asked := sample.next_round():
+            sample.judge(self._agent.roll(asked, branching=sample.branching), self._agent.last_failure)
+        return sample
 
-        Groups that carry no signal stay on record and are made up for with fresh tasks, a few rounds at most.
-        """
-        training = self._training
-        tasks: list[Task] = []
-        judged: list[Judged] = []
-        verifying = 0.0
-        missing = training.tasks_per_step
-        for _ in range(1 + training.refills):
-            fresh = self._stream.tasks(step, len(tasks) + missing)[len(tasks) :]
-            asked = assignments(
-                fresh,
-                self._context.policy,
-                f"{self._cycle}.{Purpose.TRAIN.value}.{step}",
-                cycle=self._cycle,
-                step=step,
-                purpose=Purpose.TRAIN,
-                temperature=training.temperature,
-                seed=lambda task, sample: derive("train", self._seed, step, task.id, sample),
-                samples=training.rollouts_per_task,
-            )
-            rollouts = self._agent.roll(asked)
-            sampled = self._context.clock()
-            some = judge(rollouts, {task.id: task for task in fresh}, self._context.checker)
-            verifying += self._context.clock() - sampled
-            require_sound(some, self._agent.last_failure)
-            tasks += fresh
-            judged += some
-            missing = len(fresh) - tasks_with_signal(some, training)
-            if missing == 0:
-                break
-        return tasks, judged, verifying
+    def _new_sample(self, step: int) -> StepSample:
+        return StepSample(step, self._setup, self._context, self._stream)
+
+    def _push(self, step: int) -> None:
+        """Gives the engines the weights as they are, in the middle of rollouts where some are under way."""
+        engine, version = self._context.engine, f"{self._cycle}@{step}"
+        if self._ahead is None:
+            push_model(engine, self._model, version)
+        elif engine.version != version:
+            self._model.zero_grad(set_to_none=True)
+            model = copy.deepcopy(self._model)  # the learner goes on with its own while this one samples
+            require_proof(engine.push_in_flight(model, version), model, version)
 
     def _learn(self, step: int, judged: Sequence[Judged], groups: Sequence[Group], metrics: dict[str, float]) -> None:
-        learned = self._trainer.train_step(step, judged, groups)
+        started = self._context.clock()
+        self._waited += started - self._free_since
+        work = partial(self._trainer.train_step, step, judged, groups)
+        learned = work() if self._ahead is None else self._ahead.during(work)
+        self._free_since = self._context.clock()
+        self._learned += self._free_since - started
         figures = {**metrics, **{f"learning_{name}": value for name, value in learned.items()}}
         steps = self._training.steps
         self._progress.say("step", f"step {step + 1} of {steps}", **figures, step=float(step), steps=float(steps))
@@ -165,7 +190,7 @@ class RlLoop:
         if step <= self._stopping.last_step:
             return self._stopping.advice(f"step {step} was observed before")
         training = self._training
-        push_model(self._context.engine, self._model, f"{self._cycle}@{step}")
+        self._push(step)
         share = validate(
             self._held_out,
             self._setup,
@@ -204,15 +229,6 @@ def trainer_of(
     if context.ranks is None:
         return Trainer(model, recipe, seed, max_tokens=most, companions=files)
     return RankedTrainer(context.ranks, model, recipe, seed, max_tokens=most, companions=files)
-
-
-def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:
-    """Counts the tasks whose rollouts earned different rewards; infrastructure failures earn none."""
-    rewards: dict[str, list[float]] = {}
-    for one in judged:
-        if not is_masked(one):
-            rewards.setdefault(one.rollout.task, []).append(reward_of(one, recipe))
-    return sum(carry_signal(found) for found in rewards.values())
 
 
 def trained_on(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Judged]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from appliance.agent.loop import Assignment
+from appliance.agent.assignment import Assignment
 from appliance.learning.grouping import is_masked
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged

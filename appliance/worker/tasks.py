@@ -63,6 +63,7 @@ def _context(data: Path, settings: Settings, ledger: Ledger, recipe: Recipe, pol
         policy,
         cluster=cluster,
         engine=settings.model.engine,
+        engines=settings.model.engines,
         learners=settings.model.learners,
         threads=settings.threads,
     )

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable
 
-from appliance.agent.loop import Assignment
+from appliance.agent.assignment import Assignment
 from appliance.clock import utc_now
 from appliance.config import Settings
 from appliance.jobs.lifecycle import weights_for, withdrawn

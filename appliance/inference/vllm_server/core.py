@@ -16,6 +16,8 @@ EXTENSION = "appliance.inference.vllm_server.worker.WeightsExtension"
 BLOCK = 32
 """Tokens of a block of the key-value cache: vLLM's processor build wants multiples of it."""
 
+PREEMPTIONS = "vllm:num_preemptions"
+
 NEEDED = {
     "vllm": ("EngineArgs", "SamplingParams", "LLMEngine"),
     "vllm.lora.request": ("LoRARequest",),
@@ -36,6 +38,7 @@ NEEDED_OF_ENGINE = (
     "has_unfinished_requests",
     "collective_rpc",
     "reset_prefix_cache",
+    "get_metrics",
 )
 NEEDED_OF_CORE = ("set_weight_version", "get_weight_version")
 
@@ -125,7 +128,7 @@ class VllmCore:
                     logprobs_mode="processed_logprobs",
                     async_scheduling=False,
                     enable_prefix_caching=True,
-                    disable_log_stats=True,
+                    disable_log_stats=False,
                     generation_config="vllm",
                     hf_overrides={"head_dtype": "float32"},
                     worker_extension_cls=self.extension,
@@ -218,6 +221,16 @@ class VllmCore:
         """Ends every request; what it sampled stays in the reports."""
         self._engine.abort_request([f"s{number}" for number in self._running])
         self._running.clear()
+
+    def figures(self) -> dict[str, int]:
+        """Returns the tokens that the key-value cache holds, those of its blocks, and how many requests were preempted
+        since the engine was made, as vLLM's own metrics count them."""
+        counted = [int(metric.value) for metric in self._engine.get_metrics() if metric.name == PREEMPTIONS]
+        if not counted:
+            raise UnfitError(f"this vLLM does not count {PREEMPTIONS}")
+        cache = self._engine.vllm_config.cache_config
+        blocks = cache.num_gpu_blocks - 1  # one stands for all that is empty
+        return {"tokens": blocks * cache.block_size, "block": cache.block_size, "preemptions": sum(counted)}
 
     def step(self) -> bool:
         """Takes one step with all requests; says whether there was any. Raises Diverged."""

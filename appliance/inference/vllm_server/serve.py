@@ -65,7 +65,7 @@ class VllmServer:
         kind = message.pop("ask")
         if kind == "open":
             self._core = self._make(**message)
-            self._send({"version": _vllm_version(), "network": self._network})
+            self._send({"version": _vllm_version(), "network": self._network, **self._core.figures()})
             return
         core = self._core
         if core is None:
@@ -77,6 +77,8 @@ class VllmServer:
             self._asked = True
         elif kind == "probe":
             self._send({"reports": core.probe(message["submit"])})
+        elif kind == "figures":
+            self._send(core.figures())
         elif kind == "drain":
             core.drain()
             self._send({"reports": core.reports()})

@@ -25,4 +25,4 @@ def losses(
     return TokenLosses(-gain, ratios.masked_fill(~mask, 0.0), (weights != ratios) & mask)
 
 
-CISPO = Objective(clip=(1.0, 4.0), advantages=standardised, losses=losses, denominator=all_tokens, anchor="sampler")
+CISPO = Objective(clip=(1.0, 4.0), divisor=standardised, losses=losses, denominator=all_tokens, anchor="sampler")

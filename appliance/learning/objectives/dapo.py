@@ -28,4 +28,4 @@ def losses(
     return clipped_losses(token_ratios(logprobs, sampled, mask), advantages, mask, clip)
 
 
-DAPO = Objective(clip=(0.20, 0.28), advantages=standardised, losses=losses, denominator=all_tokens)
+DAPO = Objective(clip=(0.20, 0.28), divisor=standardised, losses=losses, denominator=all_tokens)

@@ -27,4 +27,4 @@ def losses(
     return TokenLosses(-gain, ratios.detach().masked_fill(~mask, 0.0), held)
 
 
-DPPO = Objective(clip=(0.20, 0.20), advantages=centred, losses=losses, denominator=all_tokens, anchor="sampler")
+DPPO = Objective(clip=(0.20, 0.20), divisor=centred, losses=losses, denominator=all_tokens, anchor="sampler")

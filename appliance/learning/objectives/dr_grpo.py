@@ -11,5 +11,5 @@ from appliance.learning.objectives.dapo import losses
 from appliance.learning.objectives.objective import Objective, centred
 
 DR_GRPO = Objective(
-    clip=(0.20, 0.20), advantages=centred, losses=losses, denominator=lambda trained, most: len(trained) * most
+    clip=(0.20, 0.20), divisor=centred, losses=losses, denominator=lambda tokens, answers, most: answers * most
 )

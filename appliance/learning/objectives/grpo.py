@@ -29,4 +29,4 @@ def losses(
     return TokenLosses(made.losses / trained_lengths(mask), made.ratios, made.clipped)
 
 
-GRPO = Objective(clip=(0.20, 0.20), advantages=standardised, losses=losses, denominator=all_answers)
+GRPO = Objective(clip=(0.20, 0.20), divisor=standardised, losses=losses, denominator=all_answers, by_answer=True)

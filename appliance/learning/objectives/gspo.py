@@ -32,4 +32,4 @@ def losses(
     return TokenLosses(made.losses / lengths, made.ratios, made.clipped)
 
 
-GSPO = Objective(clip=(3e-4, 4e-4), advantages=standardised, losses=losses, denominator=all_answers)
+GSPO = Objective(clip=(3e-4, 4e-4), divisor=standardised, losses=losses, denominator=all_answers, by_answer=True)

@@ -8,25 +8,17 @@ the same before that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from appliance.learning.objectives.objective import (
-    Graded,
-    Objective,
-    TokenLosses,
-    all_tokens,
-    standardised,
-    token_ratios,
-)
+from appliance.learning.objectives.objective import Objective, TokenLosses, all_tokens, token_ratios
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def over_turns(kept: Sequence[Graded]) -> tuple[float, ...]:
-    """Returns (r - mean) / std / turns. Raises ValueError as `centred`."""
-    return tuple(one / max(1, each.turns) for one, each in zip(standardised(kept), kept, strict=True))
+def over_turns(mean: float, spread: float, turns: int) -> float:
+    """Divides by the spread and by the rollout's turns."""
+    return spread * max(1, turns)
 
 
 def losses(
@@ -37,4 +29,4 @@ def losses(
     return TokenLosses(-gain, ratios, mask & False)
 
 
-REINFORCE = Objective(clip=(1.0, 1.0), advantages=over_turns, losses=losses, denominator=all_tokens, anchor="none")
+REINFORCE = Objective(clip=(1.0, 1.0), divisor=over_turns, losses=losses, denominator=all_tokens, anchor="none")

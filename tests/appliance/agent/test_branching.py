@@ -9,9 +9,10 @@ import pytest
 from agent_tasks import task_of
 from scripted_engine import ScriptedEngine
 
-from appliance.agent.branching import Branching, branch_seed
+from appliance.agent.assignment import Assignment
+from appliance.agent.branching import Branching, Where, branch_seed
 from appliance.agent.budget import AgentBudget
-from appliance.agent.loop import Agent, Assignment
+from appliance.agent.loop import Agent
 from appliance.learning.batches import sample_each
 from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd, ToolStatus
 from appliance.rendering.renderer import Renderer
@@ -49,10 +50,17 @@ def sessions_left(pool: SessionPool) -> float:
 
 
 def roll(
-    engine: ScriptedEngine, pool: SessionPool, renderer: Renderer, *assignments: Assignment, each: int, in_all: int = 16
+    engine: ScriptedEngine,
+    pool: SessionPool,
+    renderer: Renderer,
+    *assignments: Assignment,
+    each: int,
+    in_all: int = 16,
+    where: Where = "failed_call",
+    first: int | None = None,
 ) -> dict[str, Rollout]:
     agent = Agent(engine, pool, renderer, BUDGET, time.monotonic)
-    rollouts = agent.roll(assignments, branching=Branching(each, in_all))
+    rollouts = agent.roll(assignments, branching=Branching(each, in_all, where, first))
     assert engine.unfinished == 0
     assert sessions_left(pool) == 0
     return {rollout.id: rollout for rollout in rollouts}
@@ -259,3 +267,89 @@ def test_an_attempt_that_cannot_branch_goes_on_as_without_and_that_is_said(
     assert [record.message for record in caplog.records] == [
         "job-1.0 could not branch: all snapshots of this session have been taken"
     ]
+
+
+def test_a_first_failure_is_mended_in_other_ways_from_the_state_that_it_left(
+    renderer: Renderer, sessions: SessionPool
+) -> None:
+    mend = [renderer.call("print(x)"), renderer.answer("\\boxed{7}")]
+    engine = ScriptedEngine(
+        {
+            0: [renderer.call("x = 7\n1 / 0"), renderer.call("1 / 0"), renderer.answer("\\boxed{0}")],
+            1: mend,
+            2: list(mend),
+        }
+    )
+    found = roll(engine, sessions, renderer, asked(0), each=2, where="repair")
+    assert len(found) == 3
+    attempt, one = found["job-1.0"], found["job-1.0+1"]
+    assert (one.branch_at, one.branch_token, one.branch_turn) == (3, 0, 2)
+    assert one.nodes[:3] == attempt.nodes[:3]
+    assert one.calls[1].output == "7\n"
+    assert one.shared_tokens == len(attempt.nodes[1].ids)
+    assert sample_each(one, 1.0)[0].trained_tokens == one.sampled_tokens == sum(map(len, mend))
+
+
+@pytest.mark.parametrize("tier", Tier)
+def test_the_least_sure_token_of_an_attempt_is_drawn_anew_with_the_names_of_then(
+    renderer: Renderer, sessions: SessionPool, tier: Tier
+) -> None:
+    """In its second turn, behind what begins a call: what was run from there on is gone, what before that is there."""
+    begin, change, later = renderer.call(BEGIN[tier]), renderer.call("gcd = 12\nx = gcd"), renderer.call("x = 3")
+    see, answer = renderer.call("print(x)"), renderer.answer("\\boxed{6}")
+    engine = ScriptedEngine({0: [begin, change, later, answer], 1: [see[1:], answer]})
+    engine.logprobs[change[1]] = -9.0
+    assert change[1] not in (*begin, *later, *answer)
+    assert change[0] == see[0]
+    found = roll(engine, sessions, renderer, asked(0), each=1, where="highest_entropy")
+    attempt, branch = found["job-1.0"], found["job-1.0+1"]
+    assert [call.status for call in attempt.calls] == [ToolStatus.OK] * 3
+    assert (branch.branch_at, branch.branch_token, branch.branch_turn) == (3, 1, 2)
+    assert branch.nodes[:3] == attempt.nodes[:3]
+    assert branch.nodes[3].ids == see, "one turn, of which the first token is the attempt's"
+    assert branch.calls[1].output == "41\n"
+    assert engine.requests[1].prompt == (*(t for node in attempt.nodes[:3] for t in node.ids), change[0])
+    assert [(one.start, one.end) for one in branch.nodes[3].weights] == [(0, 1), (1, len(see))]
+    assert branch.sampled_tokens == len(see) - 1 + len(answer)
+    assert branch.shared_tokens == len(begin) + 1
+    assert sample_each(branch, 1.0)[0].trained_tokens == branch.sampled_tokens
+    assert sample_each(attempt, 1.0)[0].trained_tokens == attempt.sampled_tokens
+
+
+def test_an_attempt_that_was_least_sure_before_it_ran_anything_branches_into_a_session_of_its_own(
+    renderer: Renderer, sessions: SessionPool
+) -> None:
+    begin, answer = renderer.call("x = 12 * 18\nprint(x)"), renderer.answer("\\boxed{6}")
+    engine = ScriptedEngine({0: [begin, answer], 1: [renderer.call("print(x)"), answer]})
+    engine.logprobs[begin[0]] = -9.0
+    branch = roll(engine, sessions, renderer, asked(0), each=1, where="highest_entropy")["job-1.0+1"]
+    assert (branch.branch_at, branch.branch_token, branch.shared_tokens) == (1, 0, 0)
+    assert branch.calls[0].status is ToolStatus.EXCEPTION
+
+
+def test_both_branch_at_the_failed_call_and_where_none_failed_at_the_least_sure_token(
+    renderer: Renderer, sessions: SessionPool
+) -> None:
+    good, fail, answer = renderer.call("x = 1"), renderer.call("1 / 0"), renderer.answer("\\boxed{6}")
+    engine = ScriptedEngine({0: [good, fail, answer], 1: [good, answer], 2: [answer], 3: [answer]})
+    engine.logprobs[answer[0]] = -9.0
+    found = roll(engine, sessions, renderer, asked(0), asked(1), each=1, where="both")
+    assert {one.branch_of: one.branch_at for one in found.values() if one.branch_of} == {"job-1.0": 3, "job-1.1": 3}
+    assert sorted(len(one.calls) for one in found.values()) == [1, 1, 1, 2]
+
+
+def test_who_may_branch_and_how_branches_are_numbered_does_not_depend_on_who_is_quicker(
+    renderer: Renderer, sessions: SessionPool
+) -> None:
+    answer = renderer.answer("\\boxed{6}")
+    slow = [renderer.call("1"), answer]
+    found = []
+    for first, second in ((slow, [answer]), ([answer], slow)):
+        script = {0: list(first), 1: list(second), **{number: [answer] for number in range(2, 7)}}
+        asked_for = [asked(number) for number in range(3)]
+        engine = ScriptedEngine(script)
+        made = roll(engine, sessions, renderer, *asked_for, each=2, where="highest_entropy", first=2)
+        found.append({name: one.sample for name, one in made.items()})
+    assert found[0] == found[1]
+    assert sorted(found[0].values()) == [0, 1, 2, 3, 4, 5, 6]
+    assert not any(name.startswith("job-1.2+") for name in found[0])

@@ -9,8 +9,9 @@ from agent_tasks import task_of
 from chat_models import MARKS, files_of
 from scripted_engine import ScriptedEngine
 
+from appliance.agent.assignment import Assignment
 from appliance.agent.budget import AgentBudget
-from appliance.agent.loop import Agent, Assignment
+from appliance.agent.loop import Agent
 from appliance.learning.batches import sample_each
 from appliance.records.rollouts import Purpose, Role, RolloutEnd, ToolStatus
 from appliance.rendering.formats import load_renderer

@@ -15,8 +15,9 @@ from scripted_engine import ScriptedEngine
 from tokenizers import Tokenizer
 
 import appliance.agent
+from appliance.agent.assignment import Assignment
 from appliance.agent.budget import AgentBudget
-from appliance.agent.loop import Agent, Assignment, calls_outside_sandbox
+from appliance.agent.loop import Agent, calls_outside_sandbox
 from appliance.learning.batches import sample_each
 from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd, ToolStatus
 from appliance.rendering.markers import SEEDLING, MarkerRenderer

@@ -19,6 +19,7 @@ from appliance.inference.engines import ENGINES, make_engine
 from appliance.inference.folder import read_model
 from appliance.inference.vllm_engine import VllmEngine
 from appliance.inference.weights import push_model, weights_digest
+from appliance.scheduling.engine_pool import make_pool
 
 SLOTS = 48
 STOP = 5
@@ -32,7 +33,7 @@ def scripted(rows: int, slots: int, threads: int | None) -> ScriptedEngine:
     def script(request: GenerationRequest, known: tuple[int, ...]) -> tuple[int, ...]:
         return (7, 8, request.stop) if len(known) == len(request.prompt) else (9,) * slots
 
-    return ScriptedEngine(script, version="", slots=slots, vocabulary=VOCABULARY)
+    return ScriptedEngine(script, version="", slots=slots, rows=rows, vocabulary=VOCABULARY)
 
 
 def tiny(name: str) -> Any:
@@ -47,13 +48,16 @@ def processes() -> Iterator[KeptProcesses]:
     kept.end()
 
 
-@pytest.fixture(params=["torch", "scripted", pytest.param("vllm", marks=needs_vllm)])
+@pytest.fixture(params=["torch", "scripted", "pool", pytest.param("vllm", marks=needs_vllm)])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     monkeypatch.setitem(ENGINES, "scripted", scripted)
     if request.param == "vllm":
         kept = request.getfixturevalue("processes")
         monkeypatch.setitem(ENGINES, "vllm", lambda rows, slots, threads: VllmEngine(rows, slots, start=kept.start))
-    made = make_engine(request.param, rows=2, slots=SLOTS)
+    if request.param == "pool":
+        made: Engine = make_pool("torch", 2, rows=1, slots=SLOTS)
+    else:
+        made = make_engine(request.param, rows=2, slots=SLOTS)
     yield made
     made.close()
 
@@ -191,6 +195,28 @@ def test_scores_are_the_log_probabilities_that_were_sampled_under(engine: Engine
     for wrong in ((), (1,) * (SLOTS + 1), (VOCABULARY,)):
         with pytest.raises(ValueError, match=r"fit|vocabulary"):
             engine.score([wrong])
+
+
+def test_what_is_taken_back_in_the_middle_goes_on_from_its_tokens(engine: Engine) -> None:
+    engine.push(tiny("qwen2"), "a")
+    assert engine.capacity.rows == 2
+    assert (engine.capacity.tokens or SLOTS) >= SLOTS
+    request = asked(prompt=(1, 2, 3), stop=VOCABULARY - 1)
+    engine.submit(request)
+    first = [turn for _ in range(5) for turn in engine.step()][:1]
+    length = engine.lengths().get(0, SLOTS)
+    if not first:
+        part = engine.withdraw(0)
+        assert (part.ended, engine.unfinished, engine.preemptions()) == ("withdrawn", 0, 0)
+        assert 3 + len(part.ids) == length > 3
+        engine.submit(asked(prompt=(1, 2, 3, *part.ids), stop=VOCABULARY - 1))
+        rest = next_turn(engine)
+        known = (1, 2, 3, *part.ids, *rest.ids)
+        (scores,) = engine.score([known])
+        assert scores[2:] == pytest.approx([*part.logprobs, *rest.logprobs], abs=1e-4)
+        assert [(span.version, span.start) for span in part.weights] == [("a", 0)]
+    with pytest.raises(KeyError):
+        engine.withdraw(7)
 
 
 def test_a_closed_engine_holds_nothing(engine: Engine) -> None:

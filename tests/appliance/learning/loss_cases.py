@@ -69,6 +69,6 @@ def ours(variant: str, case: LossCase) -> tuple[float, float]:
     logprobs = case.logprobs.clone().requires_grad_()
     each = case.rows[:, None].expand_as(case.mask)
     made = corrected_losses(objective, logprobs, case.sampled, each, case.mask, objective.clip, recipe)
-    loss = made.tokens.losses.sum() / objective.denominator(case.mask.sum(1).tolist(), MOST)
+    loss = made.tokens.losses.sum() / objective.denominator(int(case.mask.sum()), len(case.mask), MOST)
     (gradient,) = torch.autograd.grad(loss, logprobs)
     return loss.item(), (gradient * case.weights).sum().item()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,7 +61,8 @@ def test_a_conversation_that_was_written_anew_begins_a_sample_of_its_own() -> No
     ]
     rollout = first.model_copy(update={"nodes": (*first.nodes, *anew)})
     one, other = sample_each(rollout, 0.5)
-    assert [one] == sample_each(first, 0.5)
+    assert [replace(one, share=1.0)] == sample_each(first, 0.5)
+    assert (one.share, other.share) == (0.5, 0.5)
     assert other.ids == tuple(token for node in anew for token in node.ids)
     assert other.trained_tokens == one.trained_tokens
     assert rollout.turns == first.turns + second.turns

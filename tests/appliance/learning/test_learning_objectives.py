@@ -49,7 +49,7 @@ def test_grpo_by_hand() -> None:
     found, held, _ = losses(OBJECTIVES["grpo"], logs((1.5, 0.5, 9.0), (1.5, 0.5, 9.0)), (1.0, -1.0))
     assert [*found[0], *found[1]] == pytest.approx([-0.6, -0.25, 0.0, 0.75, 0.4, 0.0])
     assert held == [[True, False, False], [False, True, False]]
-    assert OBJECTIVES["grpo"].denominator([2, 7], 10) == 2
+    assert OBJECTIVES["grpo"].denominator(9, 2, 10) == 2
     assert OBJECTIVES["grpo"].advantages(ONE_OF_FOUR) == pytest.approx(STANDARDISED)
 
 
@@ -58,7 +58,7 @@ def test_dapo_by_hand() -> None:
     found, held, _ = losses(OBJECTIVES["dapo"], logs((1.5, 0.5, 9.0), (1.5, 0.5, 9.0)), (1.0, -1.0))
     assert [*found[0], *found[1]] == pytest.approx([-1.28, -0.5, 0.0, 1.5, 0.8, 0.0])
     assert held == [[True, False, False], [False, True, False]]
-    assert OBJECTIVES["dapo"].denominator([2, 2], 10) == 4
+    assert OBJECTIVES["dapo"].denominator(4, 2, 10) == 4
     assert OBJECTIVES["dapo"].advantages(ONE_OF_FOUR) == pytest.approx(STANDARDISED)
 
 
@@ -67,7 +67,7 @@ def test_dr_grpo_by_hand() -> None:
     found, held, _ = losses(OBJECTIVES["dr_grpo"], logs((1.5, 0.5, 9.0), (1.5, 0.5, 9.0)), (0.75, -0.25))
     assert [*found[0], *found[1]] == pytest.approx([-0.9, -0.375, 0.0, 0.375, 0.2, 0.0])
     assert held == [[True, False, False], [False, True, False]]
-    assert OBJECTIVES["dr_grpo"].denominator([2, 2], 10) == OBJECTIVES["dr_grpo"].denominator([9, 1], 10) == 20
+    assert OBJECTIVES["dr_grpo"].denominator(4, 2, 10) == OBJECTIVES["dr_grpo"].denominator(10, 2, 10) == 20
     assert OBJECTIVES["dr_grpo"].advantages(ONE_OF_FOUR) == pytest.approx([0.75, -0.25, -0.25, -0.25])
 
 
@@ -79,7 +79,7 @@ def test_gspo_by_hand() -> None:
     assert found[1] == pytest.approx([-0.5002, -0.5002, 0.0], abs=1e-12)
     assert found[2] == pytest.approx([0.50025006, 0.50025006, 0.0], abs=1e-8)
     assert held == [[False] * 3, [True, True, False], [False] * 3]
-    assert OBJECTIVES["gspo"].denominator([2, 7], 10) == 2
+    assert OBJECTIVES["gspo"].denominator(9, 2, 10) == 2
     assert OBJECTIVES["gspo"].advantages([Graded(1.0), Graded(0.0)]) == pytest.approx([1.0, -1.0])
 
 
@@ -93,7 +93,7 @@ def test_cispo_by_hand() -> None:
     assert [*found[0], *found[1]] == pytest.approx([-5 * high, -0.1 * low, 0.0, 10 * high, 0.2 * low, 0.0])
     assert [*gradient[0], *gradient[1]] == pytest.approx([-5.0, -0.1, 0.0, 10.0, 0.2, 0.0])
     assert held == [[True, False, False]] * 2
-    assert OBJECTIVES["cispo"].denominator([2, 7], 10) == 9
+    assert OBJECTIVES["cispo"].denominator(9, 2, 10) == 9
     assert OBJECTIVES["cispo"].advantages(ONE_OF_FOUR) == pytest.approx(STANDARDISED)
 
 
@@ -106,7 +106,7 @@ def test_dppo_by_hand() -> None:
     assert [*found[0], *found[1]] == pytest.approx([-10.0, 0.0, -0.5, 0.0, 10.0, 1.5, 0.0, 0.0])
     assert gradient == [pytest.approx(row) for row in found]
     assert held == [[False, True, False, False], [False, False, True, False]]
-    assert OBJECTIVES["dppo"].denominator([3, 7], 10) == 10
+    assert OBJECTIVES["dppo"].denominator(10, 2, 10) == 10
     assert OBJECTIVES["dppo"].advantages(ONE_OF_FOUR) == pytest.approx([0.75, -0.25, -0.25, -0.25])
 
 
@@ -115,7 +115,7 @@ def test_max_rl_by_hand() -> None:
     found, held, _ = losses(OBJECTIVES["max_rl"], logs((1.5, 0.5, 9.0), (1.5, 0.5, 9.0)), (3.0, -1.0))
     assert [*found[0], *found[1]] == pytest.approx([-3.84, -1.5, 0.0, 1.5, 0.8, 0.0])
     assert held == [[True, False, False], [False, True, False]]
-    assert OBJECTIVES["max_rl"].denominator([2, 7], 10) == 9
+    assert OBJECTIVES["max_rl"].denominator(9, 2, 10) == 9
     assert OBJECTIVES["max_rl"].advantages(ONE_OF_FOUR) == pytest.approx([3.0, -1.0, -1.0, -1.0])
     three = [Graded(1.0), Graded(1.0), Graded(1.0), Graded(0.0)]
     assert OBJECTIVES["max_rl"].advantages(three) == pytest.approx([1 / 3, 1 / 3, 1 / 3, -1.0])
@@ -133,7 +133,7 @@ def test_reinforce_by_hand() -> None:
     assert [*found[0], *found[1]] == pytest.approx([-half, -fifth, 0.0, half / 4, fifth / 4, 0.0])
     assert [*gradient[0], *gradient[1]] == pytest.approx([-1.0, -1.0, 0.0, 0.25, 0.25, 0.0])
     assert held == [[False] * 3] * 2
-    assert OBJECTIVES["reinforce"].denominator([2, 7], 10) == 9
+    assert OBJECTIVES["reinforce"].denominator(9, 2, 10) == 9
     kept = [Graded(1.0, turns=2), Graded(0.0, turns=4), Graded(1.0, turns=1), Graded(0.0, turns=1)]
     assert OBJECTIVES["reinforce"].advantages(kept) == pytest.approx([0.5, -0.25, 1.0, -1.0])
 

@@ -137,16 +137,13 @@ def test_what_ran_on_a_lost_engine_goes_on_elsewhere_before_what_has_not_begun()
     assert [one.rollout for one in scheduler.admit()][: len(lost)] == lost
 
 
-def test_stragglers_are_named_only_when_nothing_waits_and_few_are_left() -> None:
-    scheduler = fresh(3 * LONGEST)
-    queued(scheduler, 4)
-    for placed, tokens in zip(scheduler.admit(), (100, 300, 200), strict=True):
-        scheduler.grow(placed.rollout, tokens)
-    assert scheduler.stragglers(4) == []
-    scheduler.finish("r2")
-    scheduler.admit()
-    assert scheduler.stragglers(2) == []
-    assert scheduler.stragglers(3) == ["r1", "r0", "r3"]
+def test_no_engine_has_more_than_it_has_rows_and_without_a_bound_on_memory_the_emptiest_is_next() -> None:
+    scheduler = Scheduler({}, SchedulerState(lengths=LengthTable(longest=LONGEST)))
+    scheduler.add_engine("two", None, rows=2)
+    scheduler.add_engine("three", None, rows=3)
+    queued(scheduler, 9, tokens=LONGEST)
+    assert [one.engine for one in scheduler.admit()] == ["three", "two", "three", "two", "three"]
+    assert (scheduler.queued, scheduler.admit()) == (4, [])
 
 
 def test_its_state_goes_through_json_and_decides_the_same() -> None:
@@ -171,6 +168,8 @@ def test_a_rollout_is_submitted_once_and_no_longer_than_the_longest() -> None:
     scheduler.submit("a", "g", 5)
     with pytest.raises(ValueError, match="known"):
         scheduler.submit("a", "g", 5)
+    with pytest.raises(ValueError, match="row"):
+        scheduler.add_engine("none", None)
     with pytest.raises(ValueError, match=f"1 to {LONGEST}"):
         scheduler.submit("b", "g", LONGEST + 1)
     with pytest.raises(KeyError):

@@ -27,8 +27,8 @@ from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter, StepRecord
 from appliance.worker.context import WorkContext
 from appliance.worker.cycle import CycleRun
-from appliance.worker.rl_loop import tasks_with_signal
 from appliance.worker.setup import training_rules
+from appliance.worker.step_sampling import tasks_with_signal
 from curriculum.contract.task import Split, Task
 from curriculum.names import CALCULATORS
 from curriculum.registry import key_of

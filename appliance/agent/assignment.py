@@ -1,0 +1,105 @@
+"""Says what rollout is to be made, and keeps one that is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from appliance.agent.branching import BranchPoint, branch_id, branch_seed
+from appliance.agent.conversation import Conversation
+from appliance.inference.engine import Turn
+from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
+from appliance.rendering.renderer import ToolRequest
+from curriculum.contract.task import Task
+from runtime.sandbox import Session, Tier, Usage
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One rollout to make."""
+
+    id: str
+    task: Task
+    cycle: str
+    step: int
+    sample: int
+    purpose: Purpose
+    temperature: float
+    seed: int
+    tier: Tier = Tier.SHARED
+    """The least isolation that the policy and the taskset ask for."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What lies in the session's working folder at first beside the task's own files, by name."""
+
+
+@dataclass
+class LiveRollout:
+    """A rollout under way."""
+
+    assignment: Assignment
+    max_tokens: int
+    max_calls: int
+    started: float
+    said: Conversation
+    session: Session | None = None
+    calls: int = 0
+    running: ToolRequest | None = None
+    """The call that has not come back yet."""
+    branch_of: str | None = None
+    branch_at: int = 0
+    branch_token: int = 0
+    branches: int = 0
+    """How many have left it."""
+    streamed: bool = False
+    """It was asked for by `Agent.add`, and nobody waits for it."""
+    begun: Turn | None = None
+    """What a branch has of its first turn."""
+    point: BranchPoint | None = None
+    """Where it was least sure, if it is to branch there."""
+
+    def branch(self, point: BranchPoint, session: Session | None, sample: int, now: float) -> LiveRollout:
+        """Begins one more rollout that goes on from there."""
+        self.branches += 1
+        made = self.assignment
+        own = replace(
+            made, id=branch_id(made.id, self.branches), sample=sample, seed=branch_seed(made.seed, self.branches)
+        )
+        return LiveRollout(
+            own,
+            self.max_tokens,
+            self.max_calls,
+            now,
+            point.said.copy(),
+            session,
+            point.calls,
+            branch_of=made.id,
+            branch_at=len(point.said.nodes),
+            branch_token=len(point.begun.ids) if point.begun is not None else 0,
+            begun=point.begun,
+        )
+
+    def end(self, ended: RolloutEnd, now: float, answer: str | None = None, answers: int = 0) -> Rollout:
+        """Closes its session and says what it came to."""
+        usage = Usage()
+        if self.session is not None:
+            usage = self.session.usage
+            self.session.close()
+        made = self.assignment
+        return Rollout(
+            id=made.id,
+            cycle=made.cycle,
+            step=made.step,
+            task=made.task.id,
+            sample=made.sample,
+            purpose=made.purpose,
+            temperature=made.temperature,
+            nodes=tuple(self.said.nodes),
+            ended=ended,
+            answer=answer,
+            answers=answers,
+            seconds=now - self.started,
+            usage=usage,
+            branch_of=self.branch_of,
+            branch_at=self.branch_at,
+            branch_token=self.branch_token,
+        )
