@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from appliance.agent.budget import AgentBudget
+from appliance.learning.collapse import CollapseRecipe
 from appliance.learning.loss_recipe import MismatchRecipe, PlanningRecipe, mismatch_refusal, whole_distribution
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.records.record import Record
@@ -127,10 +128,11 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     """Stays at 0, for the same reason."""
     mismatch: MismatchRecipe = MismatchRecipe()
     planning: PlanningRecipe = PlanningRecipe()
+    collapse: CollapseRecipe = CollapseRecipe()
 
     _LATER: ClassVar = (
         "reward", "top_p", "top_k", "min_p", "mismatch", "planning", "method", "lora_rank", "lora_alpha", "precision",
-        "gradient_checkpointing", "packing", "micro_batch_tokens", "optimizer",
+        "gradient_checkpointing", "packing", "micro_batch_tokens", "optimizer", "collapse",
     )  # fmt: skip
     """Fields that the first version did not have, whose checkpoints name the digest without them."""
 
