@@ -66,6 +66,10 @@ class WorkContext:
 
     @cached_property
     def engine(self) -> Engine:
+        return self.another_engine()
+
+    def another_engine(self) -> Engine:
+        """Makes an engine like the one in use; who asked closes it."""
         return make_engine(
             self._engine_name, rows=self.budget.concurrent, slots=self.budget.max_tokens, threads=self._threads
         )
@@ -93,9 +97,9 @@ class WorkContext:
             self._loaded = model.manifest, load_renderer(files)
         return self._loaded[1]
 
-    def agent(self, renderer: Renderer) -> Agent:
-        """An agent with the weights that the engine has."""
-        return Agent(self.engine, self.sessions, renderer, self.budget, self.clock)
+    def agent(self, renderer: Renderer, budget: AgentBudget | None = None) -> Agent:
+        """An agent with the weights that the engine has; within the context's budget, or a smaller one."""
+        return Agent(self.engine, self.sessions, renderer, budget or self.budget, self.clock)
 
 
 def try_out(engine: Engine, files: ModelFiles) -> None:

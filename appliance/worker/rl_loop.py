@@ -2,12 +2,15 @@
 
 What always holds. A step's rollouts are in the ledger before the step is learned from, and a recorded step is never
 sampled again: after a kill, training goes back to the newest whole checkpoint and learns the recorded steps once more,
-which gives the same weights. Sampling always uses the weights of its step. Sealed questions never occur.
+which gives the same weights; the first thing that it does then is to push them and have them proved. Sampling always
+uses the weights of its step. Sealed questions never occur. A collapse ends it at the last good checkpoint.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 
@@ -18,8 +21,11 @@ from appliance.inference.engine import ModelFiles
 from appliance.inference.folder import open_model
 from appliance.inference.weights import push_model
 from appliance.learning.checkpoints import prune, step_folder
+from appliance.learning.collapse import FIGURES, CollapseWatch
 from appliance.learning.comparison import errors_in_correct
+from appliance.learning.distillation import every_rollout
 from appliance.learning.early_stopping import Advice, EarlyStopping
+from appliance.learning.errors import DivergedError
 from appliance.learning.grouping import is_masked, make_groups, reward_of
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.roc import carry_signal
@@ -30,7 +36,7 @@ from appliance.rendering.formats import load_renderer
 from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import assignments, item_of, success, validate
 from appliance.worker.progress import CycleProgress
-from appliance.worker.setup import CycleSetup, TrainingResult, training_rules
+from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
 from curriculum.contract.task import Task
 from curriculum.seeds import derive
 
@@ -41,8 +47,16 @@ KEEP = 2
 class RlLoop:
     """Trains one model for one cycle. `run` may be called anew after any interruption."""
 
-    def __init__(self, setup: CycleSetup, files: ModelFiles, context: WorkContext, progress: CycleProgress) -> None:
+    def __init__(
+        self,
+        setup: CycleSetup,
+        files: ModelFiles,
+        context: WorkContext,
+        progress: CycleProgress,
+        part: TrainingPart = TrainingPart(),  # noqa: B008 - frozen
+    ) -> None:
         """`files` are those of the model to begin with."""
+        self._part = part
         self._setup = setup
         self._cycle = setup.cycle
         self._seed = setup.seed
@@ -51,31 +65,50 @@ class RlLoop:
         self._model = model = open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
         self._context = context
         self._progress = progress
-        self._agent: Agent = context.agent(load_renderer(files))
-        self._trainer = Trainer(model, training, setup.seed, max_tokens=setup.recipe.agent.max_tokens, companions=files)
+        self._agent: Agent = context.agent(load_renderer(files), setup.recipe.agent)
+        self._trainer = Trainer(
+            model,
+            training,
+            setup.seed,
+            max_tokens=setup.recipe.agent.max_tokens,
+            companions=files,
+            first_step=part.first_step,
+            teacher=part.teacher,
+        )
+        if part.moments is not None:
+            self._trainer.take_moments(part.moments)
         self._stopping = EarlyStopping(drop=training.watch_drop, items=training.watch_items)
+        self._collapse = CollapseWatch()
         rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
-        self._stream = setup.training_tasks(rules)
+        self._stream = setup.training_tasks(rules, part.unsolved)
         self._held_out = setup.held_out(derive("watch", setup.seed), training.watch_items)
-        self._checkpoints = context.data / "cycles" / setup.cycle / "checkpoints"
+        self._checkpoints = part.folder(context.data / "cycles" / setup.cycle) / "checkpoints"
 
     def run(self) -> TrainingResult:
-        training = self._training
+        training, first = self._training, self._part.first_step
         notes = self._progress.resume(self._checkpoints, self._trainer.restore)
         if notes:
             self._stopping = EarlyStopping.model_validate(notes["watch"])
+            self._collapse = CollapseWatch.model_validate(notes.get("collapse", {}))
+            self._push(self._trainer.step)
         recorded = set(self._context.ledger.recorded_steps(self._cycle))
         while True:
             step = self._trainer.step
-            if step % training.watch_every == 0 or step == training.steps:
+            taken = step - first
+            collapse = self._collapse.advice(self._stopping.best_step)
+            if collapse.action != "continue":
+                return self._stopped(collapse, "collapse")
+            if taken % training.watch_every == 0 or taken == training.steps:
                 advice = self._validate(step)
                 self._save(step)
                 if advice.action != "continue":
-                    self._progress.say("watch", f"training stops: {advice.reason}", step=float(advice.step))
-                    return self._result(advice.step)
-                if step >= training.steps:
+                    return self._stopped(advice, "watch")
+                if taken and self._stopping.last_success >= (self._part.advance_at or math.inf):
+                    reason = f"held-out success reached {self._stopping.last_success:.3f}"
+                    return self._result(step, "success", reason)
+                if taken >= training.steps:
                     return self._result(step)
-            elif step % training.checkpoint_every == 0:
+            elif taken % training.checkpoint_every == 0:
                 self._save(step)
             if step in recorded:
                 record = self._context.ledger.step(self._cycle, step)
@@ -84,13 +117,17 @@ class RlLoop:
             else:
                 self._step(step)
 
+    def _push(self, step: int) -> None:
+        """Gives the engine the weights of that step, and has it prove that it holds them."""
+        push_model(self._context.engine, self._model, f"{self._cycle}@{step}")
+
     def _step(self, step: int) -> None:
         clock = self._context.clock
         started = clock()
-        push_model(self._context.engine, self._model, f"{self._cycle}@{step}")
+        self._push(step)
         tasks, judged, verifying = self._sample(step)
         sampled = clock()
-        groups = make_groups(judged, self._training, self._seed)
+        groups = self._groups(judged)
         calls = sum(len(one.rollout.calls) for one in judged)
         metrics = {
             "success": success(judged),
@@ -147,29 +184,43 @@ class RlLoop:
             require_sound(some, self._agent.last_failure)
             tasks += fresh
             judged += some
-            missing = len(fresh) - tasks_with_signal(some, training)
+            missing = 0 if self._part.teacher else len(fresh) - tasks_with_signal(some, training)
             if missing == 0:
                 break
         return tasks, judged, verifying
 
+    def _groups(self, judged: Sequence[Judged]) -> tuple[Group, ...]:
+        if self._part.teacher is not None:
+            return every_rollout(judged, self._training)
+        return make_groups(judged, self._training, self._seed)
+
     def _learn(self, step: int, judged: Sequence[Judged], groups: Sequence[Group], metrics: dict[str, float]) -> None:
-        learned = self._trainer.train_step(step, judged, groups)
+        try:
+            learned = self._trainer.train_step(step, judged, groups)
+            self._trainer.require_finite()
+        except DivergedError as error:
+            self._collapse = self._collapse.diverged(step, str(error))
+            return
+        shown = {"success": success(judged), "length": mean_length(judged)}
+        if learned["tokens"]:
+            shown |= {name: learned[name] for name in FIGURES if name in learned}
+        self._collapse = self._collapse.observe(step, shown, self._training.collapse)
         figures = {**metrics, **{f"learning_{name}": value for name, value in learned.items()}}
-        steps = self._training.steps
-        self._progress.say("step", f"step {step + 1} of {steps}", **figures, step=float(step), steps=float(steps))
+        taken, steps = step - self._part.first_step + 1, self._training.steps
+        self._progress.say("step", f"step {taken} of {steps}", **figures, step=float(step), steps=float(steps))
 
     def _validate(self, step: int) -> Advice:
         """Measures held-out success, which no training sees, and asks the watch whether to go on."""
         if step <= self._stopping.last_step:
             return self._stopping.advice(f"step {step} was observed before")
         training = self._training
-        push_model(self._context.engine, self._model, f"{self._cycle}@{step}")
+        self._push(step)
         share = validate(
             self._held_out,
             self._setup,
             self._context,
             self._agent,
-            label=Purpose.VALIDATION.value,
+            label=self._part.label(Purpose.VALIDATION.value),
             step=step,
             seed=derive("watch", self._seed, step),
         )
@@ -182,15 +233,28 @@ class RlLoop:
     def _save(self, step: int) -> None:
         folder = step_folder(self._checkpoints, step)
         if not folder.exists():
-            self._trainer.save(folder, {"watch": self._stopping.model_dump(mode="json")})
+            watch, collapse = self._stopping.model_dump(mode="json"), self._collapse.model_dump(mode="json")
+            self._trainer.save(folder, {"watch": watch, "collapse": collapse})
             spare = step_folder(self._checkpoints, self._stopping.best_step)
             prune(self._checkpoints, KEEP, spare=(spare,))
             self._progress.save()
 
-    def _result(self, step: int) -> TrainingResult:
-        return TrainingResult(
-            step_folder(self._checkpoints, step), step, {"held_out_success": self._stopping.best_success}
-        )
+    def _stopped(self, advice: Advice, why: Literal["watch", "collapse"]) -> TrainingResult:
+        text = f"training stops: {advice.reason}; it goes back to step {advice.step}"
+        self._progress.say(why, text, step=float(advice.step))
+        return self._result(advice.step, why, advice.reason)
+
+    def _result(
+        self, step: int, ended: Literal["steps", "success", "watch", "collapse"] = "steps", reason: str = ""
+    ) -> TrainingResult:
+        metrics = {"held_out_success": self._stopping.best_success}
+        folder = step_folder(self._checkpoints, step)
+        return TrainingResult(folder, step, metrics, ended, reason, next_step=self._trainer.step)
+
+
+def mean_length(judged: Sequence[Judged]) -> float:
+    """Tokens that the model wrote in a rollout, on average."""
+    return sum(one.rollout.sampled_tokens for one in judged) / max(1, len(judged))
 
 
 def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:
