@@ -17,5 +17,5 @@ class CheckpointError(LearningError):
     pass
 
 
-class DivergedError(LearningError):
+class NotFiniteError(LearningError):
     """Says that a step cannot be learned: its gradient is not finite. The weights are as they were before it."""

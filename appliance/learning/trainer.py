@@ -24,7 +24,7 @@ from torch import nn
 from appliance.learning.batches import Sample, collate, micro_batches, samples
 from appliance.learning.corrections import corrected_losses, mismatch_kl
 from appliance.learning.distillation import TeacherScore, distilled
-from appliance.learning.errors import DivergedError, LearningError
+from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.grouping import is_masked
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.optimizers import make_optimizer
@@ -80,7 +80,7 @@ class Trainer(Learner):
         `rollouts` (trained on), `groups` (kept), `learning_rate`, `seconds`.
 
         Raises LearningError when the step is out of order or the rollouts were not sampled at the recipe's temperature,
-        and DivergedError when the gradient is not finite; the weights are then as they were before the minibatch.
+        and NotFiniteError when the gradient is not finite; the weights are then as they were before the minibatch.
         """
         started = time.monotonic()
         if step != self.step:
@@ -120,16 +120,16 @@ class Trainer(Learner):
             "seconds": time.monotonic() - started,
         }
 
-    def require_finite(self) -> None:
-        """Raises DivergedError where a weight that is trained, or what the model makes of a token, is not finite."""
+    def require_finite(self, ids: Sequence[int]) -> None:
+        """Raises NotFiniteError where a weight that is trained, or what the model makes of these tokens, is not
+        finite."""
         trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         with torch.no_grad():
             sound = all(bool(torch.isfinite(parameter).all()) for parameter in trained)
-            sound = sound and bool(
-                torch.isfinite(self.model(torch.zeros((1, 1), dtype=torch.long, device=self._device)).logits).all()
-            )
+            read = torch.tensor([list(ids)], dtype=torch.long, device=self._device)
+            sound = sound and bool(torch.isfinite(self.model(input_ids=read, use_cache=False).logits).all())
         if not sound:
-            raise DivergedError(
+            raise NotFiniteError(
                 f"the weights after step {self.step - 1} give no finite probabilities",
                 hint="go back to the last checkpoint and lower training.learning_rate",
             )
@@ -234,7 +234,7 @@ class Trainer(Learner):
         norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.gradient_norm))
         if not math.isfinite(norm):
             self._optimizer.zero_grad(set_to_none=True)
-            raise DivergedError(
+            raise NotFiniteError(
                 f"the gradient of step {self.step} is {norm}",
                 hint="go back to the last checkpoint and lower training.learning_rate",
             )

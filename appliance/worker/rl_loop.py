@@ -17,7 +17,7 @@ import torch
 from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent, calls_outside_sandbox
 from appliance.agent.usage import figures
-from appliance.inference.engine import ModelFiles
+from appliance.inference.engine import ModelFiles, NoProbabilitiesError
 from appliance.inference.folder import open_model
 from appliance.inference.weights import push_model
 from appliance.learning.checkpoints import prune, step_folder
@@ -25,7 +25,7 @@ from appliance.learning.collapse import FIGURES, CollapseWatch
 from appliance.learning.comparison import errors_in_correct
 from appliance.learning.distillation import every_rollout
 from appliance.learning.early_stopping import Advice, EarlyStopping
-from appliance.learning.errors import DivergedError
+from appliance.learning.errors import NotFiniteError
 from appliance.learning.grouping import is_masked, make_groups, reward_of
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.roc import carry_signal
@@ -65,7 +65,9 @@ class RlLoop:
         self._model = model = open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
         self._context = context
         self._progress = progress
-        self._agent: Agent = context.agent(load_renderer(files), setup.recipe.agent)
+        renderer = load_renderer(files)
+        self._probe = renderer.question("1 + 1?")
+        self._agent: Agent = context.agent(renderer, setup.recipe.agent)
         self._trainer = Trainer(
             model,
             training,
@@ -85,7 +87,7 @@ class RlLoop:
         self._checkpoints = part.folder(context.data / "cycles" / setup.cycle) / "checkpoints"
 
     def run(self) -> TrainingResult:
-        training, first = self._training, self._part.first_step
+        first = self._part.first_step
         notes = self._progress.resume(self._checkpoints, self._trainer.restore)
         if notes:
             self._stopping = EarlyStopping.model_validate(notes["watch"])
@@ -94,28 +96,38 @@ class RlLoop:
         recorded = set(self._context.ledger.recorded_steps(self._cycle))
         while True:
             step = self._trainer.step
-            taken = step - first
             collapse = self._collapse.advice(self._stopping.best_step)
             if collapse.action != "continue":
                 return self._stopped(collapse, "collapse")
-            if taken % training.watch_every == 0 or taken == training.steps:
-                advice = self._validate(step)
+            try:
+                if (ended := self._look(step)) is not None:
+                    return ended
+                if step in recorded:
+                    record = self._context.ledger.step(self._cycle, step)
+                    assert record is not None
+                    self._learn(step, record.judged, record.groups, {"replayed": 1.0})
+                else:
+                    self._step(step)
+            except NoProbabilitiesError as error:
+                if step == first:
+                    raise  # nothing was trained yet: the model is not to be used
+                self._collapse = self._collapse.diverged(step, str(error))
+
+    def _look(self, step: int) -> TrainingResult | None:
+        """Looks at held-out tasks, and saves, where it is time for that; gives the result where training ends here."""
+        training = self._training
+        taken = step - self._part.first_step
+        if taken % training.watch_every and taken != training.steps:
+            if taken % training.checkpoint_every == 0:
                 self._save(step)
-                if advice.action != "continue":
-                    return self._stopped(advice, "watch")
-                if taken and self._stopping.last_success >= (self._part.advance_at or math.inf):
-                    reason = f"held-out success reached {self._stopping.last_success:.3f}"
-                    return self._result(step, "success", reason)
-                if taken >= training.steps:
-                    return self._result(step)
-            elif taken % training.checkpoint_every == 0:
-                self._save(step)
-            if step in recorded:
-                record = self._context.ledger.step(self._cycle, step)
-                assert record is not None
-                self._learn(step, record.judged, record.groups, {"replayed": 1.0})
-            else:
-                self._step(step)
+            return None
+        advice = self._validate(step)
+        self._save(step)
+        if advice.action != "continue":
+            return self._stopped(advice, "watch")
+        if taken and self._stopping.last_success >= (self._part.advance_at or math.inf):
+            return self._result(step, "success", f"held-out success reached {self._stopping.last_success:.3f}")
+        return self._result(step) if taken >= training.steps else None
 
     def _push(self, step: int) -> None:
         """Gives the engine the weights of that step, and has it prove that it holds them."""
@@ -197,8 +209,8 @@ class RlLoop:
     def _learn(self, step: int, judged: Sequence[Judged], groups: Sequence[Group], metrics: dict[str, float]) -> None:
         try:
             learned = self._trainer.train_step(step, judged, groups)
-            self._trainer.require_finite()
-        except DivergedError as error:
+            self._trainer.require_finite(self._probe)
+        except NotFiniteError as error:
             self._collapse = self._collapse.diverged(step, str(error))
             return
         shown = {"success": success(judged), "length": mean_length(judged)}

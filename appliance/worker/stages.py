@@ -29,7 +29,7 @@ from appliance.worker.rl_loop import RlLoop
 from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
 from appliance.worker.sft import SftRun
 from appliance.worker.teacher import Teacher
-from appliance.worker.traces import Tally, VerifiedTrace, kept_file, read_kept, read_traces, verified
+from appliance.worker.traces import TraceTally, VerifiedTrace, kept_file, read_kept, read_traces, verified
 from curriculum.contract.task import Task
 from curriculum.seeds import derive
 
@@ -257,7 +257,7 @@ class UnlikeTeacherError(LearningError):
     exit_code = 2
 
 
-def first_of_each(tally: Tally) -> tuple[VerifiedTrace, ...]:
+def first_of_each(tally: TraceTally) -> tuple[VerifiedTrace, ...]:
     """Keeps one passing conversation of each task: easy tasks, which pass often, do not outweigh the others."""
     found: dict[str, VerifiedTrace] = {}
     for one in tally.kept:

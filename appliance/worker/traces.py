@@ -81,7 +81,7 @@ Lesson = PlayedDemonstration | VerifiedTrace
 
 
 @dataclass(frozen=True)
-class Tally:
+class TraceTally:
     """Says what became of conversations."""
 
     kept: tuple[VerifiedTrace, ...]
@@ -168,7 +168,7 @@ def verified(
     sealed: frozenset[str],
     max_result_chars: int,
     caller: str,
-) -> Tally:
+) -> TraceTally:
     """Runs each one's calls in a session of its own and has its answer checked; keeps what passed. `sealed` are the
     sealed questions' texts. Raises RefusedError without isolation."""
     fresh = [one for one in traces if one.task.question not in sealed]
@@ -201,7 +201,7 @@ def verified(
                 )
             else:
                 failed += 1
-    return Tally(tuple(kept), failed, len(traces) - len(fresh), lost)
+    return TraceTally(tuple(kept), failed, len(traces) - len(fresh), lost)
 
 
 def _ran(
