@@ -65,9 +65,9 @@ class PointTally:
 
 
 def recipes() -> tuple[dict[str, Any], dict[str, Any]]:
-    """The recipe of each stage: checkpoints and looks at every step and every second one."""
+    """The recipe of each stage: a look and a checkpoint at every second step, so that some steps are learned again."""
     training = {
-        "steps": 3,
+        "steps": 4,
         "tasks_per_step": 3,
         "rollouts_per_task": 6,
         "keep": 3,
@@ -75,7 +75,7 @@ def recipes() -> tuple[dict[str, Any], dict[str, Any]]:
         "watch_every": 2,
         "watch_items": 4,
         "watch_drop": 1.0,
-        "checkpoint_every": 1,
+        "checkpoint_every": 2,
     }
     agent = {"concurrent": 32, "max_tokens": 112, "max_calls": 2}
     evaluation = {"sealed_items": 6, "unsolvable_items": 2}
@@ -95,7 +95,7 @@ def _begin(ledger: Any, seed: int) -> Any:
     made = [Recipe.model_validate(one) for one in recipes()]
     stages = [
         Stage(name="short", kind="rl", recipe=made[0]),
-        Stage(name="long", kind="rl", recipe=made[1], tasks="unsolved", optimizer="keep"),
+        Stage(name="long", kind="rl", recipe=made[1], optimizer="keep"),
     ]
     plan = {"recipe": made[1].model_dump(mode="json"), "stages": [stage.model_dump(mode="json") for stage in stages]}
     at = "2026-01-01T00:00:00.000+00:00"
@@ -114,7 +114,7 @@ def _begin(ledger: Any, seed: int) -> Any:
 
 
 def _train(data: str, runtime_json: str, seed: int, model: str, point: Point | None, counted: str) -> None:
-    """Trains in this process from wherever the ledger says it is, and dies at `point`; `counted` gets what it passed."""
+    """Trains in this process from wherever the ledger says it is, and dies at `point`; what it passed is `counted`."""
     import time
 
     import torch

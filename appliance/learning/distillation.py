@@ -57,9 +57,9 @@ def distilled(chosen: Sequence[Sample], score: TeacherScore, temperature: float)
     made: list[Sample] = []
     divergence = 0.0
     for one, teachers in zip(chosen, told, strict=True):
-        of = (0.0, *teachers)
+        of = (0.0, *teachers) if len(teachers) + 1 == len(one.ids) else (math.nan,) * len(one.ids)
         advantages = tuple(of[place] - one.logprobs[place] if own else 0.0 for place, own in enumerate(one.mask))
-        if len(of) != len(one.ids) or not all(map(math.isfinite, advantages)):
+        if not all(map(math.isfinite, advantages)):
             raise LearningError(
                 f"the teacher gives no finite probability to {one.rollout}",
                 hint="take a teacher with the same tokenizer, whose weights are whole",
