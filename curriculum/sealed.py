@@ -112,6 +112,8 @@ class TaskStream:
     """Percent of any first so many tasks of a step that each taskset may be; others are not drawn. None: no bounds."""
     tasksets: Sequence[str] = CALCULATORS
     """Those drawn from."""
+    before: Sequence[Task] = ()
+    """Asked in an order of each step's own before any other is drawn."""
 
     def tasks(self, step: int, count: int) -> list[Task]:
         """`count` different tasks of that step; more of them begin with these. Raises ExhaustedError when there are not
@@ -119,8 +121,17 @@ class TaskStream:
         rng = stable_random("stream", self.split.value, self.seed, step)
         seen = set(self.exclude)
         drawn: list[Task] = []
+        order = stable_random("pool", self.split.value, self.seed, step)
+        pool = order.sample(list(self.before), len(self.before))
         for _ in range(count):
-            drawn.append(draw_task(self.split, rng, seen, self._open(drawn))[0])
+            may = self._open(drawn)
+            known = next((task for task in pool if task.taskset in may and key_of(task) not in seen), None)
+            if known is not None:
+                pool.remove(known)
+                seen.add(key_of(known))
+                drawn.append(known)
+            else:
+                drawn.append(draw_task(self.split, rng, seen, may)[0])
         return drawn
 
     def _open(self, drawn: Sequence[Task]) -> list[str]:

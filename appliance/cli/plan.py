@@ -40,7 +40,7 @@ def plan(
     from appliance.hardware import find_machine
 
     settings = settings_of(context, data)
-    name, shape = _shape(settings, model)
+    name, shape = shape_named(settings, model)
     machine = find_machine()
     report = _report(settings, shape, machine)
     if as_json:
@@ -108,7 +108,7 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
     return _Report(configured, rows)
 
 
-def _shape(settings: Settings, model: str) -> tuple[str, Shape]:
+def shape_named(settings: Settings, model: str) -> tuple[str, Shape]:
     """The model that is meant, by name, and its shape. Raises UsageError and ModelError."""
     from appliance.base_models import find_base
     from appliance.cli.doctor import in_service

@@ -29,6 +29,7 @@ from appliance.client.messages import (
     RolloutView,
     SignedStatement,
     StartCycle,
+    StartTraining,
     StoredFile,
     SubmitJob,
     ValidationEnvelope,
@@ -106,6 +107,15 @@ class ApiClient(ApiConnection):
     def start_cycle(self, request: StartCycle | None = None) -> Cycle:
         """Starts a cycle now; an unfinished one continues and is returned instead."""
         return self.post("/v1/cycles", request or StartCycle(), Cycle)
+
+    def start_training(self, request: StartTraining) -> Cycle:
+        """Starts a training in stages; ApiError with exit code 4 while another cycle is unfinished."""
+        return self.post("/v1/trainings", request, Cycle)
+
+    def put_traces(self, content: bytes) -> StoredFile:
+        """Sends conversations that a stage is going to learn from."""
+        headers = {"content-type": "application/octet-stream"}
+        return self.read(self.request("POST", "/v1/traces", {}, content, headers), StoredFile)
 
     def submit(self, request: SubmitJob) -> Job:
         return self.post("/v1/jobs", request, Job)

@@ -168,6 +168,18 @@ class StartCycle(FrozenModel):
     """None takes the next one."""
 
 
+class StartTraining(FrozenModel):
+    """A training in stages (`appliance.learning.stages`), each with a whole recipe."""
+
+    name: str = Field(min_length=1, max_length=100)
+    """The recipe's."""
+    digest: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """Of all its stages: which training a resumed one has to be."""
+    stages: tuple[dict[str, Any], ...] = Field(min_length=1, max_length=16)
+    seed: int | None = None
+    """None takes the next one."""
+
+
 class LogPart(FrozenModel):
     """Lines of a process's log. What stands there is untrusted."""
 

@@ -26,12 +26,14 @@ from appliance.client.messages import (
     Rollback,
     SignedStatement,
     StartCycle,
+    StartTraining,
     SubmitJob,
     ValidationEnvelope,
 )
 from appliance.daemon import backtest, status, views
 from appliance.daemon.child_log import log_part
 from appliance.daemon.core import Core
+from appliance.daemon.cycles import MAX_TRACES_BYTES
 from appliance.daemon.errors import NotThereError, RequestError
 from appliance.daemon.metrics import CONTENT_TYPE, exposition
 from appliance.errors import exit_code
@@ -40,8 +42,8 @@ from appliance.records.jobs import MAX_JOB_FILE_BYTES
 from appliance.records.training import RolloutFilter
 
 MAX_BODY_BYTES = 1_000_000
-LARGE = {"/v1/jobs": 8 << 20, "/v1/files": MAX_JOB_FILE_BYTES}
-"""Routes that take more: a spec with its tests or its sources, a file of a job."""
+LARGE = {"/v1/jobs": 8 << 20, "/v1/files": MAX_JOB_FILE_BYTES, "/v1/traces": MAX_TRACES_BYTES}
+"""Routes that take more: a spec with its tests or its sources, a file of a job, conversations."""
 MAX_LIMIT = 1000
 LOGS = ("worker", "broker")
 """The processes whose standard error is kept."""
@@ -203,6 +205,8 @@ def writing(core: Core, wake: Callable[[], None], stop: Callable[[], None]) -> d
 
     return {
         "/v1/cycles": waking(start_cycle),
+        "/v1/trainings": waking(lambda asked: core.cycles.train(asked.body(StartTraining))),
+        "/v1/traces": lambda asked: core.cycles.put_traces(asked.content),
         "/v1/cycles/{id}/cancel": lambda asked: core.cycles.cancel(asked.path["id"]),
         "/v1/jobs": waking(lambda asked: core.jobs.submit(asked.body(SubmitJob))),
         "/v1/jobs/{id}/cancel": lambda asked: core.jobs.cancel(asked.path["id"]),

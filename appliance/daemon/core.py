@@ -109,7 +109,7 @@ class Core:
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
         opening.enter_context(data_lock(self.data))
         # Under the lock: what an interrupted write left is of a process that is gone, and is never needed.
-        for parent in ("models", "artifacts", "cycles/*/checkpoints"):
+        for parent in ("models", "artifacts", "cycles/*/checkpoints", "cycles/*/*/checkpoints"):
             for folder in self.data.glob(parent):
                 folders.sweep(folder)
         key = load_or_make(self.data, "daemon")

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from appliance.client.messages import CycleDetail
+from pydantic import ValidationError
+
+from appliance.client.messages import CycleDetail, StartTraining, StoredFile
 from appliance.config import Settings
 from appliance.config_layers import ConfigError
 from appliance.daemon import views
 from appliance.daemon.decision import decide_cycle, next_phase
-from appliance.daemon.errors import BrokenError, NotThereError, RefusedByPolicyError
+from appliance.daemon.errors import BrokenError, NotThereError, RefusedByPolicyError, RequestError
 from appliance.daemon.events import EventLog
 from appliance.daemon.readiness import Readiness
 from appliance.daemon.supervisor import WorkerSupervisor
+from appliance.durable_file import sync_folder, write_new
+from appliance.learning.stages import Stage, refusal
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.promotion import CANDIDATE, CHAMPION
 from appliance.records.cycles import Cycle, CycleState
 from policies.policy import Policy
 from runtime.errors import SandboxError
 
-CycleKind = Literal["demo", "night", "evaluation"]
+CycleKind = Literal["demo", "night", "evaluation", "training"]
+MAX_TRACES_BYTES = 64 << 20
+TRACES = "traces"
+"""The folder, in the data folder, of conversations by SHA-256."""
 
 
 @dataclass
@@ -73,6 +81,72 @@ class Cycles:
                     raise
                 self.events.add("schedule", f"a cycle is due and waits: {error}; {error.hint}")
             return self._begin(kind, seed, plan)
+
+    def train(self, wanted: StartTraining) -> Cycle:
+        """A cycle that trains in stages, on record and not yet run.
+
+        Raises RequestError for stages that cannot be, RefusedByPolicyError while a cycle is unfinished, and what
+        `Readiness.require` raises."""
+        stages = self._stages(wanted)
+        with self._starting:
+            if (unfinished := self.unfinished()) is not None:
+                raise RefusedByPolicyError(
+                    f"{unfinished.id} is not finished",
+                    hint="--resume goes on with a training; wait (`assay cycle watch`), or cancel it first",
+                )
+            self.readiness.require()
+            plan = {
+                "recipe": stages[-1].recipe.model_dump(mode="json"),
+                "stages": [stage.model_dump(mode="json") for stage in stages],
+                "named": {"name": wanted.name, "digest": wanted.digest},
+            }
+            return self._begin("training", wanted.seed, plan)
+
+    def put_traces(self, content: bytes) -> StoredFile:
+        """Keeps conversations that a stage is going to name. Raises BrokenError."""
+        digest = hashlib.sha256(content).hexdigest()
+        path = self.settings.data / TRACES / digest
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not path.exists():
+                beside = path.with_name(f".{digest}.{secrets.token_hex(4)}")
+                write_new(beside, content)
+                beside.replace(path)
+                sync_folder(path.parent)
+        except OSError as error:
+            raise BrokenError(
+                f"the conversations cannot be kept: {error.strerror}", hint="free some space on the disk"
+            ) from error
+        return StoredFile(sha256=digest, bytes=len(content))
+
+    def _stages(self, wanted: StartTraining) -> tuple[Stage, ...]:
+        """What is asked for, with the digest of the model that scores. Raises RequestError."""
+        try:
+            stages = tuple(Stage.model_validate(one) for one in wanted.stages)
+        except ValidationError as error:
+            fault = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in fault["loc"])
+            raise RequestError(
+                f"a stage's {where}: {fault['msg']}", hint="`assay train --dry-run` checks it"
+            ) from error
+        if why := refusal(stages):
+            raise RequestError(why, hint="`assay train --dry-run` checks a recipe")
+        for stage in stages:
+            if stage.file and not (self.settings.data / TRACES / stage.file).is_file():
+                raise RequestError(f"the conversations of {stage.name} were not sent", hint="`assay train` sends them")
+        return tuple(self._with_teacher(stage) for stage in stages)
+
+    def _with_teacher(self, stage: Stage) -> Stage:
+        if stage.kind != "distil":
+            return stage
+        named = self.ledger.alias(stage.scored_by) or stage.scored_by
+        known = self.ledger.checkpoint(named) if len(named) >= 6 else None
+        if known is None:
+            raise RequestError(
+                f"stage {stage.name}: there is no model {stage.scored_by} to score with",
+                hint="`assay model ls` shows what there is; give at least six digits, or an alias",
+            )
+        return stage.model_copy(update={"scored_by": known.manifest})
 
     def evaluate(self, model: str) -> Cycle:
         """A cycle that trains nothing: it compares that model with the champion on fresh sealed questions, and decides.

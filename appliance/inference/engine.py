@@ -33,6 +33,10 @@ class ModelError(HintedError):
     """A model folder or an engine that cannot be used; the message says what is wrong and `hint` what to do."""
 
 
+class NoProbabilitiesError(ModelError):
+    """Weights that give no finite probabilities: training has diverged, or a file is damaged."""
+
+
 @dataclass(frozen=True)
 class GenerationRequest:
     id: int

@@ -19,7 +19,15 @@ import torch
 from torch import Tensor, nn
 
 from appliance.inference.decoder import Decoder, Prefilled, padded
-from appliance.inference.engine import EngineCapacity, GenerationRequest, ModelError, ModelFiles, PushProof, Turn
+from appliance.inference.engine import (
+    EngineCapacity,
+    GenerationRequest,
+    ModelError,
+    ModelFiles,
+    NoProbabilitiesError,
+    PushProof,
+    Turn,
+)
 from appliance.inference.folder import open_model
 from appliance.inference.rows import RowTable
 from appliance.inference.sampling import draw
@@ -197,7 +205,7 @@ class TorchEngine:
         drawn, logprobs = draw(logits, table.uniform(), table.temperature[: len(table)])
         if not logprobs[sampling].isfinite().all():
             self._drop_everything()
-            raise ModelError(
+            raise NoProbabilitiesError(
                 f"the weights {self._version} give no finite probabilities",
                 hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
             )

@@ -1,9 +1,9 @@
 """Stops a training whose held-out success collapses, and says which checkpoint to go back to.
 
 2508.20722 reports that past a certain step the reward collapsed and nothing cured it, so training that goes on night
-after night needs a judge that is not its own reward. A pure state machine: it observes held-out success at some steps
-and answers whether to go on. Its state is a plain record that survives a restart, and an observation that it has
-already seen (a step replayed after a kill) changes nothing.
+after night needs a judge that is not its own reward; what a training's own figures show is in `collapse`. A pure state
+machine: it observes held-out success at some steps and answers whether to go on. Its state is a plain record that
+survives a restart, and an observation that it has already seen (a step replayed after a kill) changes nothing.
 
 Success on a hundred items is off by five points (one standard error), and the best of several observations is a lucky
 one. So one is low only when it lies the recipe's drop below the best *and* more than noise explains (`NOISE` standard
@@ -49,6 +49,8 @@ class EarlyStopping(FrozenModel):
     best_step: int = -1
     best_success: float = -1.0
     last_step: int = -1
+    last_success: float = -1.0
+    """The newest observation."""
     low_in_a_row: int = Field(default=0, validation_alias=AliasChoices("low_in_a_row", "low_looks"))
     """The newest observations that were low; `low_looks` in checkpoints of earlier versions."""
     stopped: bool = False
@@ -63,16 +65,15 @@ class EarlyStopping(FrozenModel):
             raise ValueError(f"success is a share of items, not {success}")
         if step <= self.last_step:
             return self, self.advice(f"step {step} was seen before")
+        newest = {"last_step": step, "last_success": success}
         if success > self.best_success:
-            better = self.model_copy(
-                update={"best_step": step, "best_success": success, "last_step": step, "low_in_a_row": 0}
-            )
+            better = self.model_copy(update={"best_step": step, "best_success": success, "low_in_a_row": 0, **newest})
             return better, better.advice(f"best so far: {success:.3f}")
         fall = self.best_success - success
         line = max(self.drop, NOISE * self._standard_error(success))
         low = self.low_in_a_row + 1 if _reaches(fall, line) else 0
         stop = low >= PATIENCE or _reaches(fall, CRASH * line)
-        after = self.model_copy(update={"last_step": step, "low_in_a_row": low, "stopped": self.stopped or stop})
+        after = self.model_copy(update={"low_in_a_row": low, "stopped": self.stopped or stop, **newest})
         return after, after.advice(f"{success:.3f}, {100 * fall:.1f} points below the best, low {low} times in a row")
 
     def _standard_error(self, success: float) -> float:

@@ -15,3 +15,7 @@ class LearningError(HintedError):
 
 class CheckpointError(LearningError):
     pass
+
+
+class NotFiniteError(LearningError):
+    """Says that a step cannot be learned: its gradient is not finite. The weights are as they were before it."""

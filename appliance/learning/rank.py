@@ -44,17 +44,22 @@ class RankProcess:
             "step": self._step,
             "save": self._save,
             "restore": self._restore,
+            "take_moments": self._take_moments,
             "weights": self._weights,
         }
         given = dict(message)
         return does[given.pop("ask")](**given)
 
-    def _open(self, folder: str, digest: str, recipe: dict[str, Any], seed: int, max_tokens: int) -> Answer:
+    def _open(
+        self, folder: str, digest: str, recipe: dict[str, Any], seed: int, max_tokens: int, first_step: int
+    ) -> Answer:
         files = read_verified(Path(folder), expect=digest)
         training = TrainingRecipe.model_validate(recipe)
         frozen_half = training.method == "lora" and training.precision == "bfloat16"
         model = open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32).to(self._device)
-        self._trainer = Trainer(model, training, seed, max_tokens=max_tokens, companions=files, ranks=self._ranks)
+        self._trainer = Trainer(
+            model, training, seed, max_tokens=max_tokens, companions=files, first_step=first_step, ranks=self._ranks
+        )
         return {}
 
     @property
@@ -72,6 +77,10 @@ class RankProcess:
 
     def _restore(self, folder: str) -> Answer:
         return {"notes": self.trainer.restore(Path(folder)), "step": self.trainer.step}
+
+    def _take_moments(self, folder: str) -> Answer:
+        self.trainer.take_moments(Path(folder))
+        return {}
 
     def _weights(self, folder: str) -> Answer:
         files = self.trainer.trained.files()

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
 from typing import Any, Self
 
-from appliance.learning.errors import CheckpointError, LearningError
+from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
 from runtime.errors import HintedError, InfrastructureError
 
 LOOK_SECONDS = 0.5
@@ -31,7 +31,7 @@ LEFT_SECONDS = 60.0
 WORDS = 20_000
 """Bytes of a log that are looked through for what went wrong."""
 GO_ON = "start the worker again: it goes on from the last checkpoint"
-ERRORS: dict[str, type[HintedError]] = {one.__name__: one for one in (CheckpointError, LearningError)}
+ERRORS: dict[str, type[HintedError]] = {one.__name__: one for one in (CheckpointError, LearningError, NotFiniteError)}
 
 
 class RankProcesses:

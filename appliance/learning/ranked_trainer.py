@@ -18,6 +18,7 @@ from appliance.learning.prepare import prepare
 from appliance.learning.rank_processes import RankProcesses
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.trained_weights import weights_of
+from appliance.learning.trainer import require_finite
 from appliance.records.training import Group, Judged
 
 
@@ -33,14 +34,16 @@ class RankedTrainer:
         *,
         max_tokens: int,
         companions: Mapping[str, bytes],
+        first_step: int = 0,
     ) -> None:
-        """`companions` are all files of the model, its weights too: the ranks load it from them.
+        """`companions` are all files of the model, its weights too: the ranks load it from them. The rest is as in
+        `Trainer`.
 
         Raises LearningError as `Trainer` does, and InfrastructureError."""
         prepare(model, recipe, seed)
         self._trained = weights_of(model)
-        self._processes = processes
-        self.step = 0
+        self._processes, self._model = processes, model
+        self.step = first_step
         """Steps done; the next one to take."""
         place = processes.folder / "model"
         digest = write_folder(place, companions)
@@ -51,6 +54,7 @@ class RankedTrainer:
             recipe=recipe.model_dump(mode="json"),
             seed=seed,
             max_tokens=max_tokens,
+            first_step=first_step,
         )
         shutil.rmtree(place)
 
@@ -78,6 +82,14 @@ class RankedTrainer:
         self._take_weights()
         notes: dict[str, Any] = found["notes"]
         return notes
+
+    def take_moments(self, folder: Path) -> None:
+        """Goes on with the optimizer of another checkpoint as `Trainer.take_moments`."""
+        self._processes.ask("take_moments", folder=str(folder))
+
+    def require_finite(self, ids: Sequence[int]) -> None:
+        """Looks at the weights as `Trainer.require_finite`."""
+        require_finite(self._model, ids, self.step)
 
     def _take_weights(self) -> None:
         place = self._processes.folder / "weights"

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from appliance.agent.budget import AgentBudget
 from appliance.learning.branching_recipe import BranchingRecipe
+from appliance.learning.collapse import CollapseRecipe
 from appliance.learning.loss_recipe import MismatchRecipe, PlanningRecipe, mismatch_refusal, whole_distribution
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.records.record import Record
@@ -132,11 +133,12 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     mismatch: MismatchRecipe = MismatchRecipe()
     planning: PlanningRecipe = PlanningRecipe()
     branching: BranchingRecipe = BranchingRecipe()
+    collapse: CollapseRecipe = CollapseRecipe()
 
     _LATER: ClassVar = (
         "reward", "top_p", "top_k", "min_p", "mismatch", "planning", "method", "lora_rank", "lora_alpha", "precision",
         "gradient_checkpointing", "packing", "micro_batch_tokens", "optimizer", "max_staleness",
-        "branching",
+        "branching", "collapse",
     )  # fmt: skip
     """Fields that the first version did not have, whose checkpoints name the digest without them."""
 

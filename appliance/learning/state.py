@@ -123,6 +123,20 @@ class Learner:
         self.step, self._halved = progress.step, progress.halved
         return progress.notes
 
+    def take_moments(self, folder: Path) -> None:
+        """Goes on with the optimizer of another learner's checkpoint, of the same model and method.
+
+        Raises CheckpointError when the folder is broken, or has the moments of other weights."""
+        try:
+            training = safetensors.torch.load(read_verified(folder)[TRAINING])
+        except (KeyError, ValueError, safetensors.SafetensorError) as error:
+            raise CheckpointError(f"{folder} has no optimizer's state: {error}", hint=_START_AGAIN) from error
+        kept = {key: value for key, value in training.items() if "/" in key}
+        known = {name for name, _ in self.model.named_parameters()}
+        if strangers := sorted({key.partition("/")[2] for key in kept} - known):
+            raise CheckpointError(f"{folder} has the optimizer's state of {strangers[0]}", hint=_START_AGAIN)
+        _load_optimizer(self.model, self._optimizer, kept)
+
     def _progress(self, notes: Mapping[str, Any]) -> LearnerProgress:
         return LearnerProgress(
             kind=self.kind,

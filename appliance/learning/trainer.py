@@ -18,13 +18,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from random import Random
+from typing import Any
 
 import torch
 from torch import nn
 
 from appliance.learning.batches import Sample, collate, micro_batches, samples
 from appliance.learning.corrections import corrected_losses, mismatch_kl
-from appliance.learning.errors import LearningError
+from appliance.learning.distillation import TeacherScore, distilled
+from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.grouping import is_masked
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.optimizers import make_optimizer
@@ -55,15 +57,20 @@ class Trainer(Learner):
         *,
         max_tokens: int,
         companions: Mapping[str, bytes] | None = None,
+        first_step: int = 0,
+        teacher: TeacherScore | None = None,
         ranks: Ranks = ALONE,
     ) -> None:
-        """`max_tokens` is the most that a conversation may have; the rest is as in `Learner`. With `lora` the model
-        gets its adapter here; of several `ranks` each keeps its part of the model. Raises LearningError for a model
-        that cannot be trained as the recipe says."""
+        """`max_tokens` is the most that a conversation may have, `first_step` the number of the first step, from which
+        the warm-up counts; with a `teacher`, each token is worth what that thinks of it, whatever the groups say. The
+        rest is as in `Learner`. With `lora` the model gets its adapter here; of several `ranks` each keeps its part of
+        the model. Raises LearningError for a model that cannot be trained as the recipe says."""
         prepare(model, recipe, seed)
         scorer = Scorer(model, packing=recipe.packing, precision=recipe.precision)
         self._score: Callable[..., Scores] = scorer if ranks.alone else partial(scored, split(model, scorer))
         super().__init__(model, recipe, seed, make_optimizer(model, recipe), companions, ranks)
+        self.step = self._first = first_step
+        self._teacher = teacher
         self.recipe = recipe
         self._max_tokens = max_tokens
         self._objective = OBJECTIVES[recipe.objective]
@@ -75,11 +82,11 @@ class Trainer(Learner):
         minibatches), `mismatch_kl` (nats a token, between sampler and trainer before the first update), `ratio_low` and
         `ratio_high` (the ends of p_trainer / p_sampler there), `corrected_fraction` and `masked_fraction` (of the
         tokens, by the recipe's `mismatch`), `semantic_entropy` (nats, of the step's plans), `planning_fraction` (of the
-        tokens, where they get more credit), `tokens` (trained on), `rollouts` (trained on), `groups` (kept),
-        `learning_rate`, `seconds`.
+        tokens, where they get more credit), `reverse_kl` (nats a token, from a teacher), `tokens` (trained on),
+        `rollouts` (trained on), `groups` (kept), `learning_rate`, `seconds`.
 
-        Raises LearningError when the step is out of order, the rollouts were not sampled at the recipe's temperature,
-        or the gradient is not finite; the weights are then as they were before the minibatch.
+        Raises LearningError when the step is out of order or the rollouts were not sampled at the recipe's temperature,
+        and NotFiniteError when the gradient is not finite; the weights are then as they were before the minibatch.
         """
         started = time.monotonic()
         if step != self.step:
@@ -88,7 +95,10 @@ class Trainer(Learner):
             )
         self._refuse_other_temperatures(judged)
         plans = self._plans(step, judged)
-        chosen = samples(judged, groups)
+        chosen, taught = samples(judged, groups), {}
+        if self._teacher is not None:
+            chosen, divergence = distilled(chosen, self._teacher, self.recipe.temperature)
+            taught = {"reverse_kl": divergence}
         if self.recipe.planning.credit:
             chosen = [credited(one, plans.grams, self.recipe.planning.alpha) for one in chosen]
         rate = self._set_learning_rate(step)
@@ -108,12 +118,18 @@ class Trainer(Learner):
             **mismatch,
             "semantic_entropy": plans.entropy,
             **self._planned(chosen, plans),
+            **taught,
             "tokens": sums["tokens"],
             "rollouts": float(len({one.rollout for one in chosen})),
             "groups": float(sum(bool(group.kept) for group in groups)),
             "learning_rate": rate,
             "seconds": time.monotonic() - started,
         }
+
+    def require_finite(self, ids: Sequence[int]) -> None:
+        """Raises NotFiniteError where a weight that is trained, or what the model makes of these tokens, is not
+        finite."""
+        require_finite(self.model, ids, self.step)
 
     def _refuse_other_temperatures(self, judged: Sequence[Judged]) -> None:
         others = {one.rollout.temperature for one in judged} - {self.recipe.temperature}
@@ -124,7 +140,7 @@ class Trainer(Learner):
             )
 
     def _set_learning_rate(self, step: int) -> float:
-        rate = self.recipe.learning_rate * min(1.0, (step + 1) / max(1, self.recipe.warmup_steps))
+        rate = self.recipe.learning_rate * min(1.0, (step - self._first + 1) / max(1, self.recipe.warmup_steps))
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         return rate
@@ -224,12 +240,27 @@ class Trainer(Learner):
         norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.gradient_norm)))
         if not math.isfinite(norm):
             self._optimizer.zero_grad(set_to_none=True)
-            raise LearningError(
+            raise NotFiniteError(
                 f"the gradient of step {self.step} is {norm}",
                 hint="go back to the last checkpoint and lower training.learning_rate",
             )
         self._optimizer.step()
         return norm, dict(zip(MISMATCH, (found["kl"] / tokens, -ends["low"], ends["high"]), strict=True))
+
+
+def require_finite(model: Any, ids: Sequence[int], step: int) -> None:
+    """Raises NotFiniteError where a weight that is trained, or what the model makes of these tokens, is not finite;
+    `step` is the next one to take."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    with torch.no_grad():
+        sound = all(bool(torch.isfinite(parameter).all()) for parameter in trained)
+        read = torch.tensor([list(ids)], dtype=torch.long, device=next(model.parameters()).device)
+        sound = sound and bool(torch.isfinite(model(input_ids=read, use_cache=False).logits).all())
+    if not sound:
+        raise NotFiniteError(
+            f"the weights after step {step - 1} give no finite probabilities",
+            hint="go back to the last checkpoint and lower training.learning_rate",
+        )
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -22,7 +22,9 @@ Rule = Callable[[Any, Ledger], bool]
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BUNDLE = re.compile(r"artifacts/[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _DECIDED_ONCE = frozenset({"again", "tasksets", "start", "candidate"})
-"""What training adds to a cycle's plan, and nobody changes afterwards."""
+"""What training adds to a cycle's plan, and nobody changes afterwards; and how each of its stages ended."""
+_TRAINED = ("training", "stage")
+_STAGE = re.compile(r"stage_[1-9][0-9]?")
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def training(cycle: str) -> Grant:
     def updates(request: Any, ledger: Ledger) -> bool:
         known, given = ledger.cycle(cycle), request.cycle
         added = given.plan.keys() - known.plan.keys() if known is not None else set()
-        return _goes_on(known, given) and added <= _DECIDED_ONCE
+        return _goes_on(known, given) and all(name in _DECIDED_ONCE or _STAGE.fullmatch(name) for name in added)
 
     def adds(request: Any, ledger: Ledger) -> bool:
         made = request.checkpoint
@@ -73,7 +75,7 @@ def training(cycle: str) -> Grant:
     def moves(request: Any, ledger: Ledger) -> bool:
         digest = request.aliases.get("candidate")
         made = ledger.checkpoint(digest) if digest and _DIGEST.fullmatch(digest) else None
-        return len(request.aliases) == 1 and made is not None and (made.cycle, made.stage) == (cycle, "training")
+        return len(request.aliases) == 1 and made is not None and made.cycle == cycle and made.stage in _TRAINED
 
     def steps(request: Any, ledger: Ledger) -> bool:
         return request.record.cycle == cycle and _are_of(request.record.judged, cycle, Purpose.TRAIN)

@@ -6,6 +6,9 @@ from typing import Literal
 
 from appliance.records.record import Record
 
+TrainingStage = Literal["warm_start", "stage", "training", "imported"]
+"""What made a model: `stage` is a stage of a training that others followed."""
+
 
 class Checkpoint(Record):
     """Is a complete, verified folder of weights. Its name is the SHA-256 of its manifest file."""
@@ -13,7 +16,7 @@ class Checkpoint(Record):
     manifest: str
     parent: str | None
     cycle: str
-    stage: Literal["warm_start", "training", "imported"]
+    stage: TrainingStage
     step: int
     recipe: str
     """Digest of the configuration that made it."""

@@ -26,8 +26,8 @@ class Cycle(Record):
     """Is one night: from the champion to a decision about a candidate."""
 
     id: str
-    kind: Literal["demo", "night", "evaluation"]
-    """An evaluation trains nothing: its candidate is in its plan."""
+    kind: Literal["demo", "night", "evaluation", "training"]
+    """An evaluation trains nothing: its candidate is in its plan. A training has stages there."""
     seed: int
     plan: dict[str, Any]
     """The settings in force, so that a resumed cycle goes on as it began."""

@@ -12,6 +12,7 @@ from typing import Self
 from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.engine import Engine, ModelError, ModelFiles
+from appliance.inference.engines import make_engine
 from appliance.learning.folders import read_verified
 from appliance.learning.rank_processes import RankProcesses
 from appliance.ledger.ledger import Ledger
@@ -78,6 +79,12 @@ class WorkContext:
             threads=self._threads,
         )
 
+    def another_engine(self) -> Engine:
+        """Makes an engine like one of those in use; who asked closes it."""
+        return make_engine(
+            self._engine_name, rows=self.budget.concurrent, slots=self.budget.max_tokens, threads=self._threads
+        )
+
     @cached_property
     def ranks(self) -> RankProcesses | None:
         """What trains together, where that is more than this process. Raises InfrastructureError."""
@@ -108,9 +115,9 @@ class WorkContext:
             self._loaded = model.manifest, load_renderer(files)
         return self._loaded[1]
 
-    def agent(self, renderer: Renderer) -> Agent:
-        """An agent with the weights that the engine has."""
-        return Agent(self.engine, self.sessions, renderer, self.budget, self.clock)
+    def agent(self, renderer: Renderer, budget: AgentBudget | None = None) -> Agent:
+        """An agent with the weights that the engine has; within the context's budget, or a smaller one."""
+        return Agent(self.engine, self.sessions, renderer, budget or self.budget, self.clock)
 
 
 def try_out(engine: Engine, files: ModelFiles) -> None:

@@ -11,6 +11,7 @@ whatever is put into service meanwhile.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -20,10 +21,10 @@ from appliance.inference.engine import ModelError, ModelFiles
 from appliance.learning.checkpoints import model_files, publish
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
-from appliance.learning.merging import publish_merged
 from appliance.learning.recipe import Recipe
+from appliance.learning.stages import Stage
 from appliance.promotion import CANDIDATE, CHAMPION, meetings
-from appliance.records.checkpoints import Checkpoint
+from appliance.records.checkpoints import Checkpoint, TrainingStage
 from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Evaluation, ModelResults
 from appliance.records.training import Judged
@@ -36,6 +37,7 @@ from appliance.worker.progress import CycleProgress
 from appliance.worker.rl_loop import RlLoop
 from appliance.worker.setup import CycleSetup, left_out, trained_questions
 from appliance.worker.sft import SftRun
+from appliance.worker.stages import StagedTraining, published
 from curriculum.registry import TASKSETS
 from curriculum.sealed import SealedSet, sealed_set
 from curriculum.seeds import derive
@@ -54,6 +56,7 @@ class CycleRun:
         self._progress = progress
         self._model_path = model_path
         self._recipe = Recipe.recorded(cycle.plan["recipe"])
+        self._stages = tuple(map(Stage.model_validate, cycle.plan.get("stages", ())))
         self._models = context.data / "models"
 
     def train(self) -> None:
@@ -81,7 +84,11 @@ class CycleRun:
     def _held(self) -> Checkpoint | None:
         """The candidate to ask again tonight; None when a new one is to be trained. Decided once a cycle."""
         if "again" not in self._progress.cycle.plan:
-            fresh = not self._progress.cycle.plan.get("start") and not self._ledger.recorded_steps(self._cycle.id)
+            fresh = (
+                not self._stages
+                and not self._progress.cycle.plan.get("start")
+                and not self._ledger.recorded_steps(self._cycle.id)
+            )
             again = self._worth_asking_again() if fresh else None
             self._progress.plan(again=again)
             if again is not None:
@@ -142,10 +149,10 @@ class CycleRun:
             if self._model_path is not None:
                 self._try_out(self._model_path)
                 digest = publish(self._model_path, self._models)
-                return self._recorded(digest, None, "imported", setup.sealed, 0, {})
+                return self._recorded(digest, None, "imported", 0, {}, sealed=setup.sealed)
             made = SftRun(setup, self._context, self._progress).run()
             digest = publish(made.folder, self._models)
-            return self._recorded(digest, None, "warm_start", setup.sealed, made.step, made.metrics)
+            return self._recorded(digest, None, "warm_start", made.step, made.metrics, sealed=setup.sealed)
 
     def _try_out(self, folder: Path) -> None:
         """Has the owner's model read a question, before anything of it is on record. Raises ConfigError for one that
@@ -158,19 +165,26 @@ class CycleRun:
 
     def _train(self, champion: Checkpoint, setup: CycleSetup) -> Checkpoint:
         trained = [known for known in self._ledger.checkpoints(cycle=self._cycle.id) if known.stage == "training"]
-        if trained:
+        if trained and not self._stages:
             self._present(trained[0])
             return trained[0]
-        made = RlLoop(setup, self._files(champion), self._context, self._progress).run()
-        if self._recipe.training.method == "lora":
-            digest = publish_merged(made.folder, self._files(champion), self._models) or champion.manifest
+        if self._stages:
+            recorded = partial(self._recorded, sealed=setup.sealed)
+            run = StagedTraining(self._stages, setup, self._context, self._progress, recorded)
+            candidate = run.train(champion)
         else:
-            digest = publish(made.folder, self._models)
-        if digest == champion.manifest:
+            made = RlLoop(setup, self._files(champion), self._context, self._progress).run()
+            digest = published(made, self._recipe.training.method, self._files(champion), self._models)
+            if digest in (None, champion.manifest):
+                candidate = champion
+            else:
+                candidate = self._recorded(
+                    digest, champion.manifest, "training", made.step, made.metrics, sealed=setup.sealed
+                )
+        if candidate.manifest == champion.manifest:
             # Not one group had a right and a wrong rollout: the weights are the champion's, to the bit.
             self._progress.say("warning", "nothing was learned: no group had both right and wrong rollouts")
             return champion
-        candidate = self._recorded(digest, champion.manifest, "training", setup.sealed, made.step, made.metrics)
         self._present(candidate)
         return candidate
 
@@ -186,10 +200,12 @@ class CycleRun:
         self,
         digest: str,
         parent: str | None,
-        stage: Literal["warm_start", "training", "imported"],
-        sealed: SealedSet,
+        stage: TrainingStage,
         step: int,
         metrics: dict[str, float],
+        *,
+        sealed: SealedSet,
+        recipe: str = "",
     ) -> Checkpoint:
         """Puts a published model on record, with its attestation; equal weights that are there already keep the record
         that they have."""
@@ -202,7 +218,7 @@ class CycleRun:
             cycle=self._cycle.id,
             stage=stage,
             step=step,
-            recipe=self._recipe.digest(),
+            recipe=recipe or self._recipe.digest(),
             metrics=metrics,
             folder=f"models/{digest}",
             created=utc_now(),

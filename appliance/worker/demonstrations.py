@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from appliance.agent.answers import written
 from appliance.agent.isolation import tier_of
 from appliance.agent.parsing import shown
 from appliance.records.rollouts import Purpose
@@ -31,6 +32,11 @@ class PlayedDemonstration:
     def answer(self) -> str:
         """Whatever the last call printed."""
         return self.results[-1]
+
+    @property
+    def last(self) -> str:
+        """The last turn's text."""
+        return written(self.answer, self.task.form)
 
 
 def play(

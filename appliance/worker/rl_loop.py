@@ -2,31 +2,36 @@
 
 What always holds. A step's rollouts are in the ledger before the step is learned from, and a recorded step is never
 sampled again: after a kill, training goes back to the newest whole checkpoint and learns the recorded steps once more,
-which gives the same weights. Sampling uses the weights of its step, or such as are older by at most `max_staleness`
-steps (`step_sampling`). Sealed questions never occur.
+which gives the same weights; the first thing that it does then is to push them and have them proved. Sampling uses the
+weights of its step, or such as are older by at most `max_staleness` steps (`step_sampling`). Sealed questions never
+occur. A collapse ends it at the last good checkpoint.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Literal
 
 import torch
 from torch import nn
 
 from appliance.agent.loop import Agent, calls_outside_sandbox
 from appliance.agent.usage import figures
-from appliance.inference.engine import ModelFiles
+from appliance.inference.engine import ModelFiles, NoProbabilitiesError
 from appliance.inference.folder import open_model
 from appliance.inference.weights import push_model, require_proof
 from appliance.learning.checkpoints import prune, step_folder
+from appliance.learning.collapse import FIGURES, CollapseWatch
 from appliance.learning.comparison import errors_in_correct
+from appliance.learning.distillation import every_rollout
 from appliance.learning.early_stopping import Advice, EarlyStopping
-from appliance.learning.errors import LearningError
+from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.grouping import make_groups
 from appliance.learning.ranked_trainer import RankedTrainer
-from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.recipe import Recipe
 from appliance.learning.trainer import Trainer
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Group, Judged, StepRecord
@@ -35,7 +40,7 @@ from appliance.worker.branch_figures import branch_figures
 from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import item_of, success, validate
 from appliance.worker.progress import CycleProgress
-from appliance.worker.setup import CycleSetup, TrainingResult, training_rules
+from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
 from appliance.worker.step_sampling import LookAhead, StepSample, staleness
 from curriculum.seeds import derive
 
@@ -46,8 +51,16 @@ KEEP = 2
 class RlLoop:
     """Trains one model for one cycle. `run` may be called anew after any interruption."""
 
-    def __init__(self, setup: CycleSetup, files: ModelFiles, context: WorkContext, progress: CycleProgress) -> None:
+    def __init__(
+        self,
+        setup: CycleSetup,
+        files: ModelFiles,
+        context: WorkContext,
+        progress: CycleProgress,
+        part: TrainingPart = TrainingPart(),  # noqa: B008 - frozen
+    ) -> None:
         """`files` are those of the model to begin with."""
+        self._part = part
         self._setup = setup
         self._cycle = setup.cycle
         self._seed = setup.seed
@@ -56,13 +69,18 @@ class RlLoop:
         self._model = model = open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
         self._context = context
         self._progress = progress
-        self._agent: Agent = context.agent(load_renderer(files))
-        self._trainer = trainer_of(model, training, setup.seed, files, context)
+        renderer = load_renderer(files)
+        self._probe = renderer.question("1 + 1?")
+        self._agent: Agent = context.agent(renderer, setup.recipe.agent)
+        self._trainer = trainer_of(model, setup.recipe, setup.seed, files, context, part)
+        if part.moments is not None:
+            self._trainer.take_moments(part.moments)
         self._stopping = EarlyStopping(drop=training.watch_drop, items=training.watch_items)
+        self._collapse = CollapseWatch()
         rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
-        self._stream = setup.training_tasks(rules)
+        self._stream = setup.training_tasks(rules, part.unsolved)
         self._held_out = setup.held_out(derive("watch", setup.seed), training.watch_items)
-        self._checkpoints = context.data / "cycles" / setup.cycle / "checkpoints"
+        self._checkpoints = part.folder(context.data / "cycles" / setup.cycle) / "checkpoints"
         self._ahead = LookAhead(self._agent, self._new_sample) if training.max_staleness else None
         self._free_since = context.clock()
         """When the learner had its last step behind it."""
@@ -70,6 +88,7 @@ class RlLoop:
         """Seconds of the learner, since this began."""
 
     def run(self) -> TrainingResult:
+        """Goes on from the newest checkpoint to the end of training."""
         self._free_since = self._context.clock()
         try:
             return self._run()
@@ -78,29 +97,47 @@ class RlLoop:
                 self._ahead.close()
 
     def _run(self) -> TrainingResult:
-        training = self._training
+        first = self._part.first_step
         notes = self._progress.resume(self._checkpoints, self._trainer.restore)
         if notes:
             self._stopping = EarlyStopping.model_validate(notes["watch"])
+            self._collapse = CollapseWatch.model_validate(notes.get("collapse", {}))
+            self._push(self._trainer.step)
         recorded = set(self._context.ledger.recorded_steps(self._cycle))
         while True:
             step = self._trainer.step
-            if step % training.watch_every == 0 or step == training.steps:
-                advice = self._validate(step)
+            collapse = self._collapse.advice(self._stopping.best_step)
+            if collapse.action != "continue":
+                return self._stopped(collapse, "collapse")
+            try:
+                if (ended := self._look(step)) is not None:
+                    return ended
+                if step in recorded:
+                    record = self._context.ledger.step(self._cycle, step)
+                    assert record is not None
+                    self._learn(step, record.judged, record.groups, {"replayed": 1.0})
+                else:
+                    self._step(step)
+            except NoProbabilitiesError as error:
+                if step == first:
+                    raise  # nothing was trained yet: the model is not to be used
+                self._collapse = self._collapse.diverged(step, str(error))
+
+    def _look(self, step: int) -> TrainingResult | None:
+        """Looks at held-out tasks, and saves, where it is time for that; gives the result where training ends here."""
+        training = self._training
+        taken = step - self._part.first_step
+        if taken % training.watch_every and taken != training.steps:
+            if taken % training.checkpoint_every == 0:
                 self._save(step)
-                if advice.action != "continue":
-                    self._progress.say("watch", f"training stops: {advice.reason}", step=float(advice.step))
-                    return self._result(advice.step)
-                if step >= training.steps:
-                    return self._result(step)
-            elif step % training.checkpoint_every == 0:
-                self._save(step)
-            if step in recorded:
-                record = self._context.ledger.step(self._cycle, step)
-                assert record is not None
-                self._learn(step, record.judged, record.groups, {"replayed": 1.0})
-            else:
-                self._step(step)
+            return None
+        advice = self._validate(step)
+        self._save(step)
+        if advice.action != "continue":
+            return self._stopped(advice, "watch")
+        if taken and self._stopping.last_success >= (self._part.advance_at or math.inf):
+            return self._result(step, "success", f"held-out success reached {self._stopping.last_success:.3f}")
+        return self._result(step) if taken >= training.steps else None
 
     def _step(self, step: int) -> None:
         clock = self._context.clock
@@ -117,7 +154,7 @@ class RlLoop:
                 hint="start the worker again; nothing of that step was counted",
             )
         waited = self._waited + sampled - self._free_since
-        groups = make_groups(judged, self._training, self._seed)
+        groups = self._groups(judged)
         attempts = [one for one in judged if one.rollout.branch_of is None]
         calls = sum(len(one.rollout.own_calls) for one in judged)
         metrics = {
@@ -153,7 +190,7 @@ class RlLoop:
     def _sample(self, step: int) -> StepSample:
         """The step's tasks with their judged rollouts; of the steps that come next, some are sampled beside it."""
         if self._ahead is not None:
-            last = min(step + self._training.max_staleness, self._training.steps - 1)
+            last = min(step + self._training.max_staleness, self._part.first_step + self._training.steps - 1)
             self._ahead.begin(range(step, last + 1))
             return self._ahead.take(step)
         sample = self._new_sample(step)
@@ -162,7 +199,7 @@ class RlLoop:
         return sample
 
     def _new_sample(self, step: int) -> StepSample:
-        return StepSample(step, self._setup, self._context, self._stream)
+        return StepSample(step, self._setup, self._context, self._stream, refilled=self._part.teacher is None)
 
     def _push(self, step: int) -> None:
         """Gives the engines the weights as they are, in the middle of rollouts where some are under way."""
@@ -174,16 +211,31 @@ class RlLoop:
             model = copy.deepcopy(self._model)  # the learner goes on with its own while this one samples
             require_proof(engine.push_in_flight(model, version), model, version)
 
+    def _groups(self, judged: Sequence[Judged]) -> tuple[Group, ...]:
+        if self._part.teacher is not None:
+            return every_rollout(judged, self._training)
+        return make_groups(judged, self._training, self._seed)
+
     def _learn(self, step: int, judged: Sequence[Judged], groups: Sequence[Group], metrics: dict[str, float]) -> None:
         started = self._context.clock()
         self._waited += started - self._free_since
         work = partial(self._trainer.train_step, step, judged, groups)
-        learned = work() if self._ahead is None else self._ahead.during(work)
-        self._free_since = self._context.clock()
-        self._learned += self._free_since - started
+        try:
+            learned = work() if self._ahead is None else self._ahead.during(work)
+            self._trainer.require_finite(self._probe)
+        except NotFiniteError as error:
+            self._collapse = self._collapse.diverged(step, str(error))
+            return
+        finally:
+            self._free_since = self._context.clock()
+            self._learned += self._free_since - started
+        shown = {"success": success(judged), "length": mean_length(judged)}
+        if learned["tokens"]:
+            shown |= {name: learned[name] for name in FIGURES if name in learned}
+        self._collapse = self._collapse.observe(step, shown, self._training.collapse)
         figures = {**metrics, **{f"learning_{name}": value for name, value in learned.items()}}
-        steps = self._training.steps
-        self._progress.say("step", f"step {step + 1} of {steps}", **figures, step=float(step), steps=float(steps))
+        taken, steps = step - self._part.first_step + 1, self._training.steps
+        self._progress.say("step", f"step {taken} of {steps}", **figures, step=float(step), steps=float(steps))
 
     def _validate(self, step: int) -> Advice:
         """Measures held-out success, which no training sees, and asks the watch whether to go on."""
@@ -196,7 +248,7 @@ class RlLoop:
             self._setup,
             self._context,
             self._agent,
-            label=Purpose.VALIDATION.value,
+            label=self._part.label(Purpose.VALIDATION.value),
             step=step,
             seed=derive("watch", self._seed, step),
         )
@@ -209,26 +261,45 @@ class RlLoop:
     def _save(self, step: int) -> None:
         folder = step_folder(self._checkpoints, step)
         if not folder.exists():
-            self._trainer.save(folder, {"watch": self._stopping.model_dump(mode="json")})
+            watch, collapse = self._stopping.model_dump(mode="json"), self._collapse.model_dump(mode="json")
+            self._trainer.save(folder, {"watch": watch, "collapse": collapse})
             spare = step_folder(self._checkpoints, self._stopping.best_step)
             prune(self._checkpoints, KEEP, spare=(spare,))
             self._progress.save()
 
-    def _result(self, step: int) -> TrainingResult:
-        return TrainingResult(
-            step_folder(self._checkpoints, step), step, {"held_out_success": self._stopping.best_success}
-        )
+    def _stopped(self, advice: Advice, why: Literal["watch", "collapse"]) -> TrainingResult:
+        text = f"training stops: {advice.reason}; it goes back to step {advice.step}"
+        self._progress.say(why, text, step=float(advice.step))
+        return self._result(advice.step, why, advice.reason)
+
+    def _result(
+        self, step: int, ended: Literal["steps", "success", "watch", "collapse"] = "steps", reason: str = ""
+    ) -> TrainingResult:
+        metrics = {"held_out_success": self._stopping.best_success}
+        folder = step_folder(self._checkpoints, step)
+        return TrainingResult(folder, step, metrics, ended, reason, next_step=self._trainer.step)
+
+
+def mean_length(judged: Sequence[Judged]) -> float:
+    """Tokens that the model wrote in a rollout, on average."""
+    return sum(one.rollout.sampled_tokens for one in judged) / max(1, len(judged))
 
 
 def trainer_of(
-    model: nn.Module, recipe: TrainingRecipe, seed: int, files: ModelFiles, context: WorkContext
+    model: nn.Module, recipe: Recipe, seed: int, files: ModelFiles, context: WorkContext, part: TrainingPart
 ) -> Trainer | RankedTrainer:
     """Makes what trains this model, which is that of these files: here, or in as many processes as are configured.
-    Raises LearningError for a model that cannot be trained as the recipe says."""
-    most = context.budget.max_tokens
+    Raises LearningError for a model that cannot be trained as the recipe says, and for a teacher beside several
+    processes."""
+    training, most, first = recipe.training, recipe.agent.max_tokens, part.first_step
     if context.ranks is None:
-        return Trainer(model, recipe, seed, max_tokens=most, companions=files)
-    return RankedTrainer(context.ranks, model, recipe, seed, max_tokens=most, companions=files)
+        return Trainer(model, training, seed, max_tokens=most, companions=files, first_step=first, teacher=part.teacher)
+    if part.teacher is not None:
+        raise LearningError(
+            "a stage that learns from a teacher's log-probabilities learns in one process",
+            hint="set model.learners to 1 for this training",
+        )
+    return RankedTrainer(context.ranks, model, training, seed, max_tokens=most, companions=files, first_step=first)
 
 
 def trained_on(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Judged]:

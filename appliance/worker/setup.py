@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from appliance.learning.distillation import TeacherScore
 from appliance.learning.recipe import Recipe
 from appliance.ledger.ledger import Ledger
 from curriculum.contract.errors import CurriculumError
@@ -39,10 +41,10 @@ class CycleSetup:
         """Validation tasks, none of them sealed."""
         return TaskStream(Split.VALIDATION, seed, self.sealed.questions, tasksets=self.tasksets).tasks(0, items)
 
-    def training_tasks(self, rules: TrainingRules) -> TaskStream:
-        """Makes what is trained on: nothing sealed, and within the rules."""
+    def training_tasks(self, rules: TrainingRules, before: Sequence[Task] = ()) -> TaskStream:
+        """Makes what is trained on: nothing sealed, and within the rules; those of `before` come first."""
         exclude = self.sealed.questions | rules.met
-        return TaskStream(Split.TRAIN, self.seed, exclude, rules.shares, self.tasksets)
+        return TaskStream(Split.TRAIN, self.seed, exclude, rules.shares, self.tasksets, before)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,34 @@ class TrainingResult:
     """The checkpoint that becomes the first policy model, or the candidate."""
     step: int
     metrics: dict[str, float]
+    ended: Literal["steps", "success", "watch", "collapse"] = "steps"
+    reason: str = ""
+    """What was seen, where it ended before its steps did."""
+    next_step: int = 0
+    """The first step that is not on record; that which a next stage begins with."""
+
+
+@dataclass(frozen=True)
+class TrainingPart:
+    """Says which part of a cycle one learner takes; the default is all of it."""
+
+    name: str = ""
+    """Names its rollouts and its folder; empty for a cycle without stages."""
+    first_step: int = 0
+    advance_at: float | None = None
+    """Held-out success at which it ends before its steps do."""
+    moments: Path | None = None
+    """The checkpoint whose optimizer it goes on with."""
+    unsolved: Sequence[Task] = ()
+    """Tasks of earlier parts that come before fresh ones."""
+    teacher: TeacherScore | None = None
+    """Whose log-probabilities it learns from; otherwise it learns from rewards."""
+
+    def folder(self, cycle: Path) -> Path:
+        return cycle / self.name if self.name else cycle
+
+    def label(self, purpose: str) -> str:
+        return f"{purpose}.{self.name}" if self.name else purpose
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,12 @@ everything but the demonstrations, which are made and run again from the same se
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
+from typing import Literal
 
-from appliance.agent.answers import written
+from appliance.inference.engine import ModelFiles
 from appliance.inference.folder import open_model, read_model
 from appliance.inference.weights import push_model
 from appliance.learning.checkpoints import prune, step_folder
@@ -24,6 +26,7 @@ from appliance.worker.demonstrations import PlayedDemonstration, play
 from appliance.worker.evaluate import validate
 from appliance.worker.progress import CycleProgress
 from appliance.worker.setup import CycleSetup, TrainingResult, training_rules
+from appliance.worker.traces import Lesson
 from curriculum.demonstrations import demonstrable, demonstration
 from curriculum.seeds import derive
 
@@ -33,13 +36,27 @@ KEEP = 2
 
 
 class SftRun:
-    """The warm start of one cycle. `run` may be called anew after any interruption."""
+    """The warm start of one cycle, or a stage of SFT. `run` may be called anew after any interruption."""
 
-    def __init__(self, setup: CycleSetup, context: WorkContext, progress: CycleProgress) -> None:
+    def __init__(
+        self,
+        setup: CycleSetup,
+        context: WorkContext,
+        progress: CycleProgress,
+        *,
+        name: str = "warm_start",
+        source: ModelFiles | None = None,
+        lessons: Callable[[], Sequence[Lesson]] | None = None,
+    ) -> None:
+        """`source` are the files of the model to begin with, otherwise an untrained seedling's; `lessons` gives what is
+        learned from, the same each time; otherwise generated demonstrations."""
         self._setup = setup
         self._context = context
         self._progress = progress
-        self._folder = context.data / "cycles" / setup.cycle / "warm_start"
+        self._name = name
+        self._source = source
+        self._lessons = lessons
+        self._folder = context.data / "cycles" / setup.cycle / name
         self._checkpoints = self._folder / "checkpoints"
         items = setup.recipe.warm_start.validation_items
         self._held_out = setup.held_out(derive("warm start", setup.seed), items)
@@ -47,23 +64,25 @@ class SftRun:
     def run(self) -> TrainingResult:
         recipe = self._setup.recipe
         warm = recipe.warm_start
-        self._progress.say("warm_start", f"runs the calls of {warm.demonstrations} demonstrations")
-        played = self._demonstrations()
-        source = read_model(self._seedling(played))
+        lessons = self._lessons() if self._lessons is not None else self._demonstrations()
+        source = self._source or read_model(self._seedling(lessons))
         renderer = load_renderer(source)
         encoded = [
             encode(
                 renderer,
                 renderer.prompt(one.task.messages, one.task.tools),
                 list(zip(one.calls, one.results, strict=True)),
-                written(one.answer, one.task.form),
+                one.last,
             )
-            for one in played
+            for one in lessons
         ]
         learner = SftTrainer(
             open_model(source), encoded, warm, self._setup.seed, max_tokens=recipe.agent.max_tokens, companions=source
         )
-        share = float(self._progress.resume(self._checkpoints, learner.restore).get("success", 0.0))
+        notes = self._progress.resume(self._checkpoints, learner.restore)
+        if notes:
+            self._push(learner)
+        share = float(notes.get("success", 0.0))
         while not learner.done and share < warm.stop_at:
             figures = learner.run_steps(self._until_next_stop(learner.step))
             if learner.step % warm.validate_every == 0 or learner.done:
@@ -80,12 +99,17 @@ class SftRun:
                 success=share,
             )
         folder = step_folder(self._checkpoints, learner.step)
-        return TrainingResult(folder, learner.step, {"validation_success": share})
+        ended: Literal["steps", "success"] = "steps" if learner.done else "success"
+        return TrainingResult(folder, learner.step, {"validation_success": share}, ended)
+
+    def _push(self, learner: SftTrainer) -> None:
+        push_model(self._context.engine, learner.model, f"{self._setup.cycle}@{self._name}.{learner.step}")
 
     def _demonstrations(self) -> list[PlayedDemonstration]:
         """The demonstrations of this seed, with their calls run in sandboxes; the same ones each time."""
         setup, context = self._setup, self._context
         warm = setup.recipe.warm_start
+        self._progress.say("warm_start", f"runs the calls of {warm.demonstrations} demonstrations")
         rng = Random(derive("demonstrations", setup.seed))
         rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
         tasksets = demonstrable([name for name in setup.tasksets if name in rules.shares])
@@ -102,7 +126,7 @@ class SftRun:
         limit = setup.recipe.agent.max_result_chars
         return play(made, context.sessions, context.policy, limit, caller=setup.cycle)
 
-    def _seedling(self, played: list[PlayedDemonstration]) -> Path:
+    def _seedling(self, played: Sequence[Lesson]) -> Path:
         """The untrained model's folder; made once, whole or not at all."""
         folder = self._folder / "seedling"
         if not folder.exists():
@@ -122,12 +146,12 @@ class SftRun:
 
     def _validate(self, learner: SftTrainer, renderer: Renderer) -> float:
         setup, context, step = self._setup, self._context, learner.step
-        push_model(context.engine, learner.model, f"{setup.cycle}@warm{step}")
+        self._push(learner)
         seed = derive("warm start", setup.seed, step)
-        agent = context.agent(renderer)
-        return validate(self._held_out, setup, context, agent, label="warm_start", step=step, seed=seed)
+        agent = context.agent(renderer, setup.recipe.agent)
+        return validate(self._held_out, setup, context, agent, label=self._name, step=step, seed=seed)
 
 
-def texts(one: PlayedDemonstration) -> list[str]:
+def texts(one: Lesson) -> list[str]:
     """Lists what the tokenizer learns its merges from."""
-    return [one.task.question, *one.calls, *one.results, written(one.answer, one.task.form)]
+    return [one.task.question, *one.calls, *one.results, one.last]

@@ -39,7 +39,10 @@ T = TypeVar("T")
 class StepSample:
     """Is what one step is learned from, as it comes in, round by round."""
 
-    def __init__(self, step: int, setup: CycleSetup, context: WorkContext, stream: TaskStream) -> None:
+    def __init__(
+        self, step: int, setup: CycleSetup, context: WorkContext, stream: TaskStream, *, refilled: bool = True
+    ) -> None:
+        """`refilled`: fresh tasks make up for those without signal."""
         self.step = step
         self.tasks: list[Task] = []
         self.judged: list[Judged] = []
@@ -48,7 +51,7 @@ class StepSample:
         self._training = setup.recipe.training
         self._fresh: list[Task] = []
         self._missing = self._training.tasks_per_step
-        self._rounds = 1 + self._training.refills
+        self._rounds = 1 + (self._training.refills if refilled else 0)
 
     def next_round(self) -> list[Assignment]:
         """Says which rollouts to make next; none when the step has all that it gets."""

@@ -1,0 +1,123 @@
+"""`assay train`: a training in stages, by a recipe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.options import Data, Json, client_of, settings_of
+from appliance.cli.show import show_fields, show_json, show_line, show_table
+
+if TYPE_CHECKING:
+    from appliance.client import ApiClient
+    from appliance.config import Settings
+    from appliance.planning import Hardware, Shape
+    from appliance.records.cycles import Cycle
+    from appliance.training_recipes import StagedRecipe
+
+
+def train(
+    context: typer.Context,
+    recipe: Annotated[
+        str, typer.Option("--recipe", metavar="FILE", help="A file, or a shipped recipe: seedling, rstar2-agent.")
+    ],
+    stage: Annotated[
+        int | None, typer.Option("--stage", min=1, metavar="N", help="This stage alone, from the model in service.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the unfinished training of this recipe.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan of the stages, and start nothing.")] = False,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Otherwise the next one.")] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Train in stages: SFT, reinforcement learning with growing budgets, distillation.
+
+    The daemon runs it as a cycle: what the last stage made is evaluated and decided on like a night's candidate. A
+    stage that collapses ends the training at its last good checkpoint. 2: the recipe cannot be used, or has no such
+    stage; 3: no daemon; 4: another cycle is unfinished, or none of this recipe to go on with.
+
+    Example: assay train --recipe seedling --dry-run
+    """
+    from appliance.training_recipes import read_recipe, scaled
+
+    settings = settings_of(context, data)
+    found = read_recipe(recipe, settings.recipe)
+    if found.scale:
+        found = scaled(found, *_where(settings))
+    if stage is not None:
+        found = found.only(stage)
+    if dry_run:
+        _show_plan(found, settings, as_json)
+        return
+    api = client_of(context, data)
+    cycle = _resumed(api, found) if resume else _started(api, found, seed)
+    if as_json:
+        show_json(cycle)
+    else:
+        show_line(f"cycle {cycle.id} {'goes on' if resume else 'is running'} (seed {cycle.seed}, phase {cycle.phase})")
+        show_line("`assay cycle watch` follows it, `assay cycle cancel ID` calls it off")
+
+
+def _started(api: ApiClient, recipe: StagedRecipe, seed: int | None) -> Cycle:
+    from appliance.client.messages import StartTraining
+    from appliance.training_recipes import plan_json
+
+    for stage in recipe.stages:
+        if stage.file:
+            api.put_traces(recipe.files[stage.file].read_bytes())
+    return api.start_training(StartTraining(**plan_json(recipe), seed=seed))
+
+
+def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
+    """The unfinished cycle of this recipe; a daemon goes on with it by itself, and is told to do so now."""
+    from appliance.errors import AssayError, ExitCode
+
+    newest = next(iter(api.cycles(1)), None)
+    if newest is None or newest.state.ended:
+        raise AssayError(
+            f"no training of {recipe.name} is unfinished",
+            "leave --resume out to begin one; `assay cycle ls` shows how earlier ones ended",
+            ExitCode.REFUSED,
+        )
+    if newest.plan.get("named", {}).get("digest") != recipe.digest:
+        raise AssayError(
+            f"{newest.id} is unfinished and is no training by this recipe as it is written now",
+            "resume with the recipe that it began with, or cancel it: `assay cycle cancel`",
+            ExitCode.REFUSED,
+        )
+    return api.start_cycle()
+
+
+def _where(settings: Settings) -> tuple[Shape, Hardware]:
+    """The shape of the model that a training would begin from, and this machine."""
+    from appliance.cli.plan import shape_named
+    from appliance.hardware import find_machine
+
+    return shape_named(settings, "")[1], find_machine()
+
+
+def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
+    from appliance.cli.plan import shape_named
+    from appliance.hardware import find_machine
+    from appliance.training_recipes import COLUMNS, plan_json, rows_of
+
+    if as_json:
+        show_json({**plan_json(recipe), "about": recipe.about, "notes": list(recipe.notes)})
+        return
+    name, shape = shape_named(settings, "")
+    evaluation = recipe.stages[-1].recipe.evaluation
+    show_fields(
+        [
+            ("recipe", f"{recipe.name}: {recipe.about}" if recipe.about else recipe.name),
+            ("begins from", name),
+            ("scaled", "; ".join(recipe.notes)),
+            ("then", f"{evaluation.sealed_items} sealed questions, and a decision by the policy in force"),
+        ]
+    )
+    show_line("")
+    show_table(COLUMNS, rows_of(recipe.stages, shape, find_machine()), empty="no stage")
+    show_line("")
+    show_line("A stage that collapses ends the training at its last good checkpoint. Nothing was started.")

@@ -1,0 +1,292 @@
+"""Reads recipes of trainings in stages, scales them to a machine, and shows what would be done.
+
+    about = "what it is"            # optional
+    scale = true                    # optional: fit budgets and batches to the machine that plans
+    [training] [agent] [warm_start] [evaluation]    # what all stages have in common, by the keys of [recipe]
+    [[stages]]
+    name = "8K"
+    kind = "rl"                     # sft, rl or distil
+    [stages.training]               # what is this stage's own
+
+What always holds: nothing is changed and no model is loaded; a key that does not exist is an error that names the file,
+the stage and the nearest key, and so is a value of another type; what a file does not say is as configured. Each stage
+comes out with a whole recipe.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from appliance import planning
+from appliance.agent.budget import AgentBudget
+from appliance.config_layers import ConfigError, Layer, file_layer, merged, refused
+from appliance.learning.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
+from appliance.learning.stages import OWN_KEYS, Stage, StageKind, TeacherRecipe, refusal
+from appliance.planning import Hardware, Shape
+from policies.toml_files import read_toml
+from runtime.model import FrozenModel
+
+SHIPPED = "recipes"
+SECTIONS = ("tasksets", "warm_start", "training", "agent", "evaluation")
+LEAST_CONTEXT = 128
+"""Tokens of a conversation below which nothing is scaled."""
+
+
+class RecipeFile(FrozenModel):
+    """The keys of a file."""
+
+    about: str = ""
+    scale: bool = False
+    tasksets: tuple[str, ...] = ()
+    warm_start: WarmStartRecipe = WarmStartRecipe()
+    training: TrainingRecipe = TrainingRecipe()
+    agent: AgentBudget = AgentBudget()
+    evaluation: EvaluationRecipe = EvaluationRecipe()
+    stages: tuple[dict[str, Any], ...] = Field(default=())
+
+
+class StageFile(FrozenModel):
+    """The keys of one stage in a file."""
+
+    name: str = ""
+    kind: StageKind = "rl"
+    tasks: str = ""
+    optimizer: str = ""
+    advance_at: float | None = None
+    data: str = ""
+    file: str = ""
+    scored_by: str = ""
+    teacher: TeacherRecipe = TeacherRecipe()
+    warm_start: WarmStartRecipe = WarmStartRecipe()
+    training: TrainingRecipe = TrainingRecipe()
+    agent: AgentBudget = AgentBudget()
+
+
+@dataclass(frozen=True)
+class StagedRecipe:
+    """A recipe as it was read: whole stages, and what they came from."""
+
+    name: str
+    about: str
+    stages: tuple[Stage, ...]
+    scale: bool
+    files: Mapping[str, Path]
+    """The conversations that stages name, by SHA-256."""
+    notes: tuple[str, ...] = ()
+    """What was scaled."""
+
+    @property
+    def digest(self) -> str:
+        lines = "\n".join(stage.digest() for stage in self.stages)
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+    def only(self, number: int) -> StagedRecipe:
+        """The recipe of one stage alone. Raises ConfigError where there is no such stage."""
+        if not 1 <= number <= len(self.stages):
+            raise ConfigError(
+                f"{self.name} has no stage {number}",
+                hint="it has " + ", ".join(f"{place} ({stage.name})" for place, stage in enumerate(self.stages, 1)),
+            )
+        stage = self.stages[number - 1].model_copy(update={"optimizer": "reset"})
+        return StagedRecipe(self.name, self.about, (stage,), self.scale, self.files, self.notes)
+
+
+def shipped() -> list[str]:
+    """Names the recipes that come with the product."""
+    folder = resources.files("appliance") / SHIPPED
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def read_recipe(name: str, configured: Recipe) -> StagedRecipe:
+    """Reads a file, or a shipped recipe by its name. Raises ConfigError."""
+    path = Path(name).expanduser()
+    if name in shipped() and not path.is_file():
+        text = (resources.files("appliance") / SHIPPED / f"{name}.toml").read_text()
+        return _recipe(name, Path(), Layer(f"the recipe {name}", read_toml(text)), configured)
+    if not path.exists():
+        near = difflib.get_close_matches(name, shipped(), n=1)
+        raise ConfigError(
+            f"there is no recipe {name}",
+            hint=f"did you mean {near[0]}?" if near else f"name a file, or one of {', '.join(shipped())}",
+        )
+    return _recipe(path.stem, path.parent, file_layer(path), configured)
+
+
+def _recipe(name: str, folder: Path, layer: Layer, configured: Recipe) -> StagedRecipe:
+    given = layer.values
+    common, _ = merged([layer], RecipeFile)
+    listed = common.pop("stages", ())
+    if not isinstance(listed, list | tuple) or not all(isinstance(one, Mapping) for one in listed):
+        raise ConfigError(f"{layer.name}: stages is no list of tables", hint="write [[stages]] above each stage")
+    if not listed:
+        raise ConfigError(f"{layer.name} has no stage", hint="write [[stages]] with a name and a kind")
+    if not isinstance(common.get("scale", False), bool):
+        raise ConfigError(
+            f"{layer.name}: scale = {common['scale']!r} is neither true nor false", hint="correct it there"
+        )
+    # Only what somebody set: what follows from other values, such as an objective's clip, has to follow anew.
+    base = configured.model_dump(mode="json", exclude_unset=True)
+    base = _over(base, {key: value for key, value in given.items() if key in SECTIONS})
+    files: dict[str, Path] = {}
+    stages = tuple(
+        _stage(Layer(f"{layer.name}, stage {number}", table), base, folder, files)
+        for number, table in enumerate(listed, 1)
+    )
+    if why := refusal(stages):
+        raise ConfigError(f"{layer.name}: {why}", hint="docs/running.md says what a stage may be")
+    return StagedRecipe(name, str(common.get("about", "")), stages, bool(common.get("scale", False)), files)
+
+
+def _stage(layer: Layer, base: Mapping[str, Any], folder: Path, files: dict[str, Path]) -> Stage:
+    values, origins = merged([layer], StageFile)
+    kind = values.get("kind")
+    if kind not in OWN_KEYS:
+        raise ConfigError(f"{layer.name}: kind = {kind!r} is none", hint=f"write one of {', '.join(OWN_KEYS)}")
+    foreign = sorted((values.keys() & frozenset().union(*OWN_KEYS.values())) - OWN_KEYS[kind])
+    if foreign:
+        raise ConfigError(f"{layer.name}: a stage of {kind} has no key {foreign[0]}", hint="leave it out there")
+    if "file" in values:
+        values["file"] = _kept(layer, folder, values["file"], files)
+    sections: dict[str, Any] = {key: values.pop(key) for key in ("warm_start", "training", "agent") if key in values}
+    try:
+        recipe = Recipe.model_validate(_over(base, sections))
+    except ValidationError as error:
+        raise _refused(error, layer, origins) from error
+    try:
+        return Stage.model_validate({**values, "recipe": recipe})
+    except ValidationError as error:
+        raise _refused(error, layer, origins) from error
+
+
+def _refused(error: ValidationError, layer: Layer, origins: Mapping[str, str]) -> ConfigError:
+    """What is wrong with a stage's values, those that it has from above among them."""
+    key = ".".join(str(part) for part in error.errors()[0]["loc"])
+    return refused(error, {key: layer.name, **origins})
+
+
+def _kept(layer: Layer, folder: Path, named: Any, files: dict[str, Path]) -> str:
+    """The SHA-256 of the conversations that a stage names; paths are from the recipe's own folder."""
+    if not isinstance(named, str) or not named:
+        raise ConfigError(f"{layer.name}: file = {named!r} names no file", hint="name a file of JSON lines")
+    path = (folder / Path(named).expanduser()).absolute()
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise ConfigError(
+            f"{layer.name}: {path} cannot be read: {error.strerror}", hint="correct file there"
+        ) from error
+    files[digest] = path
+    return digest
+
+
+def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of both, the second one's where both have a key."""
+    made = dict(below)
+    for key, value in above.items():
+        known = made.get(key)
+        made[key] = _over(known, value) if isinstance(known, Mapping) and isinstance(value, Mapping) else value
+    return made
+
+
+def scaled(recipe: StagedRecipe, shape: Shape, machine: Hardware) -> StagedRecipe:
+    """The recipe with budgets that fit: all tokens by one factor, so that the stages stay to each other as they were
+    written, and as many rollouts at once as the memory holds then.
+
+    Returns it unchanged where the file does not ask for it. Raises ConfigError where nothing fits."""
+    if not recipe.scale:
+        return recipe
+    most = max(stage.recipe.agent.max_tokens for stage in recipe.stages)
+    last = recipe.stages[-1].recipe
+    fits = [tokens for tokens in _lengths(most, shape) if _fits(shape, machine, last.training, tokens)]
+    if not fits:
+        raise ConfigError(
+            f"{recipe.name}: not even conversations of {LEAST_CONTEXT} tokens fit into this machine",
+            hint='`assay plan` says why; take a smaller model, or method = "lora" in [training]',
+        )
+    context = fits[0]
+    rows = min(last.agent.concurrent, planning.largest_group(shape, machine, _least(last.training, context), context))
+    stages = tuple(_scaled(stage, context / most, max(1, rows)) for stage in recipe.stages)
+    notes = []
+    if context < most:
+        notes.append(f"tokens times {context / most:.3g}: the longest conversation that fits is {context} of {most}")
+    if rows < last.agent.concurrent:
+        notes.append(f"{rows} rollouts at once instead of {last.agent.concurrent}")
+    return StagedRecipe(recipe.name, recipe.about, stages, recipe.scale, recipe.files, tuple(notes))
+
+
+def _lengths(most: int, shape: Shape) -> list[int]:
+    """Lengths to try, longest first: the one asked for, and halves and three quarters of it."""
+    bound = min(most, shape.positions or most)
+    found = {bound, *(most >> power for power in range(16)), *(3 * most >> (power + 2) for power in range(16))}
+    return sorted((tokens for tokens in found if LEAST_CONTEXT <= tokens <= bound), reverse=True)
+
+
+def _least(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:
+    return planning.with_pass(recipe, tokens)
+
+
+def _fits(shape: Shape, machine: Hardware, recipe: TrainingRecipe, tokens: int) -> bool:
+    return planning.plan(shape, machine, _least(recipe, tokens), max_tokens=tokens, rows=1).fits
+
+
+def _scaled(stage: Stage, factor: float, rows: int) -> Stage:
+    recipe = stage.recipe
+    tokens = max(16, int(recipe.agent.max_tokens * factor))
+    agent = recipe.agent.model_copy(
+        update={
+            "max_tokens": tokens,
+            "concurrent": min(recipe.agent.concurrent, rows),
+            "max_result_chars": max(8, int(recipe.agent.max_result_chars * factor)),
+        }
+    )
+    training = planning.with_pass(recipe.training, max(tokens, int(recipe.training.micro_batch_tokens * factor)))
+    return stage.model_copy(update={"recipe": recipe.model_copy(update={"agent": agent, "training": training})})
+
+
+def rows_of(stages: Sequence[Stage], shape: Shape, machine: Hardware) -> list[tuple[str, ...]]:
+    """One row for each stage, as `COLUMNS` has it."""
+    return [_row(number, stage, shape, machine) for number, stage in enumerate(stages, 1)]
+
+
+COLUMNS = ("stage", "name", "kind", "ends after", "tokens", "calls", "tasks", "learns with", "optimizer", "memory")
+
+
+def _row(number: int, stage: Stage, shape: Shape, machine: Hardware) -> tuple[str, ...]:
+    recipe, training = stage.recipe, stage.recipe.training
+    sft = stage.kind == "sft"
+    most = planning.plan(shape, machine, training, max_tokens=recipe.agent.max_tokens, rows=recipe.agent.concurrent)
+    until = recipe.warm_start.stop_at if sft else stage.advance_at
+    rate = recipe.warm_start.learning_rate if sft else training.learning_rate
+    source = stage.data if sft else f"{training.tasks_per_step}x{training.rollouts_per_task} {stage.tasks}"
+    way = "full" if sft else f"{training.method} {training.objective}"
+    return (
+        str(number),
+        stage.name,
+        stage.kind,
+        f"{stage.steps} steps" + (f" or {100 * until:g} %" if until else ""),
+        str(recipe.agent.max_tokens),
+        str(recipe.agent.max_calls),
+        source if stage.kind != "distil" else f"{source}, scored by {stage.scored_by[:12]}",
+        f"{way} lr {rate:g}, warm-up {(recipe.warm_start if sft else training).warmup_steps}",
+        "new" if sft or stage.optimizer == "reset" else "kept",
+        f"{most.needed / planning.GIB:.1f} of {most.available / planning.GIB:.1f} GiB"
+        + ("" if most.fits else ", too much"),
+    )
+
+
+def plan_json(recipe: StagedRecipe) -> dict[str, Any]:
+    """What the daemon is asked for."""
+    return {
+        "name": recipe.name,
+        "digest": recipe.digest,
+        "stages": [json.loads(stage.model_dump_json()) for stage in recipe.stages],
+    }

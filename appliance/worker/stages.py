@@ -1,0 +1,265 @@
+"""Trains through the stages of a cycle's plan, each from what the one before it made.
+
+What always holds: how a stage ended is in the plan, once and for good, before the next one begins, so a training that
+was killed goes on in the stage where it was; what a stage made is published and on record with its attestation; steps
+have numbers that go on through all stages, so no step and no rollout of one stands for another's. A stage that
+collapsed, or whose held-out success fell, is the last one: what was good before goes to the evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from appliance.durable_file import sync_folder
+from appliance.inference.engine import ModelFiles
+from appliance.learning.checkpoints import publish, step_folder
+from appliance.learning.distillation import TeacherScore
+from appliance.learning.errors import LearningError
+from appliance.learning.folders import read_verified
+from appliance.learning.merging import publish_merged
+from appliance.learning.stages import Stage
+from appliance.records.checkpoints import Checkpoint, TrainingStage
+from appliance.worker.context import WorkContext
+from appliance.worker.progress import CycleProgress
+from appliance.worker.rl_loop import RlLoop
+from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
+from appliance.worker.sft import SftRun
+from appliance.worker.teacher import Teacher
+from appliance.worker.traces import TraceTally, VerifiedTrace, kept_file, read_kept, read_traces, verified
+from curriculum.contract.task import Task
+from curriculum.seeds import derive
+
+TRACES = "traces"
+"""The folder, in the data folder, of conversations that were or are learned from, by SHA-256."""
+ENDS_TRAINING = ("collapse", "watch")
+
+
+class RecordModel(Protocol):
+    """Puts a published model on record, and returns its record."""
+
+    def __call__(
+        self,
+        digest: str,
+        parent: str | None,
+        stage: TrainingStage,
+        step: int,
+        metrics: dict[str, float],
+        *,
+        recipe: str,
+    ) -> Checkpoint: ...
+
+
+def published(made: TrainingResult, method: str, base: ModelFiles, models: Path) -> str | None:
+    """Puts what was trained beside `base` into service's folder; the digest, or None for an adapter that adds
+    nothing."""
+    return publish_merged(made.folder, base, models) if method == "lora" else publish(made.folder, models)
+
+
+class StagedTraining:
+    """All stages of one cycle. `train` may be called anew after any interruption."""
+
+    def __init__(
+        self,
+        stages: Sequence[Stage],
+        setup: CycleSetup,
+        context: WorkContext,
+        progress: CycleProgress,
+        record: RecordModel,
+    ) -> None:
+        self._stages = stages
+        self._setup = setup
+        self._context = context
+        self._progress = progress
+        self._record = record
+        self._cycle = context.data / "cycles" / setup.cycle
+
+    def train(self, start: Checkpoint) -> Checkpoint:
+        """Goes through the stages from that model and returns what the last one made."""
+        model, first, moments = start, 0, None
+        for number, stage in enumerate(self._stages, 1):
+            ended = self._progress.cycle.plan.get(f"stage_{number}")
+            if ended is None:
+                ended = self._take(number, stage, model, first, moments)
+            known = self._context.ledger.checkpoint(str(ended["checkpoint"]))
+            if known is None:
+                raise LookupError(f"the checkpoint {ended['checkpoint']} of {self._setup.cycle} is in no record")
+            model, first = known, int(ended["next_step"])
+            moments = step_folder(self._folder(number) / "checkpoints", int(ended["step"]))
+            if ended["ended"] in ENDS_TRAINING and number < len(self._stages):
+                self._progress.say("stage", f"the stages after {stage.name} are left out: {ended['reason']}")
+                break
+        return model
+
+    def _take(
+        self, number: int, stage: Stage, model: Checkpoint, first: int, moments: Path | None
+    ) -> dict[str, str | int]:
+        """Takes one stage, and puts on record what it made and how it ended."""
+        self._progress.say("stage", f"stage {number} of {len(self._stages)}, {stage.name}: begins at step {first}")
+        files = read_verified(self._context.data / model.folder, expect=model.manifest)
+        setup = replace(self._setup, recipe=stage.recipe)
+        traces = ""
+        if stage.kind == "sft":
+            made, traces = self._sft(number, stage, setup, files)
+            made = replace(made, next_step=first)
+            method = "full"
+        else:
+            with self._teacher(stage, files) as teacher:
+                part = TrainingPart(
+                    name=self._name(number),
+                    first_step=first,
+                    advance_at=stage.advance_at,
+                    moments=moments if stage.optimizer == "keep" else None,
+                    unsolved=self._unsolved(first) if stage.tasks == "unsolved" else (),
+                    teacher=teacher,
+                )
+                made = RlLoop(setup, files, self._context, self._progress, part).run()
+            method = stage.recipe.training.method
+        digest = published(made, method, files, self._context.data / "models") or model.manifest
+        last = number == len(self._stages) or made.ended in ENDS_TRAINING
+        kind: TrainingStage = "training" if last else "stage"
+        known = self._record(digest, model.manifest, kind, made.step, made.metrics, recipe=stage.digest())
+        ended: dict[str, str | int] = {
+            "checkpoint": known.manifest,
+            "step": made.step,
+            "next_step": made.next_step,
+            "ended": made.ended,
+            "reason": made.reason,
+            "traces": traces,
+        }
+        self._progress.plan(**{f"stage_{number}": ended})
+        text = f"stage {number} of {len(self._stages)}, {stage.name}: ended after its {made.ended}"
+        self._progress.say("stage", f"{text}: {made.reason}" if made.reason else text)
+        return ended
+
+    def _unsolved(self, before: int) -> list[Task]:
+        """Tasks of this cycle's earlier steps that not every rollout solved, each once; those of which nothing is known
+        are left out."""
+        found: dict[str, Task] = {}
+        ledger, cycle = self._context.ledger, self._setup.cycle
+        for step in ledger.recorded_steps(cycle):
+            record = ledger.step(cycle, step) if step < before else None
+            if record is None:
+                continue
+            tasks = {task["id"]: task for task in record.tasks}
+            for group in record.groups:
+                if group.rewards and min(group.rewards) < 1.0:
+                    found[group.task] = Task.model_validate(tasks[group.task])
+                elif group.rewards:
+                    found.pop(group.task, None)
+        self._progress.say(
+            "stage", f"{len(found)} tasks of earlier stages are not always solved", tasks=float(len(found))
+        )
+        return list(found.values())
+
+    @contextmanager
+    def _teacher(self, stage: Stage, student: ModelFiles) -> Iterator[TeacherScore | None]:
+        """The model that scores this stage's rollouts, in an engine of its own; None for a stage without one."""
+        if stage.kind != "distil":
+            yield None
+            return
+        known = self._context.ledger.checkpoint(stage.scored_by)
+        if known is None:
+            raise LearningError(f"the teacher {stage.scored_by} is on no record", hint="`assay model ls` lists models")
+        files = read_verified(self._context.data / known.folder, expect=known.manifest)
+        if files["tokenizer.json"] != student["tokenizer.json"]:
+            raise UnlikeTeacherError(
+                f"the teacher {known.manifest[:12]} has another tokenizer than the model that is trained",
+                hint="score with a model of the same family: its probabilities are of other tokens",
+            )
+        engine = self._context.another_engine()
+        try:
+            engine.push(files, known.manifest)
+            yield engine.score
+        finally:
+            engine.close()
+
+    def _sft(self, number: int, stage: Stage, setup: CycleSetup, files: ModelFiles) -> tuple[TrainingResult, str]:
+        """The stage's result, and the SHA-256 of the conversations that it learned from; empty for demonstrations."""
+        lessons: Callable[[], Sequence[VerifiedTrace]] | None = None
+        path = self._folder(number) / "traces.jsonl"
+        digest = ""
+        if stage.data != "demonstrations":
+            if not path.exists():
+                kept_file(path, self._traces(number, stage, setup))
+            kept = read_kept(path)
+            digest = kept_file(self._context.data / TRACES / "verified.jsonl", kept)
+            (self._context.data / TRACES / "verified.jsonl").rename(self._context.data / TRACES / digest)
+            sync_folder(self._context.data / TRACES)
+            lessons = lambda: kept  # noqa: E731 - a sequence that is there already
+        run = SftRun(setup, self._context, self._progress, name=self._name(number), source=files, lessons=lessons)
+        return run.run(), digest
+
+    def _traces(self, number: int, stage: Stage, setup: CycleSetup) -> tuple[VerifiedTrace, ...]:
+        """What the stage's source gives and its check passes. Raises LearningError when nothing does."""
+        context = self._context
+        sealed = frozenset(task.question for task in setup.sealed.tasks)
+        caller = f"{setup.cycle}.{self._name(number)}"
+        if stage.data == "file":
+            content = (context.data / TRACES / stage.file).read_bytes()
+            recorded = read_traces(content, f"sha256:{stage.file}")
+        else:
+            rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
+            tasks = setup.training_tasks(rules).tasks(derive("teacher", number) % (1 << 31), stage.teacher.tasks)
+            agent = stage.recipe.agent
+            with Teacher(
+                stage.teacher,
+                context.sessions,
+                context.policy,
+                max_calls=agent.max_calls,
+                max_result_chars=agent.max_result_chars,
+            ) as teacher:
+                recorded = teacher.traces(tasks, caller=caller)
+        tally = verified(
+            recorded,
+            context.sessions,
+            context.checker,
+            context.policy,
+            sealed=sealed,
+            max_result_chars=stage.recipe.agent.max_result_chars,
+            caller=caller,
+        )
+        kept = first_of_each(tally) if stage.data == "teacher" else tally.kept
+        self._progress.say(
+            "traces",
+            f"{len(kept)} of {len(recorded)} conversations are learned from: {tally.failed} failed their check, "
+            f"{tally.sealed} ask what is sealed, {tally.lost} were lost",
+            kept=float(len(kept)),
+            failed=float(tally.failed),
+            sealed=float(tally.sealed),
+            lost=float(tally.lost),
+        )
+        if not kept:
+            raise NothingVerifiedError(
+                f"none of {len(recorded)} conversations passed its check", hint="nothing is learned from what did not"
+            )
+        return kept
+
+    def _name(self, number: int) -> str:
+        return f"stage-{number}"
+
+    def _folder(self, number: int) -> Path:
+        return self._cycle / self._name(number)
+
+
+class NothingVerifiedError(LearningError):
+    """Says that no conversation passed its check; trying again is useless."""
+
+    exit_code = 2
+
+
+class UnlikeTeacherError(LearningError):
+    """Says that a teacher reads other tokens than the model that is trained; trying again is useless."""
+
+    exit_code = 2
+
+
+def first_of_each(tally: TraceTally) -> tuple[VerifiedTrace, ...]:
+    """Keeps one passing conversation of each task: easy tasks, which pass often, do not outweigh the others."""
+    found: dict[str, VerifiedTrace] = {}
+    for one in tally.kept:
+        found.setdefault(one.task.id, one)
+    return tuple(found.values())

@@ -1,0 +1,246 @@
+"""Conversations that SFT learns from: recorded ones, or a teacher's, each verified before it counts.
+
+What always holds: what somebody else wrote is a `RecordedTrace`, from which nothing can be learned; a `VerifiedTrace`
+exists only with a verdict that its answer passed its check here, with calls that were run in our sandboxes and the
+results that came back, and with the name of its source. Questions of the sealed set are left out. Rejection sampling
+as in STaR (2203.14465).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from appliance.agent.answers import final_answer
+from appliance.agent.isolation import tier_of
+from appliance.agent.parsing import shown
+from appliance.durable_file import write_new
+from appliance.learning.errors import LearningError
+from appliance.records.record import Record
+from appliance.records.rollouts import Purpose
+from appliance.worker.demonstrations import TOGETHER, PlayedDemonstration
+from curriculum.contract.task import Split, Task, TaskMessage
+from policies.policy import Policy
+from runtime.errors import HintedError, InfrastructureError
+from runtime.sandbox import Session, SessionPool
+from verifiers.checker import Checker
+from verifiers.contract.verdict import Verdict
+
+TASKSET = "traces"
+"""Under which name the policy's tiers know the tasks of recorded conversations."""
+MOST_CALLS = 256
+_FORM = 'write a line as {"messages": [...], "spec": {...}}; docs/running.md has an example'
+
+
+class TraceError(HintedError):
+    """A file of conversations that cannot be used."""
+
+    exit_code = 2
+
+
+class RecordedTrace(Record):
+    """Is a conversation as somebody else wrote it down. Nothing is learned from one: `verified` makes another type."""
+
+    task: Task
+    calls: tuple[str, ...] = Field(max_length=MOST_CALLS)
+    last: str
+    """The last turn's text."""
+    source: str
+
+
+class VerifiedTrace(Record):
+    """Is a conversation whose calls ran here and whose answer passed its check."""
+
+    task: Task
+    calls: tuple[str, ...]
+    results: tuple[str, ...]
+    """As the policy model is shown them."""
+    last: str
+    verdict: Verdict
+    source: str
+
+    @model_validator(mode="after")
+    def _was_verified(self) -> Self:
+        """Raises LearningError without a verdict that it passed."""
+        if not self.verdict.passed or len(self.results) != len(self.calls):
+            raise LearningError(
+                f"a conversation of {self.source} was not verified: {self.verdict.reason}",
+                hint="only what passes its check is learned from",
+            )
+        return self
+
+
+Lesson = PlayedDemonstration | VerifiedTrace
+"""What SFT may learn from."""
+
+
+@dataclass(frozen=True)
+class TraceTally:
+    """Says what became of conversations."""
+
+    kept: tuple[VerifiedTrace, ...]
+    failed: int
+    """Their answer did not pass."""
+    sealed: int
+    """They ask what the sealed set asks."""
+    lost: int
+    """The infrastructure failed them."""
+
+
+def read_traces(content: bytes, source: str) -> list[RecordedTrace]:
+    """Reads JSONL, one conversation a line: `messages` as chat APIs write them, `spec` the check of its answer, and
+    `form` how the answer is marked. Results of tools that are written there are not used. Raises TraceError."""
+    found: list[RecordedTrace] = []
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            found.append(_read(json.loads(line), f"{source}:{number}"))
+        except ValidationError as error:
+            fault = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in fault["loc"])
+            raise TraceError(f"line {number} of the conversations: {where}: {fault['msg']}", hint=_FORM) from error
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise TraceError(f"line {number} of the conversations cannot be read: {error}", hint=_FORM) from error
+    if not found:
+        raise TraceError("the file holds no conversation", hint=_FORM)
+    return found
+
+
+def _read(line: Any, source: str) -> RecordedTrace:
+    asked: list[TaskMessage] = []
+    calls: list[str] = []
+    last: str | None = None
+    for message in line["messages"]:
+        role, text = message["role"], message.get("content") or ""
+        if last is not None:
+            raise ValueError("there is a message after the last turn")
+        if role in ("system", "user"):
+            if calls:
+                raise ValueError("a person speaks after a call")
+            asked.append(TaskMessage(role=role, text=text))
+        elif role == "assistant" and message.get("tool_calls"):
+            calls += [code_of(call["function"]) for call in message["tool_calls"]]
+        elif role == "assistant":
+            last = text
+        elif role != "tool":
+            raise ValueError(f"there is no role {role!r}")
+    if last is None:
+        raise ValueError("there is no last turn without a call")
+    task = Task.model_validate(
+        {
+            "taskset": TASKSET,
+            "level": 0,
+            "seed": 0,
+            "split": Split.TRAIN,
+            "messages": asked,
+            "spec": line["spec"],
+            "provenance": source,
+            **({"form": line["form"]} if "form" in line else {}),
+        }
+    )
+    return RecordedTrace(task=task, calls=tuple(calls), last=last, source=source)
+
+
+def code_of(function: Any) -> str:
+    """Reads the code of a call to the tool `python`. Raises ValueError for any other call."""
+    if function["name"] != "python":
+        raise ValueError(f"there is no tool {function['name']!r}")
+    arguments = function["arguments"]
+    code = (json.loads(arguments) if isinstance(arguments, str) else arguments)["code"]
+    if not isinstance(code, str):
+        raise ValueError("a call's code is a text")
+    return code
+
+
+def verified(
+    traces: Sequence[RecordedTrace],
+    sessions: SessionPool,
+    checker: Checker,
+    policy: Policy,
+    *,
+    sealed: frozenset[str],
+    max_result_chars: int,
+    caller: str,
+) -> TraceTally:
+    """Runs each one's calls in a session of its own and has its answer checked; keeps what passed. `sealed` are the
+    sealed questions' texts. Raises RefusedError without isolation."""
+    fresh = [one for one in traces if one.task.question not in sealed]
+    kept: list[VerifiedTrace] = []
+    failed = lost = 0
+    for start in range(0, len(fresh), TOGETHER):
+        some = fresh[start : start + TOGETHER]
+        ran = _ran(some, sessions, policy, max_result_chars, f"{caller}.trace.{start}")
+        answers = [final_answer(one.last, one.task.form) for one in some]
+        asked = [
+            place
+            for place, found in enumerate(answers)
+            if found.answer is not None and found.answers == 1 and ran[place] is not None
+        ]
+        checked = checker.check_many([(some[place].task.spec, answers[place].answer or "") for place in asked])
+        lost += sum(results is None for results in ran)
+        failed += sum(results is not None for results in ran) - len(asked)
+        for place, verdict in zip(asked, checked, strict=True):
+            one, results = some[place], ran[place]
+            if isinstance(verdict, Verdict) and verdict.passed and results is not None:
+                kept.append(
+                    VerifiedTrace(
+                        task=one.task,
+                        calls=one.calls,
+                        results=results,
+                        last=one.last,
+                        verdict=verdict,
+                        source=one.source,
+                    )
+                )
+            else:
+                failed += 1
+    return TraceTally(tuple(kept), failed, len(traces) - len(fresh), lost)
+
+
+def _ran(
+    traces: Sequence[RecordedTrace], sessions: SessionPool, policy: Policy, limit: int, caller: str
+) -> list[tuple[str, ...] | None]:
+    """What the calls of each gave; None where a sandbox failed on its own account."""
+    held: list[Session | None] = []
+    try:
+        for number, one in enumerate(traces):
+            tier = tier_of(policy, Purpose.TRAIN, one.task.taskset)
+            held.append(sessions.open(tier=tier, caller=f"{caller}.{number}") if one.calls else None)
+        running = [
+            [session.start(code) for code in one.calls] if session is not None else []
+            for session, one in zip(held, traces, strict=True)
+        ]
+        found: list[tuple[str, ...] | None] = []
+        for futures in running:
+            try:
+                found.append(tuple(shown(future.result(), limit) for future in futures))
+            except InfrastructureError:
+                found.append(None)
+        return found
+    finally:
+        for session in held:
+            if session is not None:
+                session.close()
+
+
+def kept_file(path: Path, traces: Iterable[VerifiedTrace]) -> str:
+    """Writes verified traces, whole or not at all, and returns the file's SHA-256."""
+    content = "".join(f"{one.model_dump_json()}\n" for one in traces).encode()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.new")
+    beside.unlink(missing_ok=True)
+    write_new(beside, content)
+    beside.replace(path)
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_kept(path: Path) -> list[VerifiedTrace]:
+    """Reads what `kept_file` wrote. Raises LearningError for what was not verified."""
+    return [VerifiedTrace.model_validate_json(line) for line in path.read_bytes().splitlines()]

@@ -1,0 +1,100 @@
+"""`assay train --dry-run`: the plan of the stages, and what is wrong with a recipe, without a daemon."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_cli_base_models import assay
+
+TWO = """
+[training]
+steps = 4
+[agent]
+max_tokens = 96
+[[stages]]
+name = "one"
+kind = "rl"
+advance_at = 0.5
+[[stages]]
+name = "two"
+kind = "rl"
+tasks = "unsolved"
+[stages.agent]
+max_tokens = 120
+[stages.training]
+objective = "gspo"
+"""
+
+
+def test_the_plan_of_a_recipe_is_one_screen_and_the_same_as_json(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text(TWO)
+    shown = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"), "--dry-run")
+    assert shown.returncode == 0, shown.stderr
+    assert len(shown.stdout.splitlines()) <= 24
+    assert all(word in shown.stdout for word in ("4 steps or 50 %", "unsolved", "Nothing was started"))
+    plan = json.loads(assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"), "--dry-run", "--json").stdout)
+    first, second = (stage["recipe"] for stage in plan["stages"])
+    assert [one["agent"]["max_tokens"] for one in (first, second)] == [96, 120]
+    # What follows from the objective follows from that of the stage.
+    assert (first["training"]["clip_high"], second["training"]["clip_high"]) == (0.28, 4e-4)
+    alone = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"), "--stage", "2", "--dry-run", "--json")
+    assert [stage["name"] for stage in json.loads(alone.stdout)["stages"]] == ["two"]
+
+
+def test_the_shipped_recipe_follows_its_paper_and_fits_the_machine(tmp_path: Path) -> None:
+    plan = json.loads(assay(tmp_path, "train", "--recipe", "rstar2-agent", "--dry-run", "--json").stdout)
+    sft, *later = plan["stages"]
+    assert (sft["kind"], [stage["kind"] for stage in later]) == ("sft", ["rl"] * 3)
+    tokens = [stage["recipe"]["agent"]["max_tokens"] for stage in later]
+    assert tokens == [170, 256, 256], "8K, 12K, 12K by one factor, to what the embedded model reads"
+    assert [stage["recipe"]["agent"]["max_calls"] for stage in later] == [10, 10, 15]
+    assert {stage["recipe"]["training"]["learning_rate"] for stage in later} == {1e-6}
+    assert {stage["recipe"]["training"]["warmup_steps"] for stage in later} == {20}
+    assert [stage["tasks"] for stage in later] == ["fresh", "fresh", "unsolved"]
+    assert {stage["optimizer"] for stage in later} == {"reset"}
+    assert "256 of 12288" in plan["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message", "hint"),
+    [
+        (("steps = 4", "stepz = 4"), "there is no key training.stepz", "training.steps"),
+        (('kind = "rl"\nadvance', 'kind = "sft"\nadvance'), "sft has no key advance_at", "leave it out"),
+        (('kind = "rl"\nadvance', 'kind = "magic"\nadvance'), "kind = 'magic'", "sft, rl, distil"),
+        (("advance_at = 0.5", 'advance_at = "soon"'), "advance_at = 'soon'", "correct advance_at"),
+        (("max_tokens = 120", "max_tokens = 64"), "budgets grow", "docs/running.md"),
+        (("steps = 4", "steps = 4.5"), "training.steps", "correct"),
+        (('name = "two"', 'name = "one"'), "two stages are called 'one'", ""),
+        (('objective = "gspo"', 'objective = "luck"'), "no objective 'luck'", ""),
+        (("[stages.agent]", "[stages.agents]"), "there is no key agents", "did you mean agent?"),
+        (('tasks = "unsolved"', 'tasks = "solved"'), "tasks = 'solved'", ""),
+        (("[[stages]]", "[stages]"), "not TOML", ""),
+        (('name = "two"\nkind = "rl"', 'name = "two"\nkind = "rl"\ndata = "file"'), "rl has no key data", ""),
+    ],
+)
+def test_what_is_wrong_with_a_recipe_is_said_with_its_place(
+    tmp_path: Path, change: tuple[str, str], message: str, hint: str
+) -> None:
+    assert change[0] in TWO
+    (tmp_path / "r.toml").write_text(TWO.replace(*change))
+    refused = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"), "--dry-run")
+    assert refused.returncode == 2
+    assert message in refused.stderr, refused.stderr
+    assert hint in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_stage_or_a_recipe_that_does_not_exist_is_an_error_with_those_that_do(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text(TWO)
+    for arguments, words in (
+        (("--recipe", str(tmp_path / "r.toml"), "--stage", "3"), ("no stage 3", "1 (one), 2 (two)")),
+        (("--recipe", "seedlin"), ("no recipe seedlin", "did you mean seedling?")),
+        (("--recipe", str(tmp_path)), ("cannot be read",)),
+    ):
+        refused = assay(tmp_path, "train", *arguments, "--dry-run")
+        assert refused.returncode == 2, refused.stdout
+        assert all(word in refused.stderr for word in words), refused.stderr
+    begun = assay(tmp_path, "train", "--recipe", "seedling")
+    assert begun.returncode == 3, begun.stderr

@@ -1,0 +1,88 @@
+"""`assay train` at a real daemon: a training in stages goes on after a kill, is decided on, and is one at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from appliance.client import ApiError
+from appliance.client.messages import StartTraining
+from appliance.records.cycles import CycleState
+
+FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "seedling"
+RECIPE = """
+[training]
+tasks_per_step = 3
+rollouts_per_task = 6
+keep = 3
+refills = 0
+watch_every = 1
+watch_items = 4
+checkpoint_every = 1
+steps = 2
+[evaluation]
+sealed_items = 6
+unsolvable_items = 2
+[[stages]]
+name = "one"
+kind = "rl"
+[stages.agent]
+max_tokens = 96
+[[stages]]
+name = "two"
+kind = "rl"
+tasks = "unsolved"
+optimizer = "keep"
+"""
+
+
+def test_a_training_goes_on_after_its_worker_was_killed_and_is_decided_on(start, data, assay, tmp_path) -> None:
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(RECIPE)
+    daemon = start(ASSAY_MODEL__PATH=str(FIXTURE), ASSAY_SCHEDULE__ENABLED="false")
+    api = daemon.ready()
+    none = assay("train", "--recipe", str(recipe), "--resume")
+    assert (none.returncode, "is unfinished" in none.stderr) == (4, True)
+
+    begun = assay("train", "--recipe", str(recipe), "--json")
+    assert begun.returncode == 0, begun.stderr
+    name = json.loads(begun.stdout)["id"]
+    assert name.startswith("training-")
+    while not api.cycle(name).steps:
+        assert not api.cycle(name).cycle.state.ended, api.cycle(name).cycle.failure
+        time.sleep(0.1)
+    pid = api.status().worker.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+
+    again = assay("train", "--recipe", str(recipe))
+    assert (again.returncode, "--resume" in again.stderr) == (4, True)
+    other = assay("train", "--recipe", str(recipe), "--stage", "2", "--resume")
+    assert (other.returncode, "no training by this recipe" in other.stderr) == (4, True)
+    resumed = assay("train", "--recipe", str(recipe), "--resume")
+    assert (resumed.returncode, name in resumed.stdout) == (0, True), resumed.stderr
+    assert assay("cycle", "watch", name).returncode == 0
+    found = api.cycle(name)
+    assert found.cycle.state is CycleState.DONE
+    assert [int(step["step"]) for step in found.steps] == [0, 1, 2, 3]
+    assert [made.candidate for made in found.decisions] == [found.cycle.plan["stage_2"]["checkpoint"]]
+    assert any("was killed by SIGKILL" in event.event.text for event in api.events(limit=1000))
+
+
+def test_what_the_daemon_cannot_train_is_refused_before_it_is_on_record(standing) -> None:
+    api = standing.ready()
+    for stages, word in (
+        ([{"name": "x"}], "kind"),
+        ([{"name": "x", "kind": "rl", "recipe": {"training": {"steps": -1}}}], "steps"),
+        ([{"name": "x", "kind": "sft", "recipe": {}, "data": "file", "file": "0" * 64}], "were not sent"),
+        ([{"name": "x", "kind": "distil", "recipe": {}, "scored_by": "champion"}], "no model champion"),
+    ):
+        with pytest.raises(ApiError, match=word) as refused:
+            api.start_training(StartTraining(name="r", digest="0" * 64, stages=tuple(stages)))
+        assert refused.value.exit_code == 2
+    assert api.cycles() == []

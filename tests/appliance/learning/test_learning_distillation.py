@@ -1,0 +1,98 @@
+"""A token's advantage is the teacher's log-probability less the sampler's, and student and teacher come together."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from learning_builders import judged, tiny_model, varied
+
+from appliance.inference.torch_engine import TorchEngine
+from appliance.learning.batches import Sample
+from appliance.learning.distillation import distilled, every_rollout
+from appliance.learning.errors import LearningError
+from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.scoring import score
+from appliance.learning.trainer import Trainer
+from verifiers.contract.verdict import Outcome
+
+RECIPE = TrainingRecipe(learning_rate=1e-2, warmup_steps=0)
+
+
+def test_advantages_are_worked_out_by_hand() -> None:
+    one = Sample("r", (7, 8, 9, 10), (False, True, False, True), (0.0, -1.0, 0.0, -2.5), (0.0,) * 4)
+    (made,), divergence = distilled([one], lambda ids, temperature: [(-0.25, -9.0, -3.0)], 1.0)
+    assert made.advantages == (0.0, 0.75, 0.0, -0.5)
+    assert divergence == pytest.approx(-0.125)
+    with pytest.raises(LearningError, match="no finite probability"):
+        distilled([one], lambda ids, temperature: [(-0.25, -9.0, float("nan"))], 1.0)
+    with pytest.raises(LearningError, match="no finite probability"):
+        distilled([one], lambda ids, temperature: [(-0.25, -9.0)], 1.0)
+
+
+def test_all_sound_rollouts_are_learned_from_whatever_they_earned() -> None:
+    members = [judged(sample=sample) for sample in range(3)]
+    members.append(judged(sample=3, outcome=Outcome.INFRA_ERROR))
+    (group,) = every_rollout(members, RECIPE)
+    assert (group.rewards, group.kept, group.selector) == ((1.0,) * 3, (0, 1, 2), "teacher")
+
+
+def test_the_student_comes_nearer_to_a_teacher_that_an_engine_scores_with() -> None:
+    """Exactly: by the full distributions of both over the sampled contexts, not by the estimate that it learns from."""
+    student, teacher = tiny_model(0), varied(3, layers=1)
+    engine = TorchEngine(rows=4, slots=64)
+    engine.push(teacher, "teacher")
+    trainer = Trainer(student, RECIPE, 0, max_tokens=64, teacher=engine.score)
+
+    def sampled(step: int):
+        """Rollouts whose tokens are the student's own."""
+        drawn = []
+        for number in range(24):
+            torch.manual_seed(1000 * step + number)
+            one = judged(f"t{number % 6}", number, calls=(), step=step)
+            prompt, turn = one.rollout.nodes
+            ids = list(prompt.ids)
+            logprobs = []
+            with torch.no_grad():
+                for _ in range(len(turn.ids)):
+                    probabilities = student(input_ids=torch.tensor([ids])).logits[0, -1].log_softmax(-1)
+                    ids.append(int(torch.multinomial(probabilities.exp(), 1)))
+                    logprobs.append(float(probabilities[ids[-1]]))
+            told = turn.model_copy(update={"ids": tuple(ids[len(prompt.ids) :]), "logprobs": tuple(logprobs)})
+            drawn.append(one.model_copy(update={"rollout": one.rollout.model_copy(update={"nodes": (prompt, told)})}))
+        return drawn
+
+    probe = torch.tensor([[node for message in one.rollout.nodes for node in message.ids][:5] for one in sampled(99)])
+
+    def divergence() -> float:
+        with torch.no_grad():
+            ours, theirs = (model(input_ids=probe).logits.log_softmax(-1) for model in (student, teacher))
+        return float((ours.exp() * (ours - theirs)).sum(-1).mean())
+
+    before = divergence()
+    for step in range(25):
+        made = sampled(step)
+        figures = trainer.train_step(step, made, every_rollout(made, RECIPE))
+    assert figures["reverse_kl"] > 0
+    assert divergence() < 0.7 * before
+    engine.close()
+
+
+def test_a_teacher_that_is_the_student_teaches_nothing() -> None:
+    student = varied(1)
+    made = [judged(sample=sample, calls=()) for sample in range(2)]
+    for place, one in enumerate(made):
+        ids = [token for node in one.rollout.nodes for token in node.ids]
+        mask = torch.tensor([[node.sampled for node in one.rollout.nodes for _ in node.ids]])
+        own = score(student, torch.tensor([ids]), mask).logprobs[0].tolist()
+        last = one.rollout.nodes[-1]
+        told = last.model_copy(update={"logprobs": tuple(own[-len(last.ids) :])})
+        rollout = one.rollout.model_copy(update={"nodes": (*one.rollout.nodes[:-1], told)})
+        made[place] = one.model_copy(update={"rollout": rollout})
+    engine = TorchEngine(rows=2, slots=64)
+    engine.push(student, "same")
+    figures = Trainer(student, RECIPE, 0, max_tokens=64, teacher=engine.score).train_step(
+        0, made, every_rollout(made, RECIPE)
+    )
+    assert figures["reverse_kl"] == pytest.approx(0, abs=1e-5)
+    assert figures["gradient_norm"] < 1e-4
+    engine.close()

@@ -1,0 +1,221 @@
+"""What others wrote is learned from once it was verified here: recorded conversations, and a teacher's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from short_nights import AT, FIXTURE, train_night
+from test_stages import put_training, stage, texts
+
+from appliance.learning.checkpoints import publish
+from appliance.learning.errors import LearningError
+from appliance.learning.stages import TeacherRecipe
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.records.checkpoints import Checkpoint
+from appliance.worker.context import WorkContext
+from appliance.worker.stages import UnlikeTeacherError
+from appliance.worker.teacher import Teacher, require_local
+from appliance.worker.traces import TraceError, VerifiedTrace, read_kept, read_traces, verified
+from curriculum.contract.task import Task
+from verifiers.contract.verdict import Outcome, Verdict
+
+
+def conversation(answer: str, *, question: str = "what is 6*7?", code: str = "print(6*7)") -> dict[str, Any]:
+    call = {"type": "function", "function": {"name": "python", "arguments": json.dumps({"code": code})}}
+    return {
+        "messages": [
+            {"role": "user", "content": question},
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "content": "a result that somebody made up"},
+            {"role": "assistant", "content": f"\\boxed{{{answer}}}"},
+        ],
+        "spec": {"kind": "answer", "expected": "42"},
+    }
+
+
+def lines(*conversations: dict[str, Any]) -> bytes:
+    return "".join(f"{json.dumps(one)}\n" for one in conversations).encode()
+
+
+class _Api(BaseHTTPRequestHandler):
+    """Speaks the chat API of OpenAI: a call of the tool first, then what the tool printed."""
+
+    protocol_version = "HTTP/1.1"
+    answers: dict[str, str]
+    asked: list[dict[str, Any]]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.asked.append(body)
+        expected = self.answers[body["messages"][0]["content"]]
+        last = body["messages"][-1]
+        said: dict[str, Any] = {"role": "assistant", "content": None}
+        if last["role"] == "user":
+            # Every second try at a task is wrong.
+            value = expected if body["seed"] % 2 else f"{expected}1"
+            function = {"name": "python", "arguments": json.dumps({"code": f"print({value!r})"})}
+            said["tool_calls"] = [{"id": "c1", "type": "function", "function": function}]
+        else:
+            said["content"] = f"It is \\boxed{{{last['content']}}}"
+        answer = json.dumps(
+            {
+                "id": "x",
+                "object": "chat.completion",
+                "created": 0,
+                "model": body["model"],
+                "choices": [{"index": 0, "finish_reason": "stop", "message": said}],
+            }
+        ).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_arguments: object) -> None: ...
+
+
+@contextmanager
+def served() -> Iterator[tuple[str, type[_Api]]]:
+    handler = type("Api", (_Api,), {"answers": {}, "asked": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1", handler
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_training_learns_from_a_file_a_teacher_and_a_model_that_scores(
+    context: WorkContext, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = lines(conversation("42"), conversation("41"), conversation("6", code="print(6)"))
+    digest = hashlib.sha256(content).hexdigest()
+    (context.data / "traces").mkdir()
+    (context.data / "traces" / digest).write_bytes(content)
+    scorer = publish(FIXTURE, context.data / "models")
+    real = Teacher.traces
+    with served() as (url, api):
+
+        def known(teacher: Teacher, tasks: list[Task], *, caller: str) -> Any:
+            api.answers.update({task.question: task.spec.expected for task in tasks})
+            return real(teacher, tasks, caller=caller)
+
+        monkeypatch.setattr(Teacher, "traces", known)
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        put_training(
+            context,
+            "t",
+            stage("file", "sft", data="file", file=digest),
+            stage("teacher", "sft", data="teacher", teacher=TeacherRecipe(base_url=url, model="m", tasks=5, samples=3)),
+            stage("scored", "distil", scored_by=scorer),
+        )
+        train_night(context, "t")
+    cycle = ledger.cycle("t")
+    assert cycle is not None
+    of_file, of_teacher = (read_kept(context.data / "traces" / cycle.plan[f"stage_{n}"]["traces"]) for n in (1, 2))
+    assert [(one.results, one.source) for one in of_file] == [(("42",), f"sha256:{digest}:1")]
+    assert len(of_teacher) == len({one.task.id for one in of_teacher}) == 5
+    assert all(one.verdict.passed and one.source == f"{url} m" for one in of_teacher)
+    assert len(api.asked) == 5 * 3 * 2
+    told = texts(ledger, "traces")
+    assert told[0].startswith("1 of 3 conversations are learned from: 2 failed their check")
+    assert told[1].startswith("5 of 15 conversations are learned from: 10 failed their check")
+    record = ledger.step("t", 0)
+    assert record is not None
+    assert {group.selector for group in record.groups} == {"teacher"}
+    figures = [event.figures for _, event in ledger.events(limit=1000) if event.kind == "step"]
+    assert [one["learning_reverse_kl"] != 0 for one in figures] == [True, True]
+    assert cycle.plan["candidate"] != cycle.plan["start"]
+
+
+def test_unverified_text_cannot_become_a_lesson() -> None:
+    (recorded,) = read_traces(lines(conversation("42")), "f")
+    failed = Verdict(outcome=Outcome.FAIL, score=0.0, reason="no", verifier="v", version="1", seconds=0.0)
+    passed = failed.model_copy(update={"outcome": Outcome.PASS})
+    own = {"task": recorded.task, "calls": recorded.calls, "last": recorded.last, "source": "f"}
+    with pytest.raises(LearningError, match="not verified"):
+        VerifiedTrace(**own, results=("42",), verdict=failed)
+    with pytest.raises(LearningError, match="not verified"):
+        VerifiedTrace(**own, results=(), verdict=passed)
+    with pytest.raises(LearningError, match="not verified"):
+        VerifiedTrace.model_validate_json(
+            VerifiedTrace(**own, results=("42",), verdict=passed).model_dump_json().replace('"pass"', '"fail"')
+        )
+
+
+def test_what_asks_a_sealed_question_is_left_out(context: WorkContext) -> None:
+    traces = read_traces(lines(conversation("42"), conversation("42", question="what is 40+2?")), "f")
+    tally = verified(
+        traces,
+        context.sessions,
+        context.checker,
+        context.policy,
+        sealed=frozenset({"what is 6*7?"}),
+        max_result_chars=28,
+        caller="t",
+    )
+    assert [one.task.question for one in tally.kept] == ["what is 40+2?"]
+    assert (tally.sealed, tally.failed, tally.lost) == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        (b"{", "line 1"),
+        (b"[]", "line 1"),
+        (b'{"messages": []}', "no last turn"),
+        (lines(conversation("42") | {"spec": {"kind": "nonsense"}}), "kind"),
+        (lines(conversation("42") | {"form": "loud"}), "form"),
+        (lines(conversation("42", code="x")).replace(b'"name": "python"', b'"name": "rm"'), "no tool 'rm'"),
+        (b"", "no conversation"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_named(line: bytes, word: str) -> None:
+    with pytest.raises(TraceError, match=word):
+        read_traces(line, "f")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://example.org/v1", "http://10.0.0.1/v1", "file:///etc/passwd", "http://127.0.0.1.example/", ""]
+)
+def test_a_teacher_elsewhere_is_refused(url: str) -> None:
+    with pytest.raises(TraceError, match="not on this machine"):
+        require_local(url)
+
+
+def test_a_teacher_that_reads_other_tokens_is_refused(
+    context: WorkContext, ledger: SqliteLedger, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for path in FIXTURE.iterdir():
+        (other / path.name).write_bytes(path.read_bytes())
+    tokenizer = json.loads((other / "tokenizer.json").read_text())
+    (other / "tokenizer.json").write_text(json.dumps(tokenizer, indent=3))
+    scorer = publish(other, context.data / "models")
+    put_training(context, "t", stage("scored", "distil", scored_by=scorer))
+    ledger.put_checkpoint(
+        Checkpoint(
+            manifest=scorer,
+            parent=None,
+            cycle="t",
+            stage="imported",
+            step=0,
+            recipe="",
+            metrics={},
+            folder=f"models/{scorer}",
+            created=AT,
+        )
+    )
+    with pytest.raises(UnlikeTeacherError, match="another tokenizer"):
+        train_night(context, "t")
