@@ -12,6 +12,10 @@ uniformly). Bars: at least +25 points in every seed with the interval above 0; t
 trained on at most a fifth of GRPO's, inside held-out correct ones at most 0.6 (means over seeds); accuracy not lower
 than GRPO's by more than its interval.
 
+The arms `branch_...` are GRPO-RoC with half of each task's rollouts kept for branches: `branch_repair` after the result
+of the first failed call, `branch_entropy` at the least sure token, `branch_both` at a failed call and else there;
+`branch_plain` is `branch_entropy` without RoC. None branches before a failed call, which finds no place on these tasks.
+
 With `--tokens`: each arm samples as many tokens as that and takes no further step; a step is not cut, so an arm may
 have up to a step's more. A table follows, an arm a row. Each seed runs in a process of its own with one thread;
 `--parallel` at once. `--small` has smaller steps and evaluations, and `--model` begins with a model folder instead of a

@@ -5,7 +5,7 @@ again (`conversation`). The only way to run code is the session pool that is han
 batch: its row waits while the others go on. A rollout that meets an infrastructure failure, or finds no place, ends as
 `infra_error` and earns nothing, good or bad. A rollout that ends or is dropped frees its session at once. Without
 isolation (`RefusedError`) nothing runs at all. An attempt may branch (`branching`): the branch begins with the tokens
-of its attempt before the failed call, unchanged, and with a session that is as it was then.
+of its attempt before the place that it leaves, unchanged, and with a session that is as it was then.
 """
 
 from __future__ import annotations
