@@ -2,6 +2,7 @@
 
     python -m benchmarks.learning [--seeds 0,1,2] [--parallel 2] [--json FILE]
     python -m benchmarks.learning --arms all --tokens 600000 [--seeds 0,1,2] [--parallel 2] [--json FILE]
+    python -m benchmarks.learning --arms stale1,stale4 --tokens 600000 --parallel 1
 
 For each seed: one warm start, then from the same weights one night for each arm, everything real. All arms answer the
 same sealed questions, and are compared with the warm start and, question by question, with plain GRPO. Success is
@@ -16,6 +17,9 @@ With `--tokens`: each arm samples as many tokens as that and takes no further st
 have up to a step's more. A table follows, an arm a row. Each seed runs in a process of its own with one thread;
 `--parallel` at once. `--small` has smaller steps and evaluations, and `--model` begins with a model folder instead of a
 warm start, so that seeds differ in what is asked and drawn alone: what they show is coarse.
+
+The arms `stale1` and `stale4` learn from tokens that are up to so many steps old, and sample while they learn (C11). Their
+seconds say what that gains where sampler and learner share one processor, and need a machine with nothing beside them.
 """
 
 from __future__ import annotations
@@ -46,6 +50,8 @@ ARMS: dict[str, dict[str, Any]] = {
     "cispo": {"selector": "uniform", "objective": "cispo"},
     "dppo": {"selector": "uniform", "objective": "dppo"},
     "max_rl": {"selector": "uniform", "objective": "max_rl"},
+    "stale1": {"selector": "uniform", "max_staleness": 1},
+    "stale4": {"selector": "uniform", "max_staleness": 4},
 }
 """The training recipe of each; what is not named is as usual (the objective is `dapo`). Plain GRPO is the first."""
 
@@ -140,6 +146,8 @@ def one_seed(
             beside: PairedComparison = compare(evaluation.candidate, plain.candidate)
             trained: list[Judged] = []
             spent = steps = 0
+            waits: list[float] = []
+            ages: list[float] = []
             for step in ledger.recorded_steps(cycle.id):
                 record = ledger.step(cycle.id, step)
                 assert record is not None
@@ -147,6 +155,8 @@ def one_seed(
                 trained += [one for one in trained_on(record.judged, groups) if one.verdict.passed]
                 spent += sum(one.rollout.sampled_tokens for one in record.judged)
                 steps += 1
+                waits.append(record.metrics["learner_wait_share"])
+                ages.append(record.metrics["staleness_mean"])
             calls = sum(len(one.rollout.calls) for one in trained)
             figures[arm] = {
                 "before": sampled.champion.value,
@@ -167,6 +177,8 @@ def one_seed(
                 "lost": beside.lost,
                 "items": beside.items,
                 "seconds": progress.cycle.seconds,
+                "learner_wait_share": waits[-1] if waits else 0.0,
+                "staleness": mean(ages) if ages else 0.0,
             }
             print(f"seed {seed}: {arm} {figures[arm]}", file=sys.stderr, flush=True)
     return figures
@@ -245,17 +257,25 @@ def table(found: list[dict[str, Any]], arms: list[str]) -> str:
         "over plain GRPO, points, 95 % over questions",
         "95 % over seeds",
         "tool errors in held-out right answers",
+        "age of tokens, steps",
+        "seconds of training, of these the learner waits",
     )
     rows = [columns, ("---",) * len(columns)]
     for arm in arms:
         parts = [one[arm] for one in found]
-        tokens, steps, after, greedy, errors = (
+        tokens, steps, after, greedy, errors, age, waits = (
             mean(part[name] for part in parts)
-            for name in ("tokens", "steps", "after", "greedy_after", "errors_held_out")
-        )
+            for name in (
+                "tokens", "steps", "after", "greedy_after", "errors_held_out", "staleness", "learner_wait_share"
+            )
+        )  # fmt: skip
+        seconds = f"{mean(part['seconds']['training'] for part in parts):.0f}, {100 * waits:.0f} %"
         beside = ("", "") if arm == PLAIN else (_over_questions(parts), _over_seeds(parts))
         rows.append(
-            (arm, f"{tokens / 1000:.0f}", f"{steps:.0f}", f"{after:.3f}", f"{greedy:.3f}", *beside, f"{errors:.3f}")
+            (
+                *(arm, f"{tokens / 1000:.0f}", f"{steps:.0f}", f"{after:.3f}", f"{greedy:.3f}"),
+                *(*beside, f"{errors:.3f}", f"{age:.2f}", seconds),
+            )
         )
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
