@@ -18,7 +18,7 @@ have up to a step's more. A table follows, an arm a row. Each seed runs in a pro
 `--parallel` at once. `--small` has smaller steps and evaluations, and `--model` begins with a model folder instead of a
 warm start, so that seeds differ in what is asked and drawn alone: what they show is coarse.
 
-The arms `stale1` and `stale4` learn from tokens that are up to so many steps old, and sample while they learn (C11). Their
+The arms `stale1` and `stale4` learn from tokens that are up to so many steps old, and sample meanwhile (C11). Their
 seconds say what that gains where sampler and learner share one processor, and need a machine with nothing beside them.
 """
 
