@@ -2,6 +2,7 @@
 
     python -m benchmarks.learning [--seeds 0,1,2] [--parallel 2] [--json FILE]
     python -m benchmarks.learning --arms all --tokens 600000 [--seeds 0,1,2] [--parallel 2] [--results FILE]
+    python -m benchmarks.learning --arms stale1,stale4 --tokens 600000 --parallel 1
 
 For each seed: one warm start, then from the same weights one night for each arm, everything real. All arms answer the
 same sealed questions, and are compared with the warm start and, question by question, with plain GRPO. Success is
@@ -24,6 +25,9 @@ warm start, so that seeds differ in what is asked and drawn alone: what they sho
 With `--results` an arm's figures are added to that file as a line as soon as it has ended, and its ledger and weights
 are kept beside it: the same command goes on where an earlier one was stopped, with other arms too. `--table` runs
 nothing and prints the table of the lines that are there, over the seeds that an arm and plain GRPO both have.
+
+The arms `stale1` and `stale4` learn from tokens that are up to so many steps old, and sample meanwhile (C11). Their
+seconds say what that gains where sampler and learner share one processor, and need a machine with nothing beside them.
 """
 
 from __future__ import annotations
@@ -58,6 +62,8 @@ ARMS: dict[str, dict[str, Any]] = {
     "branch_entropy": {"selector": "roc", "branching": {"where": "highest_entropy"}},
     "branch_both": {"selector": "roc", "branching": {"where": "both"}},
     "branch_plain": {"selector": "uniform", "branching": {"where": "highest_entropy"}},
+    "stale1": {"selector": "uniform", "max_staleness": 1},
+    "stale4": {"selector": "uniform", "max_staleness": 4},
 }
 """The training recipe of each; what is not named is as usual (the objective is `dapo`). Plain GRPO is the first."""
 
@@ -159,7 +165,9 @@ def one_seed(
             sampled = compare(evaluation.candidate, evaluation.champion)
             greedy = compare(evaluation.candidate_greedy, evaluation.champion_greedy)
             trained: list[Judged] = []
-            spent, taken = 0, 0
+            spent = taken = 0
+            waits: list[float] = []
+            ages: list[float] = []
             for step in ledger.recorded_steps(cycle.id):
                 record = ledger.step(cycle.id, step)
                 assert record is not None
@@ -167,6 +175,8 @@ def one_seed(
                 trained += [one for one in trained_on(record.judged, groups) if one.verdict.passed]
                 spent += sum(one.rollout.sampled_tokens for one in record.judged)
                 taken += 1
+                waits.append(record.metrics["learner_wait_share"])
+                ages.append(record.metrics["staleness_mean"])
             calls = sum(len(one.rollout.calls) for one in trained)
             figures = {
                 "arm": arm,
@@ -192,6 +202,8 @@ def one_seed(
                 "seconds": progress.cycle.seconds,
                 "load": os.getloadavg()[0],
                 "ended": str(utc_now()),
+                "learner_wait_share": waits[-1] if waits else 0.0,
+                "staleness": mean(ages) if ages else 0.0,
             }
             with results.open("a") as file:
                 file.write(json.dumps(figures) + "\n")
@@ -315,25 +327,24 @@ def table(found: list[dict[str, Any]], arms: list[str]) -> str:
         "over plain GRPO, points, 95 % over questions",
         "95 % over seeds",
         "tool errors in held-out right answers",
+        "age of tokens, steps",
+        "seconds of training, of these the learner waits",
     )
     rows = [columns, ("---",) * len(columns)]
     for arm in arms:
         parts = [one[arm] for one in found if arm in one]
-        tokens, steps, after, greedy, errors = (
-            mean(part[name] for part in parts)
-            for name in ("tokens", "steps", "after", "greedy_after", "errors_held_out")
-        )
+        tokens, steps, after, greedy, errors, age, waits = (
+            mean(part.get(name, 0.0) for part in parts)
+            for name in (
+                "tokens", "steps", "after", "greedy_after", "errors_held_out", "staleness", "learner_wait_share"
+            )
+        )  # fmt: skip
+        seconds = f"{mean(part['seconds']['training'] for part in parts):.0f}, {100 * waits:.0f} %"
         beside = ("", "") if arm == PLAIN else (_over_questions(parts), _over_seeds(parts))
         rows.append(
             (
-                arm,
-                str(len(parts)),
-                f"{tokens / 1000:.0f}",
-                f"{steps:.0f}",
-                f"{after:.3f}",
-                f"{greedy:.3f}",
-                *beside,
-                f"{errors:.3f}",
+                *(arm, str(len(parts)), f"{tokens / 1000:.0f}", f"{steps:.0f}", f"{after:.3f}", f"{greedy:.3f}"),
+                *(*beside, f"{errors:.3f}", f"{age:.2f}", seconds),
             )
         )
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
