@@ -23,7 +23,7 @@ from appliance.config_layers import ConfigError
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import ENGINES
 from appliance.inference.headers import read_shapes
-from appliance.inference.vllm_environment import require_environment
+from appliance.inference.vllm.environment import require_environment
 from appliance.learning.checkpoints import WEIGHT_FILE
 from appliance.learning.recipe import TrainingRecipe
 from appliance.model_shape import shape_of

@@ -25,7 +25,7 @@ from appliance.cli.doctor_isolation import isolation
 from appliance.cli.show import show_json, show_line
 from appliance.config_layers import ConfigError
 from appliance.daemon.listening import MAX_PATH_BYTES
-from appliance.inference.vllm_environment import INSTALL, find_environment
+from appliance.inference.vllm.environment import INSTALL, find_environment
 from appliance.model_export import alias
 from appliance.model_readiness import ConfiguredModel
 from policies.errors import PolicyError

@@ -16,11 +16,11 @@ from safetensors.torch import load_file, save, save_file
 from transformers import Qwen3Config, Qwen3ForCausalLM
 from vllm_engines import Faults, needs_vllm
 
-from appliance.inference import vllm_supervisor
 from appliance.inference.engine import GenerationRequest, ModelError, Turn
-from appliance.inference.vllm_engine import VllmEngine
-from appliance.inference.vllm_process import EngineFault, Patience
-from appliance.inference.vllm_weights import WeightFile, write_weights
+from appliance.inference.vllm import supervisor
+from appliance.inference.vllm.engine import VllmEngine
+from appliance.inference.vllm.process import EngineFault, Patience
+from appliance.inference.vllm.weights import WeightFile, write_weights
 from appliance.inference.weights import weights_digest
 from runtime.errors import InfrastructureError
 
@@ -203,16 +203,16 @@ def test_c2_a_push_that_went_wrong_is_found_and_nothing_of_that_engine_is_used(
             file = write_weights(pushed)
             whole = file.path.read_bytes()
             damage(file)
-            mend = vllm_supervisor.VllmSupervisor._quarantine
+            mend = supervisor.VllmSupervisor._quarantine
 
             def quarantine(self: Any, found: EngineFault) -> None:
                 file.path.write_bytes(whole)
                 mend(self, found)
 
-            monkeypatch.setattr(vllm_supervisor.VllmSupervisor, "_quarantine", quarantine)
+            monkeypatch.setattr(supervisor.VllmSupervisor, "_quarantine", quarantine)
             return file
 
-        monkeypatch.setattr(vllm_supervisor, "write_weights", written)
+        monkeypatch.setattr(supervisor, "write_weights", written)
     engine.push(model(41), "after")
     assert len(engine.supervisor.quarantined) == 1
     assert CASES[fault] in engine.supervisor.quarantined[0]
@@ -316,7 +316,7 @@ def test_engines_that_fail_one_after_the_other_are_a_failure_of_the_infrastructu
     engine = VllmEngine(ROWS, SLOTS, start=start)
     with pytest.raises(InfrastructureError, match="it died at once"):
         engine.push(model(1), "a")
-    assert len(starts) == vllm_supervisor.REPLACEMENTS + 1
+    assert len(starts) == supervisor.REPLACEMENTS + 1
     assert engine.version == ""
 
 

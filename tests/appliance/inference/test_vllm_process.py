@@ -13,14 +13,14 @@ from inference_models import tiny
 
 from appliance.config import ModelSettings
 from appliance.config_layers import ConfigError
-from appliance.inference import vllm_environment
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import make_engine
-from appliance.inference.vllm_process import Patience, _Wait
-from appliance.inference.vllm_server import wire
-from appliance.inference.vllm_server.worker import file_digest, mend_tied
-from appliance.inference.vllm_supervisor import cache_bytes
-from appliance.inference.vllm_weights import write_weights
+from appliance.inference.vllm import environment
+from appliance.inference.vllm.process import Patience, _Wait
+from appliance.inference.vllm.server import wire
+from appliance.inference.vllm.server.worker import file_digest, mend_tied
+from appliance.inference.vllm.supervisor import cache_bytes
+from appliance.inference.vllm.weights import write_weights
 from appliance.inference.weights import weights_digest
 from appliance.model_readiness import ConfiguredModel
 
@@ -34,7 +34,7 @@ def test_the_half_in_vllms_environment_imports_nothing_that_is_not_there() -> No
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for name in names:
-                assert name.split(".")[0] in theirs or name.startswith("appliance.inference.vllm_server"), (path, name)
+                assert name.split(".")[0] in theirs or name.startswith("appliance.inference.vllm.server"), (path, name)
 
 
 def test_messages_come_whole_and_what_is_none_is_refused() -> None:
@@ -115,7 +115,7 @@ def test_the_cache_holds_two_conversations_at_the_least() -> None:
 def test_without_its_environment_the_engine_says_what_builds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vllm_environment, "environment_folder", lambda: tmp_path)
+    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path)
     with pytest.raises(ModelError, match="an environment of its own, and there is none") as missed:
         make_engine("vllm", rows=1, slots=8)
     assert "./install.sh --with vllm" in missed.value.hint

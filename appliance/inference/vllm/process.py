@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from appliance.inference.engine import ModelError
-from appliance.inference.vllm_environment import INSTALL, VllmEnvironment
-from appliance.inference.vllm_folders import make_folder, remove_folder
-from appliance.inference.vllm_server.wire import JsonFrames, WireError, packed
+from appliance.inference.vllm.environment import INSTALL, VllmEnvironment
+from appliance.inference.vllm.folders import make_folder, remove_folder
+from appliance.inference.vllm.server.wire import JsonFrames, WireError, packed
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 START = "import sys; sys.path += {paths!r}; from {module} import main; main()"
 PASSED_ON = (
     "PATH",
@@ -67,10 +67,10 @@ class VllmProcess:
         *,
         threads: int | None,
         patience: Patience,
-        module: str = "appliance.inference.vllm_server.serve",
+        module: str = "appliance.inference.vllm.server.serve",
         paths: tuple[Path, ...] = (ROOT,),
     ) -> None:
-        """`settings` are those of `vllm_server.core.VllmCore`. Raises ModelError for what never works, EngineFault."""
+        """`settings` are those of `server.core.VllmCore`. Raises ModelError for what never works, EngineFault."""
         self.patience = patience
         self.folder = make_folder("assay-vllm-")
         """Holds its log and caches; mode 0700."""

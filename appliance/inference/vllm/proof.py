@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from appliance.inference.vllm_process import EngineFault
+from appliance.inference.vllm.process import EngineFault
 
 PROMPTS = 8
 LENGTH = 72

@@ -1,7 +1,7 @@
 """The vLLM engine: vLLM samples in a process of its own, and what it gives counts only after a proof.
 
 What always holds. Token ids go in and come out; nothing is tokenised. No token is taken from an engine that was not
-proved to hold the weights whose version it gets (`vllm_supervisor`), and none that contradicts itself. When an engine
+proved to hold the weights whose version it gets (`supervisor`), and none that contradicts itself. When an engine
 is replaced, each conversation goes on from its tokens, as a new request; a failure of an engine is no answer of the
 model.
 
@@ -22,9 +22,9 @@ from torch import nn
 
 from appliance.inference.engine import GenerationRequest, ModelError, ModelFiles, PushProof, Turn
 from appliance.inference.folder import open_model
-from appliance.inference.vllm_environment import require_environment
-from appliance.inference.vllm_process import EngineFault, Patience, VllmProcess
-from appliance.inference.vllm_supervisor import ADAPTERS, Start, VllmSupervisor
+from appliance.inference.vllm.environment import require_environment
+from appliance.inference.vllm.process import EngineFault, Patience, VllmProcess
+from appliance.inference.vllm.supervisor import ADAPTERS, Start, VllmSupervisor
 from appliance.records.rollouts import WeightSpan
 
 SCORE_TOKENS = 1 << 16

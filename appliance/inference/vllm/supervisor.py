@@ -20,11 +20,11 @@ from typing import Any
 
 import torch
 
-from appliance.inference import vllm_proof
 from appliance.inference.engine import ModelError, ModelFiles, PushProof
-from appliance.inference.vllm_folders import remove_folder
-from appliance.inference.vllm_process import DivergedError, EngineFault, VllmProcess
-from appliance.inference.vllm_weights import (
+from appliance.inference.vllm import proof
+from appliance.inference.vllm.folders import remove_folder
+from appliance.inference.vllm.process import DivergedError, EngineFault, VllmProcess
+from appliance.inference.vllm.weights import (
     WeightFile,
     adapter_digest,
     private_folder,
@@ -56,7 +56,7 @@ class _Base:
     version: str
     file: WeightFile
     config: str
-    reference: vllm_proof.Reference
+    reference: proof.Reference
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class _Adapter:
     version: str
     folder: Path
     digest: str
-    reference: vllm_proof.Reference
+    reference: proof.Reference
 
 
 class VllmSupervisor:
@@ -213,24 +213,24 @@ class VllmSupervisor:
         self._base = None
 
     @property
-    def _current(self) -> vllm_proof.Reference | None:
+    def _current(self) -> proof.Reference | None:
         if self._adapters:
             return self._adapters[self.version].reference
         return self._base.reference if self._base else None
 
-    def _expected(self, model: Any, version: str) -> vllm_proof.Reference:
+    def _expected(self, model: Any, version: str) -> proof.Reference:
         positions = getattr(model.config, "max_position_embeddings", None)
         if positions is not None and positions < self._slots:
             raise ModelError(
                 f"{type(model).__name__} has {positions} positions, and a conversation may have {self._slots} tokens",
                 hint=f"set the budget of a conversation to at most {positions} tokens",
             )
-        expected = vllm_proof.reference(model, self._slots)
+        expected = proof.reference(model, self._slots)
         if not expected.finite:
             raise _diverged(version)
         return expected
 
-    def _prove_some_engine(self, before: vllm_proof.Reference | None) -> None:
+    def _prove_some_engine(self, before: proof.Reference | None) -> None:
         """Has the engine at hand, or else a fresh one, take the weights in use and prove it."""
         while True:
             base = self._base
@@ -244,7 +244,7 @@ class VllmSupervisor:
             except EngineFault as fault:
                 self._quarantine(fault)
 
-    def _load(self, base: _Base, before: vllm_proof.Reference | None) -> None:
+    def _load(self, base: _Base, before: proof.Reference | None) -> None:
         """Hands over a whole model and proves it. Raises EngineFault."""
         self._new_salt(base.version)
         found = self.ask("load", path=str(base.file.path), aliases=base.file.aliases, version=base.version)
@@ -254,7 +254,7 @@ class VllmSupervisor:
             raise EngineFault(f"the engine claims to hold {found.get('version')!r}, and was given {base.version!r}")
         self._prove(base.reference, before, "")
 
-    def _adapt(self, new: _Adapter, drop: Sequence[str], before: vllm_proof.Reference | None) -> None:
+    def _adapt(self, new: _Adapter, drop: Sequence[str], before: proof.Reference | None) -> None:
         """Hands over an adapter and proves it. Raises EngineFault."""
         self._new_salt(new.version)
         found = self.ask("adapt", name=new.version, path=str(new.folder), drop=list(drop))
@@ -262,13 +262,13 @@ class VllmSupervisor:
             raise EngineFault(f"the engine read another adapter than it was given as {new.version}")
         self._prove(new.reference, before, new.version)
 
-    def _prove(self, wanted: vllm_proof.Reference, before: vllm_proof.Reference | None, adapter: str) -> None:
-        tolerance = vllm_proof.TOLERANCE[self._dtype]
+    def _prove(self, wanted: proof.Reference, before: proof.Reference | None, adapter: str) -> None:
+        tolerance = proof.TOLERANCE[self._dtype]
         given = self.ask("score", conversations=wanted.prompts, temperature=1.0, adapter=adapter)["scores"]
-        worst, seen = vllm_proof.compare_scores(wanted, given, before, self._seen, tolerance)
+        worst, seen = proof.compare_scores(wanted, given, before, self._seen, tolerance)
         for lap in range(2):  # the second finds the first one's prompts in the cache
             drawn = self._sample_behind(wanted.prompts, adapter)
-            worst = max(worst, vllm_proof.compare_sampled(wanted, [value for value, _ in drawn], tolerance))
+            worst = max(worst, proof.compare_sampled(wanted, [value for value, _ in drawn], tolerance))
             if lap == 0 and any(cached for _, cached in drawn):
                 raise EngineFault("new weights found a prompt in the cache: it was computed under others")
         self._seen, self.worst_difference = seen, worst

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-EXTENSION = "appliance.inference.vllm_server.worker.WeightsExtension"
+EXTENSION = "appliance.inference.vllm.server.worker.WeightsExtension"
 BLOCK = 32
 """Tokens of a block of the key-value cache: vLLM's processor build wants multiples of it."""
 

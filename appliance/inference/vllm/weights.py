@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from appliance.inference.engine import ModelFiles
-from appliance.inference.vllm_folders import make_folder, remove_folder
+from appliance.inference.vllm.folders import make_folder, remove_folder
 from appliance.inference.weights import weights_digest
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it

@@ -26,7 +26,7 @@ def _torch(rows: int, slots: int, threads: int | None) -> Engine:
 def _vllm(rows: int, slots: int, threads: int | None) -> Engine:
     import torch
 
-    from appliance.inference.vllm_engine import VllmEngine
+    from appliance.inference.vllm.engine import VllmEngine
 
     if threads is not None:  # those of the forward passes that a proof compares with
         torch.set_num_threads(threads)
