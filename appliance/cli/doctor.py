@@ -140,7 +140,7 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
     if champion := in_service(settings.data / "ledger.sqlite3"):
         return ok("model", f"{champion[:12]} is in service", "nights begin from it; model.path is not read again")
     try:
-        found = ConfiguredModel(settings.model, memory, settings.recipe.training).require(
+        found = ConfiguredModel(settings.model, memory, settings.recipe.training, settings.vllm).require(
             settings.recipe.agent.max_tokens
         )
     except ConfigError as error:

@@ -7,7 +7,8 @@ import hashlib
 import torch
 from torch import nn
 
-from appliance.inference.engine import Engine, ModelError
+from appliance.inference.adapters import adapter_digest, adapter_files, base_digest, has_adapter
+from appliance.inference.engine import Engine, ModelError, PushProof
 
 
 def weights_digest(model: nn.Module) -> str:
@@ -20,10 +21,16 @@ def weights_digest(model: nn.Module) -> str:
     return found.hexdigest()
 
 
+def proof_of(model: nn.Module, version: str) -> PushProof:
+    """Computes what an engine has to say that was given this live model."""
+    if has_adapter(model):
+        return PushProof(version, adapter_digest(adapter_files(model)), base_digest(model))
+    return PushProof(version, weights_digest(model))
+
+
 def push_model(engine: Engine, model: nn.Module, version: str) -> None:
     """Gives the engine a live model's weights. Raises ModelError when it then holds others under that version."""
-    proof = engine.push(model, version)
-    if (proof.version, proof.digest) != (version, weights_digest(model)):
+    if engine.push(model, version) != proof_of(model, version):
         raise ModelError(
             f"the engine holds other weights than it was given as {version}",
             hint="start the worker again; nothing was sampled with them",

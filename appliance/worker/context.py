@@ -13,6 +13,7 @@ from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.engine import Engine, ModelError, ModelFiles
 from appliance.inference.engines import make_engine
+from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.folders import read_verified
 from appliance.ledger.ledger import Ledger
 from appliance.records.checkpoints import Checkpoint
@@ -51,6 +52,7 @@ class WorkContext:
         *,
         cluster: ClusterSettings | None = None,
         engine: str = "torch",
+        vllm: VllmSettings | None = None,
         threads: int | None = None,
     ) -> None:
         self.data = data
@@ -59,6 +61,7 @@ class WorkContext:
         self.policy = policy
         self.clock = clock
         self._engine_name = engine
+        self._vllm = vllm
         self._threads = threads
         self._loaded: tuple[str, Renderer] | None = None
         self.sessions: SessionPool = sessions(runtime, cluster)
@@ -67,7 +70,11 @@ class WorkContext:
     @cached_property
     def engine(self) -> Engine:
         return make_engine(
-            self._engine_name, rows=self.budget.concurrent, slots=self.budget.max_tokens, threads=self._threads
+            self._engine_name,
+            rows=self.budget.concurrent,
+            slots=self.budget.max_tokens,
+            threads=self._threads,
+            vllm=self._vllm,
         )
 
     def __enter__(self) -> Self:

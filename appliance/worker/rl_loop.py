@@ -153,6 +153,7 @@ class RlLoop:
         return tasks, judged, verifying
 
     def _learn(self, step: int, judged: Sequence[Judged], groups: Sequence[Group], metrics: dict[str, float]) -> None:
+        self._context.engine.sleep()
         learned = self._trainer.train_step(step, judged, groups)
         figures = {**metrics, **{f"learning_{name}": value for name, value in learned.items()}}
         steps = self._training.steps

@@ -63,5 +63,6 @@ def _context(data: Path, settings: Settings, ledger: Ledger, recipe: Recipe, pol
         policy,
         cluster=cluster,
         engine=settings.model.engine,
+        vllm=settings.vllm,
         threads=settings.threads,
     )

@@ -19,7 +19,7 @@ from appliance.inference.vllm import environment
 from appliance.inference.vllm.process import Patience, _Wait
 from appliance.inference.vllm.server import wire
 from appliance.inference.vllm.server.worker import file_digest, mend_tied
-from appliance.inference.vllm.supervisor import cache_bytes
+from appliance.inference.vllm.sizes import cache_bytes
 from appliance.inference.vllm.weights import write_weights
 from appliance.inference.weights import weights_digest
 from appliance.model_readiness import ConfiguredModel

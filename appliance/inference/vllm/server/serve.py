@@ -84,6 +84,12 @@ class VllmServer:
             self._send(core.load(**message))
         elif kind == "adapt":
             self._send(core.adapt(**message))
+        elif kind == "sleep":
+            core.sleep(**message)
+            self._send({"asleep": True})
+        elif kind == "wake":
+            core.wake()
+            self._send({"asleep": False})
         elif kind == "score":
             self._send({"scores": core.score(**message)})
         else:
