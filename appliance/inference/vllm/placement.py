@@ -80,6 +80,6 @@ class VllmSettings(FrozenModel, use_attribute_docstrings=True):
             )
 
 
-def count_gpus(folder: Path = GPUS) -> int:
+def count_gpus() -> int:
     """Counts the NVIDIA GPUs that the driver lists."""
-    return len(list(folder.iterdir())) if folder.is_dir() else 0
+    return len(list(GPUS.iterdir())) if GPUS.is_dir() else 0
