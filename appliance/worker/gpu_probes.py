@@ -51,6 +51,8 @@ class ProbeSize:
 SMALL = ProbeSize(hidden=64, layers=2, vocabulary=256, rollouts=8, tokens=48)
 HALF_BILLION = ProbeSize(hidden=1024, layers=28, vocabulary=151_936, rollouts=32, tokens=2048)
 """The shape of Qwen3-0.6B."""
+MIDDLING = ProbeSize(hidden=512, layers=8, vocabulary=32_000, rollouts=16, tokens=512)
+"""Whose activations take some 5 GB: more than its weights, and less than a GPU has."""
 
 
 def sleep_and_wake(make: Callable[[int], VllmEngine], size: ProbeSize) -> str:
@@ -203,7 +205,7 @@ def memory_ladder(device: torch.device, size: ProbeSize) -> str:
         try:
             _step(_trainer(device, size, recipe), size)
         except (LearningError, torch.OutOfMemoryError) as error:
-            return f"at 80 % of {peak / 1e9:.1f} GB a step was taken in halves; at 10 %: {str(error)[:120]}"
+            return f"at 80 % of what a whole pass took, {peak / 1e9:.1f} GB, the step was taken; at 10 %: {str(error)[:120]}"
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0, device)
     raise ProbeFailedError("a step fits in a tenth of what it took: the limit was not felt, so nothing was shown")

@@ -6,6 +6,7 @@ machine without an NVIDIA GPU. A probe that breaks has failed; it is never passe
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -112,13 +113,26 @@ def gpu_probes() -> Probes:
         settings = VllmSettings.model_validate({"gpus": (0,), "memory_share": 0.3, "sleep": level})
         return VllmEngine(8, 2 * small.tokens, settings=settings)
 
+    def freed(probe: Callable[[], str]) -> Callable[[], str]:
+        """What the next probe finds is all of the GPU's memory."""
+
+        def run() -> str:
+            try:
+                return probe()
+            finally:
+                gc.collect()
+                torch.cuda.empty_cache()
+
+        return run
+
     engine = make if found is not None and found.package == "vllm" else None
-    return {
+    made: dict[str, Callable[[], str]] = {
         "G1": lambda: probes.sleep_and_wake(make, small),
         "G2": lambda: probes.push_by_file(make, large),
         "G3": lambda: probes.graph_and_push(device, large),
         "G4": lambda: probes.half_precision(device, small),
         "G6": lambda: probes.step_time(device, large, flops),
         "G9": lambda: probes.adapter_and_moments(device, small, engine),
-        "G10": lambda: probes.memory_ladder(device, large),
+        "G10": lambda: probes.memory_ladder(device, probes.MIDDLING),
     }
+    return {name: freed(probe) for name, probe in made.items()}

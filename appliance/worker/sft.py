@@ -125,7 +125,9 @@ class SftRun:
         push_model(context.engine, learner.model, f"{setup.cycle}@warm{step}")
         seed = derive("warm start", setup.seed, step)
         agent = context.agent(renderer)
-        return validate(self._held_out, setup, context, agent, label="warm_start", step=step, seed=seed)
+        share = validate(self._held_out, setup, context, agent, label="warm_start", step=step, seed=seed)
+        context.engine.sleep()
+        return share
 
 
 def texts(one: PlayedDemonstration) -> list[str]:

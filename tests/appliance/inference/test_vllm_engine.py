@@ -245,6 +245,27 @@ def test_conversations_go_on_from_their_tokens_when_an_engine_dies_or_hangs(
     assert furthest(turns, {"a": pushed}) < CLOSE
 
 
+def test_a_push_that_went_wrong_in_the_middle_of_conversations_costs_none_of_their_tokens(
+    engine: VllmEngine, faults: Faults
+) -> None:
+    models = {"a": model(70), "b": model(71)}
+    engine.push(models["a"], "a")
+    pid = engine.supervisor.pid
+    assert pid
+
+    def spoiled() -> None:
+        faults.once("skipped")
+        engine.push_in_flight(models["b"], "b")
+
+    sampled = engine.tokens_sampled
+    turns = played(engine, requests(ROWS), {300: spoiled})
+    assert ["away from the trainer's" in reason for reason in engine.supervisor.quarantined] == [True]
+    assert not Path(f"/proc/{pid}").exists()
+    assert engine.tokens_sampled - sampled == sum(len(turn.ids) for _, turn in turns)
+    assert any([span.version for span in turn.weights] == ["a", "b"] for _, turn in turns)
+    assert furthest(turns, models) < CLOSE
+
+
 def with_adapter(seed: int) -> Any:
     """The same frozen weights for each seed, and an adapter of rank 8 beside them that differs: as the learner's."""
     found = model(60)
