@@ -205,7 +205,8 @@ def memory_ladder(device: torch.device, size: ProbeSize) -> str:
         try:
             _step(_trainer(device, size, recipe), size)
         except (LearningError, torch.OutOfMemoryError) as error:
-            return f"at 80 % of what a whole pass took, {peak / 1e9:.1f} GB, the step was taken; at 10 %: {str(error)[:120]}"
+            said = str(error)[:120]
+            return f"at 80 % of what a whole pass took, {peak / 1e9:.1f} GB, the step was taken; at 10 %: {said}"
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0, device)
     raise ProbeFailedError("a step fits in a tenth of what it took: the limit was not felt, so nothing was shown")
