@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,6 +20,7 @@ from appliance.inference.adapters import adapter_parameters
 from appliance.inference.engine import GenerationRequest, ModelError, Turn
 from appliance.inference.vllm import supervisor
 from appliance.inference.vllm.engine import VllmEngine
+from appliance.inference.vllm.placement import VllmSettings
 from appliance.inference.vllm.process import EngineFault, Patience
 from appliance.inference.vllm.weights import WeightFile, write_weights
 from appliance.inference.weights import proof_of, push_model, weights_digest
@@ -341,6 +343,36 @@ def test_an_adapter_that_vllm_cannot_be_told_of_is_refused(engine: VllmEngine) -
     add_adapter(wide, 513, 16, 1)
     with pytest.raises(ModelError, match="names no rank up to 512"):
         engine.push(wide, "v")
+
+
+def test_two_processes_that_hold_one_model_together_are_pushed_to_and_proved_as_one(faults: Faults) -> None:
+    faults.always()
+    engine = VllmEngine(4, SLOTS, start=faults.start, settings=VllmSettings(tensor_parallel=2))
+    try:
+        for name in ("a", "b"):
+            pushed = with_adapter(ord(name))
+            assert engine.push(pushed, name) == proof_of(pushed, name)
+            assert engine.supervisor.worst_difference < CLOSE
+        group = engine.supervisor.pid
+        turns = played(engine, requests(4), {})
+        assert furthest(turns, {"b": pushed}) < CLOSE
+        assert engine.supervisor.quarantined == []
+        assert group
+        assert members(group) > {group}, "there is more than one process"
+    finally:
+        engine.close()
+    assert members(group) == set(), "a group ends as one"
+
+
+def members(group: int) -> set[int]:
+    """The processes of a process group that have not ended."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group and fields[0] != "Z":
+                found.add(int(stat.parent.name))
+    return found
 
 
 def test_a_model_that_vllm_cannot_run_is_refused_with_its_reason(engine: VllmEngine) -> None:

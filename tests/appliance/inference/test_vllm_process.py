@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import socket
 import sys
 from pathlib import Path
@@ -17,10 +18,12 @@ from appliance.config_layers import ConfigError
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import make_engine
 from appliance.inference.vllm import environment, placement
+from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.environment import VllmEnvironment
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.inference.vllm.process import Patience, _variables, _Wait
 from appliance.inference.vllm.server import wire
+from appliance.inference.vllm.server.core import VllmCore
 from appliance.inference.vllm.server.worker import file_digest, mend_tied
 from appliance.inference.vllm.sizes import cache_bytes
 from appliance.inference.vllm.weights import write_weights
@@ -187,6 +190,23 @@ def test_a_night_that_asks_for_a_gpu_is_refused_before_it_begins_where_there_is_
 def test_a_way_to_hand_weights_over_that_is_not_built_is_refused(way: str) -> None:
     with pytest.raises(ValidationError, match=f"'{way}'.*set it to 'file'"):
         VllmSettings(transfer=way)
+
+
+def test_what_is_configured_is_what_a_process_is_started_with() -> None:
+    asked: list[dict[str, object]] = []
+
+    def start(settings: dict[str, object]) -> object:
+        asked.append(settings)
+        raise ModelError("enough was seen")
+
+    for place in (VllmSettings(), VllmSettings(tensor_parallel=2, memory_share=0.4, sleep=2)):
+        with pytest.raises(ModelError, match="enough was seen"):
+            VllmEngine(2, 48, start=start, settings=place).push(tiny("qwen3"), "a")
+    plain, placed = asked
+    assert not {"parallel", "memory_share", "sleeps"} & plain.keys()
+    assert (placed["parallel"], placed["memory_share"], placed["sleeps"]) == (2, 0.4, True)
+    known = inspect.signature(VllmCore.__init__).parameters
+    assert placed.keys() <= known.keys(), "the other half knows each of them"
 
 
 def test_the_gpus_of_an_engine_are_all_that_its_process_sees(tmp_path: Path) -> None:
