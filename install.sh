@@ -601,7 +601,7 @@ guest_packages() {
 
 # --- 5. vLLM's environment --------------------------------------------------------------------------------------------
 
-readonly VLLM_PINS="$ROOT/appliance/inference/vllm_pins.txt"
+readonly VLLM_PINS="$ROOT/appliance/inference/vllm/pins.txt"
 
 vllm_pins() { sed -n "s/^$1 //p" "$VLLM_PINS"; }
 

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, field_validator, model_validator
 
 from appliance.client_config import AbsolutePath, ClientSettings
+from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.recipe import Recipe
 from runtime.model import FrozenModel, UnitName
 from runtime.sandbox import Limits
@@ -144,6 +145,7 @@ class Settings(ClientSettings, use_attribute_docstrings=True):
 
     model: ModelSettings = ModelSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    vllm: VllmSettings = VllmSettings()
     recipe: Recipe = Recipe()
     schedule: ScheduleSettings = ScheduleSettings()
     jobs: JobSettings = JobSettings()

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import UsageError
-from appliance.learning.checkpoints import ADAPTER, model_files
+from appliance.inference.engine import ADAPTER
+from appliance.learning.checkpoints import model_files
 from appliance.learning.folders import MANIFEST, verify, write_folder
 
 _DIGITS = re.compile(r"[0-9a-f]{6,64}")

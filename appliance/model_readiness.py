@@ -23,7 +23,8 @@ from appliance.config_layers import ConfigError
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import ENGINES
 from appliance.inference.headers import read_shapes
-from appliance.inference.vllm_environment import require_environment
+from appliance.inference.vllm.environment import require_environment
+from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.checkpoints import WEIGHT_FILE
 from appliance.learning.recipe import TrainingRecipe
 from appliance.model_shape import shape_of
@@ -67,12 +68,17 @@ class ConfiguredModel:
     """The model of the configuration; it may be asked from any thread. `memory` is what this machine has, in bytes."""
 
     def __init__(
-        self, settings: ModelSettings, memory: int | None = None, training: TrainingRecipe | None = None
+        self,
+        settings: ModelSettings,
+        memory: int | None = None,
+        training: TrainingRecipe | None = None,
+        vllm: VllmSettings | None = None,
     ) -> None:
         """`training` is how it would be trained; otherwise as the recipe's defaults say."""
         self._training = training or TrainingRecipe()
         self._path = settings.path
         self._engine = settings.engine
+        self._vllm = vllm or VllmSettings()
         self._written = settings.written
         self._memory = memory_limit() if memory is None else memory
         self._lock = threading.Lock()
@@ -87,13 +93,8 @@ class ConfiguredModel:
                 f"there is no engine {self._engine!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
             )
         if self._engine == "vllm":
-            if self._training.method == "lora":
-                raise ConfigError(
-                    "recipe.training.method is lora, and nights with the engine vllm train all weights",
-                    hint="set model.engine to torch, or recipe.training.method to full",
-                )
             try:
-                require_environment()
+                self._vllm.require(require_environment())
             except ModelError as error:
                 raise ConfigError(f"model.engine is vllm: {error}", hint=error.hint) from error
         if self._path is None:

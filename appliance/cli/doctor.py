@@ -27,7 +27,7 @@ from appliance.cli.show import show_json, show_line
 from appliance.config_layers import ConfigError
 from appliance.daemon.listening import MAX_PATH_BYTES
 from appliance.hardware import find_gpus
-from appliance.inference.vllm_environment import INSTALL, find_environment
+from appliance.inference.vllm.environment import INSTALL, find_environment, is_tested, tested_version
 from appliance.model_export import alias
 from appliance.model_readiness import ConfiguredModel
 from policies.errors import PolicyError
@@ -126,6 +126,11 @@ def torch_build(version: str, *, cores: int, gpus: int) -> DoctorCheck:
 def vllm(engine: str, folder: Path | None = None) -> DoctorCheck:
     """Whether the engine vllm could be used; it is missed only where the configuration asks for it."""
     found = find_environment(folder)
+    if found is not None and engine == "vllm" and not is_tested(found):
+        figure = f"{found.package} {found.version} at {found.python}"
+        return failed(
+            "vllm", figure, f"{tested_version(found.package)} was tested; build the environment anew: {INSTALL}"
+        )
     if found is not None:
         note = "" if engine == "vllm" else "model.engine = vllm uses it"
         return ok("vllm", f"{found.package} {found.version} at {found.python}", note)
@@ -143,7 +148,7 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
     if champion := in_service(settings.data / "ledger.sqlite3"):
         return ok("model", f"{champion[:12]} is in service", "nights begin from it; model.path is not read again")
     try:
-        found = ConfiguredModel(settings.model, memory, settings.recipe.training).require(
+        found = ConfiguredModel(settings.model, memory, settings.recipe.training, settings.vllm).require(
             settings.recipe.agent.max_tokens
         )
     except ConfigError as error:

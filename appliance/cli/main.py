@@ -38,6 +38,7 @@ COMMANDS = {
     "stop": CommandRow("service:stop", "Ask the daemon to stop."),
     "doctor": CommandRow("service:doctor", "Check this machine, and say what to do about what is missing."),
     "plan": CommandRow("plan:plan", "Work out what of training a model fits into this machine."),
+    "selftest": CommandRow("selftest:app", "Show what only a GPU can show, as far as this machine can."),
     "demo": CommandRow("service:demo", "One night in miniature, here, in minutes."),
     "config": CommandRow("service:config", "What is configured, and where it comes from."),
     "submit": CommandRow("submit:submit", "Ask for what can be checked: an answer, a program, a proof, a text."),

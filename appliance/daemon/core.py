@@ -123,7 +123,7 @@ class Core:
         self.trust = Trust(ledger.audit, self.data, self.now)
         self._bring_together(ledger)
         self.trust.log("daemon.start", version=__version__, policy=self.policy.digest)
-        model = ConfiguredModel(self.settings.model, training=self.settings.recipe.training)
+        model = ConfiguredModel(self.settings.model, training=self.settings.recipe.training, vllm=self.settings.vllm)
         self.readiness = Readiness(self.settings, ledger, lambda: self.policy, self._refused, self._own_broker, model)
         log = ChildLog(self.data / "logs" / "worker.log")
         settings = self.settings.model_dump_json()

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     Weights = ModelFiles | nn.Module
     """What is pushed: a model's files, or a live transformers model."""
 
+ADAPTER = "adapter_model.safetensors"
+ADAPTER_CONFIG = "adapter_config.json"
+"""Where an adapter of low rank lies among them, by the names of peft, so that other programs read it too."""
+
 
 class ModelError(HintedError):
     """A model folder or an engine that cannot be used; the message says what is wrong and `hint` what to do."""
@@ -100,11 +104,13 @@ class EngineCapacity:
 
 @dataclass(frozen=True)
 class PushProof:
-    """Says what an engine holds after a push."""
+    """Says what an engine holds after a push; `appliance.inference.weights.proof_of` says what it should hold."""
 
     version: str
     digest: str
-    """`appliance.inference.weights.weights_digest` of what it holds."""
+    """`appliance.inference.weights.weights_digest` of what it holds; with an adapter, `adapter_digest` of that."""
+    base: str = ""
+    """Digest of the frozen weights that the adapter lies beside; empty without one."""
 
 
 class Engine(Protocol):
@@ -117,7 +123,8 @@ class Engine(Protocol):
         """Counts since the engine was made."""
 
     def push(self, weights: Weights, version: str) -> PushProof:
-        """Takes new weights.
+        """Takes new weights: a model's files, or a live transformers model, which may have an adapter beside frozen
+        weights; an engine that keeps the two apart is not given the frozen ones again.
 
         Raises ModelError when they are missing, broken or foreign, RuntimeError while requests are unfinished."""
 
@@ -161,6 +168,10 @@ class Engine(Protocol):
     @property
     def runnable(self) -> int:
         """Counts rows that the next step would advance (running or queued): 0 means that all wait for the caller."""
+
+    def sleep(self) -> None:
+        """Gives back memory that training may need, where the configuration asks for it; the next push wakes it, and
+        until then it has no version. Raises RuntimeError while requests are unfinished."""
 
     def close(self) -> None:
         """Frees the weights and all rows. Closing again does nothing."""

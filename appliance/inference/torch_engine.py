@@ -32,7 +32,7 @@ from appliance.inference.folder import open_model
 from appliance.inference.rows import RowTable
 from appliance.inference.sampling import draw
 from appliance.inference.slots import SlotCache
-from appliance.inference.weights import weights_digest
+from appliance.inference.weights import proof_of
 
 SHRINK_BELOW = 0.75
 """The batch shrinks when fewer than this share of its rows hold a request."""
@@ -99,7 +99,7 @@ class TorchEngine:
         self._prompts.clear()
         self._cache.clear()
         self._table.clear()
-        return PushProof(version, weights_digest(model))
+        return proof_of(model, version)
 
     @torch.inference_mode()
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
@@ -122,6 +122,9 @@ class TorchEngine:
             for place, row in zip(some, found.tolist(), strict=True):
                 scores[place] = tuple(row[: len(conversations[place]) - 1])
         return scores
+
+    def sleep(self) -> None:
+        """Is nothing: what it holds is the learner's own."""
 
     def close(self) -> None:
         self._drop_everything()

@@ -7,6 +7,7 @@ import hashlib
 import torch
 from torch import nn
 
+from appliance.inference.adapters import adapter_digest, adapter_files, base_digest, has_adapter
 from appliance.inference.engine import Engine, ModelError, PushProof
 
 
@@ -20,6 +21,13 @@ def weights_digest(model: nn.Module) -> str:
     return found.hexdigest()
 
 
+def proof_of(model: nn.Module, version: str) -> PushProof:
+    """Computes what an engine has to say that was given this live model."""
+    if has_adapter(model):
+        return PushProof(version, adapter_digest(adapter_files(model)), base_digest(model))
+    return PushProof(version, weights_digest(model))
+
+
 def push_model(engine: Engine, model: nn.Module, version: str) -> None:
     """Gives the engine a live model's weights. Raises ModelError when it then holds others under that version."""
     require_proof(engine.push(model, version), model, version)
@@ -27,7 +35,7 @@ def push_model(engine: Engine, model: nn.Module, version: str) -> None:
 
 def require_proof(proof: PushProof, model: nn.Module, version: str) -> None:
     """Raises ModelError where an engine proves to hold other weights than this model's, under that version."""
-    if (proof.version, proof.digest) != (version, weights_digest(model)):
+    if proof != proof_of(model, version):
         raise ModelError(
             f"the engine holds other weights than it was given as {version}",
             hint="start the worker again; nothing was sampled with them",

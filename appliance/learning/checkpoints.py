@@ -23,10 +23,6 @@ TRAINING = "training.safetensors"
 """Optimizer moments and random state; not part of a model."""
 STATE = "state.json"
 WEIGHTS = "model.safetensors"
-ADAPTER = "adapter_model.safetensors"
-ADAPTER_CONFIG = "adapter_config.json"
-"""In the place of weights where an adapter is trained, by the names of peft, so that other programs read them too."""
-
 LICENSES = ("LICENSE", "LICENSE.txt", "LICENSE.md")
 """Where a model's licence text lies; it goes wherever the model goes."""
 

@@ -16,12 +16,13 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from appliance.inference.engine import ModelFiles
+from appliance.inference.adapters import adapter_layers, base_digest, plain_tensors
+from appliance.inference.engine import ADAPTER, ADAPTER_CONFIG, ModelFiles
 from appliance.inference.folder import open_model
-from appliance.learning.checkpoints import ADAPTER, ADAPTER_CONFIG, STATE, WEIGHTS, without_weights
+from appliance.learning.checkpoints import STATE, WEIGHTS, without_weights
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, read_verified, write_by_digest, write_folder
-from appliance.learning.lora import adapter_layers, add_adapter, base_digest, delta, load_adapter, plain_tensors
+from appliance.learning.lora import add_adapter, delta, load_adapter
 from appliance.learning.tensor_file import TensorFile
 
 MERGE_ERROR = 1e-3

@@ -21,10 +21,11 @@ import torch
 from pydantic import Field, ValidationError
 from torch import Tensor, nn
 
+from appliance.inference.shards import like
 from appliance.learning.checkpoints import STATE, TRAINING, save, without_weights
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, read_verified
-from appliance.learning.ranks import ALONE, Ranks, like
+from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.tensor_file import TensorFile
 from appliance.learning.trained_weights import weights_of
 from appliance.records.record import Record

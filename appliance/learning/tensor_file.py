@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
-from appliance.learning.ranks import whole
+from appliance.inference.shards import whole
 
 _NAMES = {
     torch.float64: "F64",

@@ -14,11 +14,13 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from appliance.learning.checkpoints import ADAPTER, WEIGHTS
+from appliance.inference.adapters import adapter_files, base_digest, has_adapter
+from appliance.inference.engine import ADAPTER
+from appliance.inference.shards import like
+from appliance.learning.checkpoints import WEIGHTS
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.folders import Content
-from appliance.learning.lora import adapter_files, base_digest, has_adapter, load_adapter
-from appliance.learning.ranks import like
+from appliance.learning.lora import load_adapter
 from appliance.learning.tensor_file import TensorFile
 
 

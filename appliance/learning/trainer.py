@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from appliance.inference.shards import whole
 from appliance.learning.batches import Sample, collate, micro_batches, samples
 from appliance.learning.corrections import corrected_losses, mismatch_kl
 from appliance.learning.distillation import TeacherScore, distilled
@@ -33,7 +34,7 @@ from appliance.learning.optimizers import make_optimizer
 from appliance.learning.packing import token_batches
 from appliance.learning.planning import Plans, credited, find_plans, planning_tokens
 from appliance.learning.prepare import prepare
-from appliance.learning.ranks import ALONE, Ranks, whole
+from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.scoring import Scorer, Scores
 from appliance.learning.sharding import scored, split

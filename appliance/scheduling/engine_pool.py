@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from appliance.inference.engine import Engine, EngineCapacity, GenerationRequest, PushProof, Turn
 from appliance.inference.engines import make_engine
+from appliance.inference.vllm.placement import VllmSettings
 from appliance.records.rollouts import WeightSpan
 from appliance.scheduling.lengths import LengthTable
 from appliance.scheduling.scheduler import Scheduler, SchedulerState
@@ -204,6 +205,11 @@ class EnginePool:
         that have to be read again for it, `engines_lost`, `pushes_in_flight`."""
         return {"preemptions": float(self.preemptions()), **{name: float(n) for name, n in self._counts.items()}}
 
+    def sleep(self) -> None:
+        """See `Engine`."""
+        for name in tuple(self._serving):
+            self._asking(name, self._engines[name].sleep)
+
     def close(self) -> None:
         for engine in self._engines.values():
             engine.close()
@@ -361,20 +367,23 @@ class EnginePool:
         return min(-(-self._slots // UNIT) * UNIT, -(-(tokens + GROWTH) // block) * block)
 
 
-def make_pool(name: str, count: int, *, rows: int, slots: int, threads: int | None = None) -> EnginePool:
+def make_pool(
+    name: str, count: int, *, rows: int, slots: int, threads: int | None = None, vllm: VllmSettings | None = None
+) -> EnginePool:
     """Makes a pool of so many engines of this name, each of `rows` conversations at once, of at most `slots` tokens.
 
     Raises ModelError."""
-    return EnginePool([make_engine(name, rows=rows, slots=slots, threads=threads) for _ in range(count)], slots)
+    made = [make_engine(name, rows=rows, slots=slots, threads=threads, vllm=vllm) for _ in range(count)]
+    return EnginePool(made, slots)
 
 
 def _expected(weights: Weights, version: str) -> tuple[Weights, PushProof]:
     """Opens weights once for all engines, and says what each has to prove."""
     from appliance.inference.folder import open_model
-    from appliance.inference.weights import weights_digest
+    from appliance.inference.weights import proof_of
 
     model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
-    return model, PushProof(version, weights_digest(model))
+    return model, proof_of(model, version)
 
 
 def joined(part: Turn | None, turn: Turn) -> Turn:

@@ -13,6 +13,7 @@ from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.engine import Engine, ModelError, ModelFiles
 from appliance.inference.engines import make_engine
+from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.folders import read_verified
 from appliance.learning.rank_processes import RankProcesses
 from appliance.ledger.ledger import Ledger
@@ -55,6 +56,7 @@ class WorkContext:
         engine: str = "torch",
         engines: int = 1,
         learners: int = 1,
+        vllm: VllmSettings | None = None,
         threads: int | None = None,
     ) -> None:
         self.data = data
@@ -64,6 +66,7 @@ class WorkContext:
         self.clock = clock
         self._engine_name, self._engine_count = engine, engines
         self._learners = learners
+        self._vllm = vllm
         self._threads = threads
         self._loaded: tuple[str, Renderer] | None = None
         self.sessions: SessionPool = sessions(runtime, cluster)
@@ -77,12 +80,17 @@ class WorkContext:
             rows=self.budget.concurrent,
             slots=self.budget.max_tokens,
             threads=self._threads,
+            vllm=self._vllm,
         )
 
     def another_engine(self) -> Engine:
         """Makes an engine like one of those in use; who asked closes it."""
         return make_engine(
-            self._engine_name, rows=self.budget.concurrent, slots=self.budget.max_tokens, threads=self._threads
+            self._engine_name,
+            rows=self.budget.concurrent,
+            slots=self.budget.max_tokens,
+            threads=self._threads,
+            vllm=self._vllm,
         )
 
     @cached_property

@@ -220,6 +220,8 @@ class RlLoop:
         started = self._context.clock()
         self._waited += started - self._free_since
         work = partial(self._trainer.train_step, step, judged, groups)
+        if self._ahead is None:
+            self._context.engine.sleep()
         try:
             learned = work() if self._ahead is None else self._ahead.during(work)
             self._trainer.require_finite(self._probe)

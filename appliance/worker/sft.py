@@ -149,7 +149,9 @@ class SftRun:
         self._push(learner)
         seed = derive("warm start", setup.seed, step)
         agent = context.agent(renderer, setup.recipe.agent)
-        return validate(self._held_out, setup, context, agent, label=self._name, step=step, seed=seed)
+        share = validate(self._held_out, setup, context, agent, label=self._name, step=step, seed=seed)
+        context.engine.sleep()
+        return share
 
 
 def texts(one: Lesson) -> list[str]:

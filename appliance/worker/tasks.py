@@ -65,5 +65,6 @@ def _context(data: Path, settings: Settings, ledger: Ledger, recipe: Recipe, pol
         engine=settings.model.engine,
         engines=settings.model.engines,
         learners=settings.model.learners,
+        vllm=settings.vllm,
         threads=settings.threads,
     )

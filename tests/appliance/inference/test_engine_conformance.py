@@ -17,7 +17,7 @@ from vllm_engines import KeptProcesses, needs_vllm
 from appliance.inference.engine import Engine, GenerationRequest, ModelError, PushProof, Turn
 from appliance.inference.engines import ENGINES, make_engine
 from appliance.inference.folder import read_model
-from appliance.inference.vllm_engine import VllmEngine
+from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.weights import push_model, weights_digest
 from appliance.scheduling.engine_pool import make_pool
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save, save_file
+from safetensors.torch import load_file, save_file
 from transformers import Qwen3Config, Qwen3ForCausalLM
 from vllm_engines import Faults, needs_vllm
 
-from appliance.inference import vllm_supervisor
+from appliance.inference.adapters import adapter_parameters
 from appliance.inference.engine import GenerationRequest, ModelError, Turn
-from appliance.inference.vllm_engine import VllmEngine
-from appliance.inference.vllm_process import EngineFault, Patience
-from appliance.inference.vllm_weights import WeightFile, write_weights
-from appliance.inference.weights import weights_digest
+from appliance.inference.vllm import supervisor
+from appliance.inference.vllm.engine import VllmEngine
+from appliance.inference.vllm.placement import VllmSettings
+from appliance.inference.vllm.process import EngineFault, Patience
+from appliance.inference.vllm.weights import WeightFile, write_weights
+from appliance.inference.weights import proof_of, push_model, weights_digest
+from appliance.learning.lora import add_adapter
 from runtime.errors import InfrastructureError
 
 pytestmark = [needs_vllm, pytest.mark.timeout(900)]
@@ -203,16 +206,16 @@ def test_c2_a_push_that_went_wrong_is_found_and_nothing_of_that_engine_is_used(
             file = write_weights(pushed)
             whole = file.path.read_bytes()
             damage(file)
-            mend = vllm_supervisor.VllmSupervisor._quarantine
+            mend = supervisor.VllmSupervisor._quarantine
 
             def quarantine(self: Any, found: EngineFault) -> None:
                 file.path.write_bytes(whole)
                 mend(self, found)
 
-            monkeypatch.setattr(vllm_supervisor.VllmSupervisor, "_quarantine", quarantine)
+            monkeypatch.setattr(supervisor.VllmSupervisor, "_quarantine", quarantine)
             return file
 
-        monkeypatch.setattr(vllm_supervisor, "write_weights", written)
+        monkeypatch.setattr(supervisor, "write_weights", written)
     engine.push(model(41), "after")
     assert len(engine.supervisor.quarantined) == 1
     assert CASES[fault] in engine.supervisor.quarantined[0]
@@ -244,38 +247,54 @@ def test_conversations_go_on_from_their_tokens_when_an_engine_dies_or_hangs(
     assert furthest(turns, {"a": pushed}) < CLOSE
 
 
-def adapter(seed: int, base: Any) -> tuple[dict[str, bytes], Any]:
-    """A LoRA adapter of rank 8 in peft's files, and a model that computes what the base computes with it."""
+def test_a_push_that_went_wrong_in_the_middle_of_conversations_costs_none_of_their_tokens(
+    engine: VllmEngine, faults: Faults
+) -> None:
+    models = {"a": model(70), "b": model(71)}
+    engine.push(models["a"], "a")
+    pid = engine.supervisor.pid
+    assert pid
+
+    def spoiled() -> None:
+        faults.once("skipped")
+        engine.push_in_flight(models["b"], "b")
+
+    sampled = engine.tokens_sampled
+    turns = played(engine, requests(ROWS), {300: spoiled})
+    assert ["away from the trainer's" in reason for reason in engine.supervisor.quarantined] == [True]
+    assert not Path(f"/proc/{pid}").exists()
+    assert engine.tokens_sampled - sampled == sum(len(turn.ids) for _, turn in turns)
+    assert any([span.version for span in turn.weights] == ["a", "b"] for _, turn in turns)
+    assert furthest(turns, models) < CLOSE
+
+
+def with_adapter(seed: int) -> Any:
+    """The same frozen weights for each seed, and an adapter of rank 8 beside them that differs: as the learner's."""
+    found = model(60)
+    add_adapter(found, 8, 16, seed)
     random = torch.Generator().manual_seed(seed)
-    merged = model(0)
-    merged.load_state_dict(base.state_dict())
-    tensors = {}
     with torch.no_grad():
-        for name, layer in merged.named_modules():
-            if name.endswith(("q_proj", "v_proj", "o_proj", "down_proj", "gate_proj")):
-                wide, narrow = layer.weight.shape
-                down = torch.randn(8, narrow, generator=random) * 0.1
-                up = torch.randn(wide, 8, generator=random) * 0.1
-                tensors[f"base_model.model.{name}.lora_A.weight"] = down
-                tensors[f"base_model.model.{name}.lora_B.weight"] = up
-                layer.weight += 2.0 * up @ down
-    names = ["q_proj", "v_proj", "o_proj", "down_proj", "gate_proj"]
-    settings = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "r": 8, "lora_alpha": 16, "target_modules": names}
-    files = {"adapter_config.json": json.dumps(settings).encode(), "adapter_model.safetensors": save(tensors)}
-    return files, merged
+        for name, one in adapter_parameters(found).items():
+            if ".lora_B." in name:
+                one.normal_(0, 0.1, generator=random)
+    return found
 
 
-def test_c5_each_version_of_an_adapter_has_a_name_of_its_own(engine: VllmEngine) -> None:
-    base = model(60)
-    proof = engine.push(base, "base")
-    models: dict[str, Any] = {"base": base}
+def test_c5_each_version_of_an_adapter_is_added_beside_frozen_weights_that_never_change(
+    engine: VllmEngine, faults: Faults
+) -> None:
+    engine.push(model(59), "another base")
+    models: dict[str, Any] = {}
     asked = {request.id: request for request in requests(100)}
     turns: list[tuple[GenerationRequest, Turn]] = []
-    waiting = list(asked.values())
-    for version in range(50):
-        files, together = adapter(version, base)
-        models[f"v{version}"] = together
-        engine.push_adapter(files, together, f"v{version}")
+    waiting, loaded = list(asked.values()), set()
+    for number in range(50):
+        version = f"v{number}"
+        models[version] = with_adapter(number)
+        proof = engine.push_in_flight(models[version], version)
+        assert proof == proof_of(models[version], version)
+        assert proof.base == weights_digest(model(60)), "the digest is that of the bare model"
+        loaded.add(faults.loads())
         assert engine.supervisor.worst_difference < CLOSE
         for _ in range(2):
             engine.submit(waiting.pop())
@@ -285,18 +304,75 @@ def test_c5_each_version_of_an_adapter_has_a_name_of_its_own(engine: VllmEngine)
         turns += [(asked[turn.request], turn) for turn in engine.step()]
     for number in asked:
         engine.finish(number)
+    assert len(loaded) == 1, "the frozen weights were handed over once"
     assert len(turns) == len(asked)
     assert {span.version for _, turn in turns for span in turn.weights} >= {f"v{version}" for version in range(40)}
     assert furthest(turns, models) < CLOSE
     assert engine.supervisor.quarantined == []
-    assert engine.push(base, "base again").digest == proof.digest
+    assert len(engine.supervisor._adapters) <= supervisor.ADAPTERS, "old ones are unloaded"
+    push_model(engine, models["v3"], "v3")
+    push_model(engine, model(60), "v4")
+    assert engine.supervisor.quarantined == []
 
 
-def test_an_adapter_that_is_none_is_refused(engine: VllmEngine) -> None:
-    base = model(60)
-    engine.push(base, "base")
-    with pytest.raises(ModelError, match=r"adapter_config\.json"):
-        engine.push_adapter({"adapter_config.json": b"{}"}, base, "v")
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    {
+        "bound": "put the adapter on 13 of 14 layers",
+        "nothing bound": "put the adapter on 0 of 14 layers",
+        "deaf": "the engine answers as before",
+    }.items(),
+)
+def test_an_adapter_that_does_not_act_on_every_layer_is_found(
+    engine: VllmEngine, faults: Faults, fault: str, reason: str
+) -> None:
+    engine.push(with_adapter(1), "before")
+    pid = engine.supervisor.pid
+    assert pid
+    faults.once_adapted(fault)
+    engine.push(with_adapter(2), "after")
+    assert [reason in found for found in engine.supervisor.quarantined] == [True]
+    assert not Path(f"/proc/{pid}").exists()
+    turns = played(engine, requests(4), {})
+    assert {span.version for _, turn in turns for span in turn.weights} == {"after"}
+    assert furthest(turns, {"after": with_adapter(2)}) < CLOSE
+
+
+def test_an_adapter_that_vllm_cannot_be_told_of_is_refused(engine: VllmEngine) -> None:
+    wide = model(60)
+    add_adapter(wide, 513, 16, 1)
+    with pytest.raises(ModelError, match="names no rank up to 512"):
+        engine.push(wide, "v")
+
+
+def test_two_processes_that_hold_one_model_together_are_pushed_to_and_proved_as_one(faults: Faults) -> None:
+    faults.always()
+    engine = VllmEngine(4, SLOTS, start=faults.start, settings=VllmSettings(tensor_parallel=2))
+    try:
+        for name in ("a", "b"):
+            pushed = with_adapter(ord(name))
+            assert engine.push(pushed, name) == proof_of(pushed, name)
+            assert engine.supervisor.worst_difference < CLOSE
+        group = engine.supervisor.pid
+        turns = played(engine, requests(4), {})
+        assert furthest(turns, {"b": pushed}) < CLOSE
+        assert engine.supervisor.quarantined == []
+        assert group
+        assert members(group) > {group}, "there is more than one process"
+    finally:
+        engine.close()
+    assert members(group) == set(), "a group ends as one"
+
+
+def members(group: int) -> set[int]:
+    """The processes of a process group that have not ended."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group and fields[0] != "Z":
+                found.add(int(stat.parent.name))
+    return found
 
 
 def test_a_model_that_vllm_cannot_run_is_refused_with_its_reason(engine: VllmEngine) -> None:
@@ -316,7 +392,7 @@ def test_engines_that_fail_one_after_the_other_are_a_failure_of_the_infrastructu
     engine = VllmEngine(ROWS, SLOTS, start=start)
     with pytest.raises(InfrastructureError, match="it died at once"):
         engine.push(model(1), "a")
-    assert len(starts) == vllm_supervisor.REPLACEMENTS + 1
+    assert len(starts) == supervisor.REPLACEMENTS + 1
     assert engine.version == ""
 
 

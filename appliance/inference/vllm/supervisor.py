@@ -9,7 +9,6 @@ failed (InfrastructureError). A LoRA adapter comes under a new name for each ver
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -20,31 +19,29 @@ from typing import Any
 
 import torch
 
-from appliance.inference import vllm_proof
-from appliance.inference.engine import ModelError, ModelFiles, PushProof
-from appliance.inference.vllm_folders import remove_folder
-from appliance.inference.vllm_process import DivergedError, EngineFault, VllmProcess
-from appliance.inference.vllm_weights import (
-    WeightFile,
+from appliance.inference.adapters import (
     adapter_digest,
-    private_folder,
-    write_files,
-    write_weights,
-    written_config,
+    adapter_files,
+    adapter_parameters,
+    base_digest,
+    has_adapter,
+    without_adapter,
 )
+from appliance.inference.engine import ModelError, PushProof
+from appliance.inference.vllm import proof
+from appliance.inference.vllm.folders import remove_folder
+from appliance.inference.vllm.placement import VllmSettings
+from appliance.inference.vllm.process import DivergedError, EngineFault, VllmProcess
+from appliance.inference.vllm.sizes import cache_bytes, rank_of
+from appliance.inference.vllm.weights import WeightFile, private_folder, write_files, write_weights, written_config
 from runtime.errors import InfrastructureError
 
 log = logging.getLogger(__name__)
 
 REPLACEMENTS = 3
 """Engines that are started in a row, without one turn in between, before the infrastructure has failed."""
-CACHE_BYTES = 1 << 28
-"""Of the key-value cache on a machine without a GPU, at most; less where all rows need less."""
 ADAPTERS = 4
 """Versions of an adapter that are kept at once: the newest, and those that requests under way still need."""
-RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
-"""What vLLM can be told of an adapter's largest rank."""
-
 Start = Callable[[dict[str, Any]], VllmProcess]
 """Starts a process with one engine of these settings."""
 
@@ -56,32 +53,38 @@ class _Base:
     version: str
     file: WeightFile
     config: str
-    reference: vllm_proof.Reference
+    reference: proof.Reference
 
 
 @dataclass(frozen=True)
 class _Adapter:
     """A LoRA adapter for it."""
 
+    name: str
+    """What vLLM calls it: a new one with each push, for it keeps keys and weights by the name."""
     version: str
     folder: Path
     digest: str
-    reference: vllm_proof.Reference
+    layers: int
+    """Of the model, that compute with it."""
+    reference: proof.Reference
 
 
 class VllmSupervisor:
     """Owns the process. Not thread-safe."""
 
-    def __init__(self, rows: int, slots: int, start: Start, *, dtype: str, gpu: bool) -> None:
+    def __init__(self, rows: int, slots: int, start: Start, *, dtype: str, gpu: bool, settings: VllmSettings) -> None:
         self._rows, self._slots, self._start = rows, slots, start
-        self._dtype, self._gpu = dtype, gpu
+        self._dtype, self._gpu, self._settings = dtype, gpu, settings
+        self._asleep = False
         self._process: VllmProcess | None = None
         self._shape: tuple[str, int] = ("", 0)
         self._folder: Path | None = None
         self._base: _Base | None = None
         self._adapters: dict[str, _Adapter] = {}
         self._rank = 0
-        self._seen: torch.Tensor | None = None
+        self._seen: dict[str, tuple[proof.Reference, torch.Tensor]] = {}
+        """What trainer and engine answered: for whole weights, and for the adapter that was proved last, by name."""
         self._pushes = self._numbers = self._failures = 0
         self._salt = ""
         self._preempted = 0
@@ -93,10 +96,17 @@ class VllmSupervisor:
 
     @property
     def version(self) -> str:
-        """What new requests are answered with; empty before the first push."""
+        """What new requests are answered with; empty before the first push, and while it sleeps."""
+        if self._asleep:
+            return ""
         if self._adapters:
-            return next(reversed(self._adapters))
+            return self._newest.version
         return self._base.version if self._base else ""
+
+    @property
+    def base(self) -> str:
+        """Digest of the whole weights at hand, or of those below the adapters; empty before the first push."""
+        return self._base.file.digest if self._base else ""
 
     @property
     def pid(self) -> int | None:
@@ -112,59 +122,74 @@ class VllmSupervisor:
         """Counts those of all its processes; of one that fails, as many as it has said."""
         return self._preempted + (self._process.count_preemptions() if self._process else 0)
 
-    def push(self, model: Any, version: str) -> PushProof:
-        """Has an engine hold a transformers model's weights, and proves it. Raises ModelError, InfrastructureError."""
+    def push(self, model: Any, version: str, in_use: Sequence[str] = ()) -> PushProof:
+        """Has an engine hold a transformers model's weights, and proves it. Of one with an adapter, the frozen weights
+        are handed over only where they are not at hand; adapters `in_use` then stay beside the new one.
+
+        Raises ModelError, InfrastructureError."""
         if not version:
             raise ValueError("weights need a version")
         expected = self._expected(model, version)
-        with _room():
-            file = write_weights(model)
-        before = self._current
-        new = _Base(version, file, written_config(model), expected)
-        old, self._base = self._base, new
-        self._forget_adapters()
+        self._failures = 0
         try:
-            self._failures = 0
-            self._prove_some_engine(before)
+            if has_adapter(model):
+                return self._push_adapter(model, version, expected, in_use)
+            self._set_base(model, version, expected)
+            self._prove_some_engine()
         except BaseException:
             self.close()
             raise
-        finally:
-            if old is not None:
-                old.file.remove()
-        self.vocabulary = model.get_input_embeddings().weight.shape[0]
-        return PushProof(version, file.digest)
+        return PushProof(version, self.base)
 
-    def push_adapter(self, files: ModelFiles, model: Any, version: str, in_use: Sequence[str]) -> PushProof:
-        """Adds an adapter, as peft writes it (adapter_config.json, adapter_model.safetensors), for the base at hand.
-
-        `model` computes what base and adapter compute together; versions `in_use` stay beside it."""
-        if self._base is None:
-            raise RuntimeError("no weights are loaded")
-        if not version or version in self._adapters or version == self._base.version:
-            raise ValueError(f"an adapter needs a version of its own, not {version!r}")
-        expected = self._expected(model, version)
-        rank = _rank_of(files)
+    def _push_adapter(self, model: Any, version: str, expected: proof.Reference, in_use: Sequence[str]) -> PushProof:
+        files = adapter_files(model)
+        rank = rank_of(files)
+        base = base_digest(model)
+        if base != self.base:
+            with without_adapter(model):
+                self._set_base(model, base, self._expected(model, base))
+        self._pushes += 1
         with _room():
             folder = write_files(files)
-        before = self._current
+        weights = adapter_parameters(model).items()
+        layers = sum(bool(one.any()) for name, one in weights if ".lora_A." in name)
+        new = _Adapter(f"{version} {self._pushes}", version, folder, adapter_digest(files), layers, expected)
         drop = [name for name in self._adapters if name not in in_use]
-        self._adapters[version] = new = _Adapter(version, folder, adapter_digest(files), expected)
+        self._adapters[new.name] = new
+        if self._process is None or self._asleep or rank > self._rank:
+            self._rank = max(rank, self._rank)
+            self._prove_some_engine()
+        else:
+            try:
+                self._adapt(new, drop)
+                for name in drop:
+                    remove_folder(self._adapters.pop(name).folder)
+            except EngineFault as fault:
+                self.replace(fault)
+        return PushProof(version, new.digest, base)
+
+    def sleep(self) -> None:
+        """Has the engine give back what it holds of a GPU, where that is asked for; the next push wakes it."""
+        if self._settings.sleep == 0 or self._process is None or self._asleep:
+            return
+        self._asleep = True
         try:
-            self._failures = 0
-            if self._process is None or rank > self._rank:
-                self._rank = max(rank, self._rank)
-                self._prove_some_engine(None)
-            else:
-                self._adapt(new, drop, before)
-        except EngineFault as fault:
-            self.replace(fault)
-        except BaseException:
-            self.close()
-            raise
-        for name in drop:
+            self.ask("sleep", level=self._settings.sleep)
+        except EngineFault as fault:  # which the next push replaces
+            self._quarantine(fault)
+            self._asleep = True
+        for name in list(self._adapters)[:-1]:
             remove_folder(self._adapters.pop(name).folder)
-        return PushProof(version, new.digest)
+
+    def _set_base(self, model: Any, version: str, expected: proof.Reference) -> None:
+        """Has the weights of this model be those that the next engine is given."""
+        with _room():
+            file = write_weights(model)
+        old, self._base = self._base, _Base(version, file, written_config(model), expected)
+        if old is not None:
+            old.file.remove()
+        self._forget_adapters()
+        self.vocabulary = model.get_input_embeddings().weight.shape[0]
 
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
         """Asks the proved engine. Raises EngineFault, which is an order to `replace` it, and ModelError."""
@@ -181,7 +206,7 @@ class VllmSupervisor:
         """Puts the engine aside, and has another one hold the weights in use. Raises InfrastructureError."""
         try:
             self._quarantine(fault)
-            self._prove_some_engine(None)
+            self._prove_some_engine()
         except BaseException:
             self.close()
             raise
@@ -203,7 +228,7 @@ class VllmSupervisor:
             "temperature": temperature,
             "seed": seed,
             "salt": self._salt,
-            "adapter": self.version if self._adapters else "",
+            "adapter": self._newest.name if self._adapters else "",
         }
 
     def check_version(self, report: dict[str, Any], tokens: int) -> None:
@@ -223,38 +248,38 @@ class VllmSupervisor:
         self._base = None
 
     @property
-    def _current(self) -> vllm_proof.Reference | None:
-        if self._adapters:
-            return self._adapters[self.version].reference
-        return self._base.reference if self._base else None
+    def _newest(self) -> _Adapter:
+        return next(reversed(self._adapters.values()))
 
-    def _expected(self, model: Any, version: str) -> vllm_proof.Reference:
+    def _expected(self, model: Any, version: str) -> proof.Reference:
         positions = getattr(model.config, "max_position_embeddings", None)
         if positions is not None and positions < self._slots:
             raise ModelError(
                 f"{type(model).__name__} has {positions} positions, and a conversation may have {self._slots} tokens",
                 hint=f"set the budget of a conversation to at most {positions} tokens",
             )
-        expected = vllm_proof.reference(model, self._slots)
+        expected = proof.reference(model, self._slots)
         if not expected.finite:
             raise _diverged(version)
         return expected
 
-    def _prove_some_engine(self, before: vllm_proof.Reference | None) -> None:
+    def _prove_some_engine(self) -> None:
         """Has the engine at hand, or else a fresh one, take the weights in use and prove it."""
         while True:
             base = self._base
             assert base is not None
             try:
                 self._ready_process((base.config, self._rank))
-                self._load(base, before if not self._adapters else None)
+                self._load(base)
                 if self._adapters:
-                    self._adapt(self._adapters[self.version], (), before)
+                    self._adapt(self._newest, ())
+                    for name in list(self._adapters)[:-1]:
+                        remove_folder(self._adapters.pop(name).folder)
                 return
             except EngineFault as fault:
                 self._quarantine(fault)
 
-    def _load(self, base: _Base, before: vllm_proof.Reference | None) -> None:
+    def _load(self, base: _Base) -> None:
         """Hands over a whole model and proves it. Raises EngineFault."""
         self._new_salt(base.version)
         found = self.ask("load", path=str(base.file.path), aliases=base.file.aliases, version=base.version)
@@ -262,26 +287,30 @@ class VllmSupervisor:
             raise EngineFault(f"the engine read other weights than it was given as {base.version}")
         if found.get("version") != base.version:
             raise EngineFault(f"the engine claims to hold {found.get('version')!r}, and was given {base.version!r}")
-        self._prove(base.reference, before, "")
+        self._prove(base.reference, "")
 
-    def _adapt(self, new: _Adapter, drop: Sequence[str], before: vllm_proof.Reference | None) -> None:
+    def _adapt(self, new: _Adapter, drop: Sequence[str]) -> None:
         """Hands over an adapter and proves it. Raises EngineFault."""
         self._new_salt(new.version)
-        found = self.ask("adapt", name=new.version, path=str(new.folder), drop=list(drop))
+        found = self.ask("adapt", name=new.name, path=str(new.folder), drop=list(drop))
         if found.get("digest") != new.digest:
             raise EngineFault(f"the engine read another adapter than it was given as {new.version}")
-        self._prove(new.reference, before, new.version)
+        if found.get("bound") != new.layers:
+            raise EngineFault(f"the engine put the adapter on {found.get('bound')} of {new.layers} layers")
+        self._prove(new.reference, new.name)
 
-    def _prove(self, wanted: vllm_proof.Reference, before: vllm_proof.Reference | None, adapter: str) -> None:
-        tolerance = vllm_proof.TOLERANCE[self._dtype]
+    def _prove(self, wanted: proof.Reference, adapter: str) -> None:
+        """Compares the engine with the trainer, and both with the last push and with the weights below an adapter."""
+        tolerance = max(proof.TOLERANCE[self._dtype], proof.TOLERANCE[wanted.dtype])
         given = self.ask("score", conversations=wanted.prompts, temperature=1.0, adapter=adapter)["scores"]
-        worst, seen = vllm_proof.compare_scores(wanted, given, before, self._seen, tolerance)
+        worst, seen = proof.compare_scores(wanted, given, list(self._seen.values()), tolerance)
         for lap in range(2):  # the second finds the first one's prompts in the cache
             drawn = self._sample_behind(wanted.prompts, adapter)
-            worst = max(worst, vllm_proof.compare_sampled(wanted, [value for value, _ in drawn], tolerance))
+            worst = max(worst, proof.compare_sampled(wanted, [value for value, _ in drawn], tolerance))
             if lap == 0 and any(cached for _, cached in drawn):
                 raise EngineFault("new weights found a prompt in the cache: it was computed under others")
-        self._seen, self.worst_difference = seen, worst
+        base = {name: one for name, one in self._seen.items() if name == "" and adapter}
+        self._seen, self.worst_difference = {**base, adapter: (wanted, seen)}, worst
 
     def _sample_behind(self, prompts: Sequence[tuple[int, ...]], adapter: str) -> list[tuple[float, int]]:
         """The likeliest token's log-probability behind each prompt, and how many tokens came from the cache."""
@@ -304,6 +333,9 @@ class VllmSupervisor:
     def _ready_process(self, shape: tuple[str, int]) -> None:
         """Starts a process whose engine has this shape (config.json, rank of adapters) unless it is there."""
         if self._process is not None and self._shape == shape:
+            if self._asleep:
+                self.ask("wake")
+                self._asleep = False
             return
         self._stop()
         config, rank = shape
@@ -314,6 +346,9 @@ class VllmSupervisor:
         settings |= {"dtype": self._dtype, "cache_bytes": cache}
         if rank:
             settings |= {"adapters": ADAPTERS, "adapter_rank": rank}
+        own = self._settings
+        if own.needs_gpu:
+            settings |= {"parallel": own.tensor_parallel, "memory_share": own.memory_share, "sleeps": own.sleep > 0}
         try:
             self._process = self._start(settings)
         except BaseException:
@@ -339,7 +374,7 @@ class VllmSupervisor:
             self._process.kill()
         if self._folder is not None:
             remove_folder(self._folder)
-        self._process, self._folder, self._seen = None, None, None
+        self._process, self._folder, self._seen, self._asleep = None, None, {}, False
 
     def _forget_adapters(self) -> None:
         for adapter in self._adapters.values():
@@ -347,17 +382,6 @@ class VllmSupervisor:
         if self._adapters and self._process is not None:
             self._stop()  # with its adapters; a new base rarely comes below them
         self._adapters, self._rank = {}, 0
-
-
-def cache_bytes(config: str, rows: int, slots: int) -> int:
-    """Computes what the key-value cache takes when all rows are full, in float32, and at most `CACHE_BYTES`, unless
-    two conversations need more."""
-    known = json.loads(config)
-    heads = known.get("num_key_value_heads") or known.get("num_attention_heads") or 1
-    width = known.get("head_dim") or known.get("hidden_size", 1) // (known.get("num_attention_heads") or 1)
-    token = 2 * 4 * heads * width * (known.get("num_hidden_layers") or 1)
-    conversation = token * (slots + 128)
-    return int(max(1 << 22, 2 * conversation, min(conversation * (rows + 1), CACHE_BYTES)))
 
 
 @contextmanager
@@ -368,25 +392,6 @@ def _room() -> Iterator[None]:
         raise InfrastructureError(
             f"the weights cannot be handed to the engine: {error.strerror or error}",
             hint="make room in /dev/shm or in the folder for temporary files",
-        ) from error
-
-
-def _rank_of(files: ModelFiles) -> int:
-    """What vLLM has to be told of the adapter's largest rank. Raises ModelError."""
-    header = files.get("adapter_model.safetensors", b"")[: 1 << 20]
-    if b"lm_head" in header or b"embed_tokens" in header:
-        raise ModelError(
-            "the adapter changes the embedding or the head, which vLLM cannot score with",
-            hint="train an adapter of the linear layers alone",
-        )
-    try:
-        known = json.loads(files["adapter_config.json"])
-        rank = max([int(known["r"]), *(known.get("rank_pattern") or {}).values()])
-        return next(step for step in RANKS if step >= rank)
-    except (KeyError, ValueError, TypeError, StopIteration) as error:
-        raise ModelError(
-            "the adapter's adapter_config.json is missing, or names no rank up to 512",
-            hint="hand over what peft saves: adapter_config.json and adapter_model.safetensors",
         ) from error
 
 

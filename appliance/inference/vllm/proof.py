@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from appliance.inference.vllm_process import EngineFault
+from appliance.inference.vllm.process import EngineFault
 
 PROMPTS = 8
 LENGTH = 72
@@ -32,6 +32,8 @@ class Reference:
     """Of each prompt's tokens but its first `[P, L - 1]`."""
     best: torch.Tensor
     """Of the likeliest token behind each prompt `[P]`."""
+    dtype: str
+    """What the trainer's layers compute in."""
 
     @property
     def finite(self) -> bool:
@@ -54,29 +56,27 @@ def reference(model: Any, slots: int) -> Reference:
     finally:
         model.train(training)
     scores = logprobs[:, :-1].gather(2, prompts[:, 1:, None]).squeeze(2)
-    return Reference(tuple(map(tuple, prompts.tolist())), scores, logprobs[:, -1].max(-1).values)
+    dtype = str(model.get_input_embeddings().weight.dtype).removeprefix("torch.")
+    return Reference(tuple(map(tuple, prompts.tolist())), scores, logprobs[:, -1].max(-1).values, dtype)
 
 
 def compare_scores(
     now: Reference,
     scores: Sequence[Sequence[float]],
-    before: Reference | None,
-    seen: torch.Tensor | None,
+    before: Sequence[tuple[Reference, torch.Tensor]],
     tolerance: float,
 ) -> tuple[float, torch.Tensor]:
     """Returns the largest difference and what the engine gave. Raises EngineFault.
 
-    `before` and `seen` are the trainer's and this engine's figures of the weights before these."""
+    `before` holds the trainer's and this engine's figures of other weights: those before these, those below an
+    adapter."""
     given = torch.tensor(scores)
     if given.shape != now.scores.shape:
         raise EngineFault(f"the engine scored {tuple(given.shape)} tokens of {tuple(now.scores.shape)}")
-    moved = (
-        before is not None
-        and before.prompts == now.prompts
-        and bool((before.scores - now.scores).abs().max() > CHANGED)
-    )
-    if moved and seen is not None and torch.equal(seen, given):
-        raise EngineFault("the trainer changed, and the engine answers as before, to the bit")
+    for other, seen in before:
+        same = other.prompts == now.prompts and torch.equal(seen, given)
+        if same and bool((other.scores - now.scores).abs().max() > CHANGED):
+            raise EngineFault("the trainer changed, and the engine answers as before, to the bit")
     worst = _worst(given - now.scores)
     if not worst <= tolerance:
         raise EngineFault(

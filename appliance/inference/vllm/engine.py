@@ -1,7 +1,7 @@
 """The vLLM engine: vLLM samples in a process of its own, and what it gives counts only after a proof.
 
 What always holds. Token ids go in and come out; nothing is tokenised. No token is taken from an engine that was not
-proved to hold the weights whose version it gets (`vllm_supervisor`), and none that contradicts itself. When an engine
+proved to hold the weights whose version it gets (`supervisor`), and none that contradicts itself. When an engine
 is replaced, each conversation goes on from its tokens, as a new request; a failure of an engine is no answer of the
 model.
 
@@ -20,11 +20,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from appliance.inference.engine import EngineCapacity, GenerationRequest, ModelError, ModelFiles, PushProof, Turn
+from appliance.inference.adapters import base_digest, has_adapter
+from appliance.inference.engine import EngineCapacity, GenerationRequest, ModelFiles, PushProof, Turn
 from appliance.inference.folder import open_model
-from appliance.inference.vllm_environment import require_environment
-from appliance.inference.vllm_process import EngineFault, Patience, VllmProcess
-from appliance.inference.vllm_supervisor import ADAPTERS, Start, VllmSupervisor
+from appliance.inference.vllm.environment import require_environment
+from appliance.inference.vllm.placement import VllmSettings
+from appliance.inference.vllm.process import EngineFault, Patience, VllmProcess
+from appliance.inference.vllm.supervisor import ADAPTERS, Start, VllmSupervisor
 from appliance.records.rollouts import WeightSpan
 
 SCORE_TOKENS = 1 << 16
@@ -45,6 +47,8 @@ class _Row:
     """The request that samples it; None while it waits for the caller."""
     version: str = ""
     """Of the weights that this request is answered with."""
+    adapter: str = ""
+    """That samples it, by vLLM's name."""
     sampled: int = 0
     """By this request, so far."""
 
@@ -61,20 +65,24 @@ class VllmEngine:
         dtype: str = "",
         patience: Patience | None = None,
         start: Start | None = None,
+        settings: VllmSettings | None = None,
     ) -> None:
         """`dtype` is what is computed in: float32 without a GPU, bfloat16 on one. Raises ModelError where vLLM has no
-        environment."""
+        environment, or this machine not what `settings` ask for."""
         if rows < 1 or slots < 2:
             raise ValueError(f"an engine needs at least 1 row and 2 slots, not {rows} and {slots}")
         gpu = False
+        settings = settings or VllmSettings()
         if start is None:
             environment = require_environment()
+            settings.require(environment)
             gpu = environment.package == "vllm" and torch.cuda.is_available()
             waits = patience or Patience()
-            start = lambda settings: VllmProcess(environment, settings, threads=threads, patience=waits)  # noqa: E731
+            gpus = settings.gpus
+            start = lambda asked: VllmProcess(environment, asked, threads=threads, patience=waits, gpus=gpus)  # noqa: E731
         dtype = dtype or ("bfloat16" if gpu else "float32")
         self._count, self._slots = rows, slots
-        self.supervisor = VllmSupervisor(rows, slots, start, dtype=dtype, gpu=gpu)
+        self.supervisor = VllmSupervisor(rows, slots, start, dtype=dtype, gpu=gpu, settings=settings)
         """Keeps the process, and says what was put aside and why."""
         self._rows: dict[int, _Row] = {}
         self._by_dispatch: dict[int, int] = {}
@@ -101,36 +109,29 @@ class VllmEngine:
         could be proved to hold it."""
         if self._rows:
             raise RuntimeError(f"{len(self._rows)} requests are unfinished: new weights would answer half of each")
-        if isinstance(weights, nn.Module) and any(".lora_A." in name for name, _ in weights.named_parameters()):
-            raise ModelError(
-                "the model has an adapter beside its weights, which vLLM is not given in one push",
-                hint="set model.engine to torch, or recipe.training.method to full",
-            )
         return self.supervisor.push(_opened(weights, version), version)
 
     def push_in_flight(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
         """As `push`, in the middle of conversations: each goes on from its tokens, and its turns say which weights drew
-        which of them."""
+        which of them. Beside a new adapter for the same frozen weights, what is under way keeps the adapter that it
+        began with, as long as few versions are in use."""
         model = _opened(weights, version)
-        self._withdraw()
-        proof = self.supervisor.push(model, version)
-        self._dispatch_again()
-        return proof
-
-    def push_adapter(self, files: ModelFiles, model: nn.Module, version: str) -> PushProof:
-        """Adds a LoRA adapter for the weights at hand, as peft writes it; `model` computes what both compute together.
-
-        New requests are answered with it. What is under way keeps the version that it began with, and says so."""
-        in_use = {self._rows[number].version for number in self._by_dispatch.values()}
-        crowded = len(in_use) >= ADAPTERS
-        if crowded:
+        in_use = {row.adapter for row in map(self._rows.__getitem__, self._by_dispatch.values())}
+        beside = has_adapter(model) and len(in_use) < ADAPTERS and self.supervisor.base == base_digest(model)
+        if not beside:
             self._withdraw()
-            in_use = set()
         pid = self.supervisor.pid
-        proof = self.supervisor.push_adapter(files, model, version, sorted(in_use))
-        if crowded or self.supervisor.pid != pid:
+        proof = self.supervisor.push(model, version, sorted(in_use) if beside else ())
+        if not beside or self.supervisor.pid != pid:
             self._dispatch_again()
         return proof
+
+    def sleep(self) -> None:
+        """See `Engine`. Raises InfrastructureError when no engine can be kept alive."""
+        if self._rows:
+            raise RuntimeError(f"{len(self._rows)} requests are unfinished: they would never be answered")
+        self._submit, self._abort = [], []
+        self.supervisor.sleep()
 
     def submit(self, request: GenerationRequest) -> None:
         """Raises ValueError for a request that cannot be served, RuntimeError before the first push."""
@@ -261,6 +262,7 @@ class VllmEngine:
         left = request.max_tokens - len(known)
         asked = self.supervisor.request(known, request.stops, left, request.temperature, seed)
         row.dispatch, row.version, row.sampled = asked["number"], self.version, 0
+        row.adapter = asked["adapter"]
         self._by_dispatch[asked["number"]] = request.id
         self._submit.append(asked)
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-EXTENSION = "appliance.inference.vllm_server.worker.WeightsExtension"
+EXTENSION = "appliance.inference.vllm.server.worker.WeightsExtension"
 BLOCK = 32
 """Tokens of a block of the key-value cache: vLLM's processor build wants multiples of it."""
 
@@ -30,6 +30,7 @@ NEEDED_OF_ARGUMENTS = (
     "kv_cache_memory_bytes",
     "async_scheduling",
     "hf_overrides",
+    "enable_sleep_mode",
 )
 NEEDED_OF_ENGINE = (
     "add_request",
@@ -39,6 +40,8 @@ NEEDED_OF_ENGINE = (
     "collective_rpc",
     "reset_prefix_cache",
     "get_metrics",
+    "sleep",
+    "wake_up",
 )
 NEEDED_OF_CORE = ("set_weight_version", "get_weight_version")
 
@@ -91,6 +94,8 @@ class VllmCore:
         adapters: int = 0,
         adapter_rank: int = 16,
         parallel: int = 1,
+        memory_share: float | None = None,
+        sleeps: bool = False,
     ) -> None:
         """Raises UnfitError."""
         lacks = missing_features()
@@ -104,6 +109,7 @@ class VllmCore:
         self._running: set[int] = set()
         self._made = 0
         lora: dict[str, Any] = {}
+        gpu = {"gpu_memory_utilization": memory_share} if memory_share else {}
         if adapters:
             lora = {
                 "enable_lora": True,
@@ -132,6 +138,8 @@ class VllmCore:
                     generation_config="vllm",
                     hf_overrides={"head_dtype": "float32"},
                     worker_extension_cls=self.extension,
+                    enable_sleep_mode=sleeps,
+                    **gpu,
                     **lora,
                 )
             )
@@ -165,7 +173,8 @@ class VllmCore:
 
         if name in self._adapters:
             raise RuntimeError(f"the adapter {name} is there already")
-        digest = hashlib.sha256((Path(path) / "adapter_model.safetensors").read_bytes()).hexdigest()
+        files = [(Path(path) / one).read_bytes() for one in ("adapter_config.json", "adapter_model.safetensors")]
+        digest = hashlib.sha256(b"".join(files)).hexdigest()
         self._made += 1
         request = LoRARequest(lora_name=name, lora_int_id=self._made, lora_path=path)
         for old in drop:
@@ -175,7 +184,20 @@ class VllmCore:
         self._adapters[name] = request
         if self._engine.list_loras() != {one.lora_int_id for one in self._adapters.values()}:
             raise RuntimeError(f"with {name}, vLLM keeps other adapters than it was given")
-        return {"digest": digest}
+        return {"digest": digest, "bound": min(self._engine.collective_rpc("assay_bound", args=(self._made,)))}
+
+    def sleep(self, level: int) -> None:
+        """Gives back what the engine holds of its GPU, and all adapters; see `wake`."""
+        self.drain()
+        for old in list(self._adapters):
+            self._engine.remove_lora(self._adapters.pop(old).lora_int_id)
+        self.forget()
+        self._label("asleep")
+        self._engine.sleep(level)
+
+    def wake(self) -> None:
+        """Takes it again. What the weights then are is of no interest: they are replaced before anything is sampled."""
+        self._engine.wake_up()
 
     def submit(
         self,

@@ -1,12 +1,11 @@
 """Writes a model's weights into a file that a vLLM process reads, in memory where there is room.
 
 What always holds: the file lies in a folder of mode 0700, it has each tensor once, in the order of the layers, and its
-digest is `weights_digest` of the model, which the reader computes anew from what it reads.
+digest is `base_digest` of the model, which the reader computes anew from what it reads.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from dataclasses import dataclass, field
@@ -17,9 +16,9 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
+from appliance.inference.adapters import base_digest, base_tensors
 from appliance.inference.engine import ModelFiles
-from appliance.inference.vllm_folders import make_folder, remove_folder
-from appliance.inference.weights import weights_digest
+from appliance.inference.vllm.folders import make_folder, remove_folder
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
 SPARE = 2
@@ -39,11 +38,11 @@ class WeightFile:
 
 
 def write_weights(model: nn.Module, shared: Path = SHARED_MEMORY) -> WeightFile:
-    """Writes all of them. Raises OSError when there is no room."""
+    """Writes all of them but those of an adapter. Raises OSError when there is no room."""
     tensors: dict[str, torch.Tensor] = {}
     aliases: dict[str, str] = {}
     seen: dict[tuple[object, ...], str] = {}
-    for name, weight in model.state_dict().items():
+    for name, weight in base_tensors(model):
         where = (weight.data_ptr(), weight.dtype, tuple(weight.shape), weight.stride())
         if weight.numel() and where in seen:
             aliases[name] = seen[where]
@@ -57,7 +56,7 @@ def write_weights(model: nn.Module, shared: Path = SHARED_MEMORY) -> WeightFile:
     except BaseException:
         remove_folder(folder)
         raise
-    return WeightFile(path, weights_digest(model), aliases)
+    return WeightFile(path, base_digest(model), aliases)
 
 
 def write_files(files: ModelFiles, shared: Path = SHARED_MEMORY) -> Path:
@@ -66,11 +65,6 @@ def write_files(files: ModelFiles, shared: Path = SHARED_MEMORY) -> Path:
     for name, content in files.items():
         (folder / Path(name).name).write_bytes(content)
     return folder
-
-
-def adapter_digest(files: ModelFiles) -> str:
-    """Computes what the reader of an adapter reports: SHA-256 of its weights' bytes."""
-    return hashlib.sha256(files.get("adapter_model.safetensors", b"")).hexdigest()
 
 
 def private_folder(size: int, shared: Path = SHARED_MEMORY) -> Path:

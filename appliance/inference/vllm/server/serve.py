@@ -3,7 +3,7 @@
 What always holds: this process listens nowhere, ends when the one that started it ends or hangs up, and answers each
 message once and in order. After an error inside vLLM it answers and ends: such an engine may hold anything.
 
-It is started by `vllm_process` with `-I`, our folder last on its path, and two numbers: the socket's descriptor, and
+It is started by `process` with `-I`, our folder last on its path, and two numbers: the socket's descriptor, and
 the process that it works for.
 """
 
@@ -21,8 +21,8 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-from appliance.inference.vllm_server.core import Diverged, UnfitError, VllmCore, in_one_line
-from appliance.inference.vllm_server.wire import JsonFrames, WireError, packed
+from appliance.inference.vllm.server.core import Diverged, UnfitError, VllmCore, in_one_line
+from appliance.inference.vllm.server.wire import JsonFrames, WireError, packed
 
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x40000000
@@ -86,6 +86,12 @@ class VllmServer:
             self._send(core.load(**message))
         elif kind == "adapt":
             self._send(core.adapt(**message))
+        elif kind == "sleep":
+            core.sleep(**message)
+            self._send({"asleep": True})
+        elif kind == "wake":
+            core.wake()
+            self._send({"asleep": False})
         elif kind == "score":
             self._send({"scores": core.score(**message)})
         else:

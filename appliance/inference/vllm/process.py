@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from appliance.inference.engine import ModelError
-from appliance.inference.vllm_environment import INSTALL, VllmEnvironment
-from appliance.inference.vllm_folders import make_folder, remove_folder
-from appliance.inference.vllm_server.wire import JsonFrames, WireError, packed
+from appliance.inference.vllm.environment import INSTALL, VllmEnvironment
+from appliance.inference.vllm.folders import make_folder, remove_folder
+from appliance.inference.vllm.server.wire import JsonFrames, WireError, packed
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 START = "import sys; sys.path += {paths!r}; from {module} import main; main()"
 PASSED_ON = (
     "PATH",
@@ -67,10 +67,12 @@ class VllmProcess:
         *,
         threads: int | None,
         patience: Patience,
-        module: str = "appliance.inference.vllm_server.serve",
+        gpus: tuple[int, ...] = (),
+        module: str = "appliance.inference.vllm.server.serve",
         paths: tuple[Path, ...] = (ROOT,),
     ) -> None:
-        """`settings` are those of `vllm_server.core.VllmCore`. Raises ModelError for what never works, EngineFault."""
+        """`settings` are those of `server.core.VllmCore`, `gpus` all that it sees of this machine's, otherwise those
+        that we see. Raises ModelError for what never works, EngineFault."""
         self.patience = patience
         self.folder = make_folder("assay-vllm-")
         """Holds its log and caches; mode 0700."""
@@ -84,7 +86,7 @@ class VllmProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=_variables(self.folder, environment.python.parent.parent, threads),
+                env=_variables(self.folder, environment.python.parent.parent, threads, gpus),
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
                 cwd=self.folder,
@@ -195,7 +197,7 @@ class _Wait:
         return ""
 
 
-def _variables(folder: Path, home: Path, threads: int | None) -> dict[str, str]:
+def _variables(folder: Path, home: Path, threads: int | None, gpus: tuple[int, ...]) -> dict[str, str]:
     """The environment variables of the process: nothing of ours but what a library has to find."""
     kept = home / "cache"  # what vLLM knows of its own classes: to find it out takes another process and 10 s
     known = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
@@ -220,4 +222,5 @@ def _variables(folder: Path, home: Path, threads: int | None) -> dict[str, str]:
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "OMP_WAIT_POLICY": "PASSIVE",
         **({"OMP_NUM_THREADS": str(threads)} if threads is not None else {}),
+        **({"CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus)), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if gpus else {}),
     }

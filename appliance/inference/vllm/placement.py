@@ -1,0 +1,85 @@
+"""Holds where vLLM runs: which GPUs, how many for one model, and what it gives back while the learner trains.
+
+What always holds: what this machine, or this version of ours, cannot do is refused before anything starts; nothing that
+was asked for is left out silently. Nothing heavy is imported.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from appliance.inference.engine import ModelError
+from appliance.inference.vllm.environment import VllmEnvironment
+from runtime.model import FrozenModel, UnitName
+
+GPUS = Path("/proc/driver/nvidia/gpus")
+"""Where NVIDIA's driver lists what it drives."""
+FASTER = ("ipc", "nccl")
+"""Ways of vLLM to hand weights over from GPU to GPU, which nothing here has proved yet."""
+
+
+class VllmSettings(FrozenModel, use_attribute_docstrings=True):
+    gpus: tuple[int, ...] = ()
+    """The numbers of the NVIDIA GPUs that vLLM samples on; otherwise all that the worker sees."""
+    tensor_parallel: Annotated[int, UnitName("GPUs")] = Field(1, ge=1, le=64)
+    """GPUs that hold one model together; each reads its part of a push from the same file."""
+    memory_share: float | None = Field(None, gt=0, lt=1)
+    """The share of a GPU's memory that vLLM takes; otherwise what vLLM takes by itself."""
+    sleep: Literal[0, 1, 2] = 0
+    """What vLLM gives back while the learner trains on the same GPU: 0 nothing, 1 its cache and the weights, which wait
+    in memory, 2 both for good. What wakes is pushed to and proved before it samples."""
+    transfer: str = "file"
+    """How weights get to vLLM: `file`, a safetensors file in memory whose digest every reader says back."""
+
+    @field_validator("gpus")
+    @classmethod
+    def _each_once(cls, gpus: tuple[int, ...]) -> tuple[int, ...]:
+        if any(number < 0 for number in gpus) or len(set(gpus)) < len(gpus):
+            raise ValueError(f"GPUs are numbered from 0, and each is named once, not {list(gpus)}")
+        return gpus
+
+    @field_validator("transfer")
+    @classmethod
+    def _known_way(cls, transfer: str) -> str:
+        if transfer in FASTER:
+            raise ValueError(f"{transfer!r} hands weights over without a file, which is not built: set it to 'file'")
+        if transfer != "file":
+            raise ValueError(f"there is no way {transfer!r} to hand weights over: set it to 'file'")
+        return transfer
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether anything is asked for that only a GPU has."""
+        return bool(self.gpus) or self.tensor_parallel > 1 or self.memory_share is not None or self.sleep > 0
+
+    def require(self, environment: VllmEnvironment, gpus: int | None = None) -> None:
+        """Raises ModelError where a machine with so many GPUs (otherwise this one) cannot do what is asked for."""
+        gpus = count_gpus() if gpus is None else gpus
+        if not self.needs_gpu:
+            return
+        asked = ", ".join(
+            f"vllm.{name} = {getattr(self, name)}"
+            for name in ("gpus", "tensor_parallel", "memory_share", "sleep")
+            if getattr(self, name) != type(self).model_fields[name].default
+        )
+        if environment.package != "vllm" or not gpus:
+            why = "this machine has no NVIDIA GPU" if not gpus else "vLLM's environment is its build for processors"
+            raise ModelError(f"{asked} needs a GPU, and {why}", hint="remove it from the section [vllm]")
+        if self.gpus and max(self.gpus) >= gpus:
+            raise ModelError(
+                f"vllm.gpus names GPU {max(self.gpus)}, and this machine has {gpus}, numbered from 0",
+                hint="`nvidia-smi` lists them",
+            )
+        if self.tensor_parallel > (len(self.gpus) or gpus):
+            raise ModelError(
+                f"vllm.tensor_parallel is {self.tensor_parallel}, and vLLM is given {len(self.gpus) or gpus} GPUs",
+                hint="name more in vllm.gpus, or set it lower",
+            )
+
+
+def count_gpus() -> int:
+    """Counts the NVIDIA GPUs that the driver lists."""
+    return len(list(GPUS.iterdir())) if GPUS.is_dir() else 0

@@ -1,0 +1,325 @@
+"""Tries on a device what only a GPU can show of engines and learner; each probe says in a sentence what it saw.
+
+What always holds. A probe takes the device as an argument, computes the same on each, and raises `ProbeFailedError`
+when what it is for does not hold. On a processor it shows that it works, and nothing about a GPU. Models have random
+weights, and nothing is written but to temporary folders.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from appliance.inference.vllm.engine import VllmEngine
+from appliance.learning.errors import LearningError
+from appliance.learning.grouping import make_groups
+from appliance.learning.lora import add_adapter
+from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.trainer import Trainer
+from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, WeightSpan
+from appliance.records.training import Judged
+from verifiers.contract.verdict import Outcome, Verdict
+
+CLOSE = 0.5
+"""Largest difference of a log-probability between an engine in bfloat16 and the trainer in float32."""
+MAX_KL = 0.01
+"""Nats a token between bfloat16 with a float32 head and float32."""
+
+
+class ProbeFailedError(Exception):
+    """What a probe is for does not hold; the message says what was seen."""
+
+
+@dataclass(frozen=True)
+class ProbeSize:
+    """How large a model is that a probe computes with, and with how much."""
+
+    hidden: int
+    layers: int
+    vocabulary: int
+    rollouts: int
+    tokens: int
+
+
+SMALL = ProbeSize(hidden=64, layers=2, vocabulary=256, rollouts=8, tokens=48)
+HALF_BILLION = ProbeSize(hidden=1024, layers=28, vocabulary=151_936, rollouts=32, tokens=2048)
+"""The shape of Qwen3-0.6B."""
+MIDDLING = ProbeSize(hidden=512, layers=8, vocabulary=32_000, rollouts=16, tokens=512)
+"""Whose activations take some 5 GB: more than its weights, and less than a GPU has."""
+
+
+def sleep_and_wake(make: Callable[[int], VllmEngine], size: ProbeSize) -> str:
+    """G1: an engine that slept has no version, wakes with a push, and is proved before it samples, at both levels."""
+    seen = []
+    for level in (1, 2):
+        engine = make(level)
+        try:
+            model = random_model(size, torch.device("cpu"))
+            engine.push(model, "before")
+            pid, ids = engine.supervisor.pid, [list(range(1, 20))]
+            before = engine.score(ids)
+            engine.sleep()
+            if engine.version:
+                raise ProbeFailedError(f"level {level}: what sleeps says that it holds {engine.version!r}")
+            engine.push(model, "after")
+            if engine.score(ids) != before:
+                raise ProbeFailedError(f"level {level}: the same weights score otherwise after the sleep")
+            if engine.supervisor.quarantined or engine.supervisor.pid != pid:
+                raise ProbeFailedError(f"level {level}: {'; '.join(engine.supervisor.quarantined)}")
+            seen.append(f"level {level} differs by {engine.supervisor.worst_difference:.1e} from the trainer")
+        finally:
+            engine.close()
+    return f"woke with a push, proved, same scores: {', '.join(seen)}"
+
+
+def push_by_file(make: Callable[[int], VllmEngine], size: ProbeSize) -> str:
+    """G2: how long a push through a file takes, its proof included."""
+    engine = make(0)
+    try:
+        model = random_model(size, torch.device("cpu"))
+        engine.push(model, "first")
+        with torch.no_grad():
+            model.model.norm.weight *= 1.01
+        started = time.monotonic()
+        engine.push(model, "second")
+        seconds = time.monotonic() - started
+        if engine.supervisor.quarantined:
+            raise ProbeFailedError("; ".join(engine.supervisor.quarantined))
+        size_gb = sum(one.nbytes for one in model.state_dict().values()) / 1e9
+        return (
+            f"file: {seconds:.2f} s for {size_gb:.3f} GB with its proof, {engine.supervisor.worst_difference:.1e} from "
+            "the trainer; ipc and nccl: not built, not run"
+        )
+    finally:
+        engine.close()
+
+
+def graph_and_push(device: torch.device, size: ProbeSize) -> str:
+    """G3: a recorded forward pass computes with weights that were copied into their places after it was recorded."""
+    torch.manual_seed(0)
+    layer = nn.Sequential(nn.Linear(size.hidden, size.hidden), nn.SiLU(), nn.Linear(size.hidden, size.hidden))
+    layer = layer.to(device).requires_grad_(False)
+    given = torch.randn(4, size.hidden, device=device)
+    replay, answer = _recorded(layer, given)
+    replay()
+    before = answer.clone()
+    for one in layer.parameters():
+        one.copy_(torch.randn_like(one))
+    replay()
+    wanted = layer(given)
+    if torch.equal(before, answer) or not torch.allclose(answer, wanted, atol=1e-4, rtol=1e-4):
+        raise ProbeFailedError("a recorded pass computes with the weights from before the push")
+    how = "a CUDA graph" if device.type == "cuda" else "a pass (a processor records none)"
+    return f"{how} computes with the new weights; vLLM is run without graphs here"
+
+
+def half_precision(device: torch.device, size: ProbeSize) -> str:
+    """G4: what bfloat16 does to log-probabilities, with a head in float32 and without, and what a batch does to a
+    row."""
+    model = random_model(size, device)
+    ids = _drawn(size, 4).to(device)
+    with torch.no_grad():
+        wanted = model(input_ids=ids).logits.float().log_softmax(-1)
+        half = model.to(torch.bfloat16)
+        hidden = half.model(input_ids=ids).last_hidden_state
+        head = half.lm_head.weight
+        kl = {
+            "float32": _kl(wanted, (hidden.float() @ head.float().T).log_softmax(-1)),
+            "bfloat16": _kl(wanted, (hidden @ head.T).float().log_softmax(-1)),
+        }
+        alone = half.model(input_ids=ids[:1]).last_hidden_state
+        moved = (alone - hidden[:1]).abs().max().item()
+    if not kl["float32"] <= MAX_KL:
+        raise ProbeFailedError(f"KL of bfloat16 with a float32 head is {kl['float32']:.1e}; {MAX_KL} is allowed")
+    return (
+        f"KL to float32: {kl['float32']:.1e} with a float32 head, {kl['bfloat16']:.1e} with a bfloat16 head; a row "
+        f"alone and in a batch of 4 differ by {moved:.1e}"
+    )
+
+
+def step_time(device: torch.device, size: ProbeSize, flops: float) -> str:
+    """G6: tokens a second of a learner's step, and of the operations a second that the device's data sheet promises."""
+    trainer = _trainer(device, size, TrainingRecipe(rollouts_per_task=4, keep=4, selector="uniform", packing=True))
+    parameters = sum(one.numel() for one in trainer.model.parameters())
+    _step(trainer, size)
+    _wait(device)
+    started = time.monotonic()
+    tokens = _step(trainer, size)
+    _wait(device)
+    seconds = time.monotonic() - started
+    share = f", {100 * 6 * parameters * tokens / seconds / flops:.1f} % of its data sheet" if flops else ""
+    return f"{parameters / 1e6:.0f} M parameters: {tokens / seconds:.0f} tokens/s{share}; idle share and TRL: not run"
+
+
+def adapter_and_moments(device: torch.device, size: ProbeSize, make: Callable[[int], VllmEngine] | None) -> str:
+    """G9: an adapter on vLLM's kernels, and moments of 8 bits."""
+    seen = []
+    if make is None:
+        seen.append("vLLM's LoRA kernels: not run, no environment")
+    else:
+        engine = make(0)
+        try:
+            engine.push(_with_adapter(size, torch.device("cpu")), "adapter")
+            if engine.supervisor.quarantined:
+                raise ProbeFailedError("; ".join(engine.supervisor.quarantined))
+            seen.append(f"an adapter on vLLM is {engine.supervisor.worst_difference:.1e} from the trainer")
+        finally:
+            engine.close()
+    recipe = TrainingRecipe(rollouts_per_task=4, keep=4, selector="uniform", optimizer="adamw_8bit")
+    try:
+        _step(_trainer(device, size, recipe), size)
+        seen.append("a step with moments of 8 bits")
+    except LearningError as error:
+        seen.append(f"moments of 8 bits: not run, {error}")
+    return f"{'; '.join(seen)}; FSDP2 over NCCL: not run, it needs two GPUs"
+
+
+def memory_ladder(device: torch.device, size: ProbeSize) -> str:
+    """G10: a step whose pass is too large for the memory is taken at half its size, and then explained."""
+    recipe = TrainingRecipe(rollouts_per_task=4, keep=4, selector="uniform", micro_batch=size.rollouts)
+    if device.type != "cuda":
+        _step(_trainer(device, size, recipe), size)
+        return "a step ran whole; a processor has no limit to run into"
+    total = torch.cuda.get_device_properties(device).total_memory
+    torch.cuda.reset_peak_memory_stats(device)
+    trainer = _trainer(device, size, recipe)
+    held = torch.cuda.memory_allocated(device)
+    _step(trainer, size)
+    peak = torch.cuda.max_memory_allocated(device)
+    del trainer
+    gc.collect()
+    torch.cuda.empty_cache()
+    try:
+        torch.cuda.set_per_process_memory_fraction((held + 0.8 * (peak - held)) / total, device)
+        _step(_trainer(device, size, recipe), size)
+        gc.collect()
+        torch.cuda.empty_cache()
+        torch.cuda.set_per_process_memory_fraction((held + 0.1 * (peak - held)) / total, device)
+        try:
+            _step(_trainer(device, size, recipe), size)
+        except (LearningError, torch.OutOfMemoryError) as error:
+            said = str(error)[:120]
+            return f"at 80 % of what a whole pass took, {peak / 1e9:.1f} GB, the step was taken; at 10 %: {said}"
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0, device)
+    raise ProbeFailedError("a step fits in a tenth of what it took: the limit was not felt, so nothing was shown")
+
+
+def random_model(size: ProbeSize, device: torch.device) -> Any:
+    """Makes a Qwen3 with random weights, in float32 and evaluation mode."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    config = Qwen3Config(
+        vocab_size=size.vocabulary,
+        hidden_size=size.hidden,
+        intermediate_size=3 * size.hidden,
+        num_hidden_layers=size.layers,
+        num_attention_heads=max(2, size.hidden // 64),
+        num_key_value_heads=max(1, size.hidden // 128),
+        head_dim=32 if size.hidden < 256 else 128,
+        max_position_embeddings=4 * size.tokens,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return Qwen3ForCausalLM(config).to(device).eval()
+
+
+def _with_adapter(size: ProbeSize, device: torch.device) -> Any:
+    model = random_model(size, device)
+    add_adapter(model, 8, 16.0, seed=0)
+    with torch.no_grad():
+        for name, one in model.named_parameters():
+            if ".lora_B." in name:
+                one.fill_(0.02)
+    return model
+
+
+def _recorded(layer: nn.Module, given: Tensor) -> tuple[Callable[[], object], Tensor]:
+    """Returns what computes the layer's answer anew, in place, and where that is."""
+    if given.device.type != "cuda":
+        kept = layer(given)
+        return (lambda: kept.copy_(layer(given))), kept
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            layer(given)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        answer = layer(given)
+    return graph.replay, answer
+
+
+def _kl(wanted: Tensor, found: Tensor) -> float:
+    return float((wanted.exp() * (wanted - found)).sum(-1).mean())
+
+
+def _drawn(size: ProbeSize, rows: int) -> Tensor:
+    return torch.randint(1, size.vocabulary, (rows, size.tokens), generator=torch.Generator().manual_seed(1))
+
+
+def _trainer(device: torch.device, size: ProbeSize, recipe: TrainingRecipe) -> Trainer:
+    return Trainer(random_model(size, device), recipe, 1, max_tokens=size.tokens)
+
+
+def _step(trainer: Trainer, size: ProbeSize) -> int:
+    """Takes a step from drawn rollouts, half of them right, and returns how many tokens it read."""
+    judged = _rollouts(size, trainer.step)
+    trainer.train_step(trainer.step, judged, make_groups(judged, trainer.recipe, 0))
+    return size.rollouts * size.tokens
+
+
+def _rollouts(size: ProbeSize, step: int) -> Sequence[Judged]:
+    random = Random(step)
+    ids = [tuple(random.randrange(1, size.vocabulary) for _ in range(size.tokens)) for _ in range(size.rollouts)]
+    return [_judged(step, number, one) for number, one in enumerate(ids)]
+
+
+def _judged(step: int, number: int, ids: tuple[int, ...]) -> Judged:
+    cut = len(ids) // 2
+    drawn = len(ids) - cut
+    span = WeightSpan(version="w", start=0, end=drawn)
+    nodes = (
+        Message(parent=None, role=Role.USER, ids=ids[:cut], sampled=False),
+        Message(parent=0, role=Role.ASSISTANT, ids=ids[cut:], sampled=True, logprobs=(-5.0,) * drawn, weights=(span,)),
+    )
+    task, sample, right = f"t{number // 4}", number % 4, number % 2 == 0
+    rollout = Rollout(
+        id=f"probe/{step}/{task}/{sample}",
+        cycle="probe",
+        step=step,
+        task=task,
+        sample=sample,
+        purpose=Purpose.TRAIN,
+        temperature=1.0,
+        nodes=nodes,
+        ended=RolloutEnd.ANSWERED,
+        answer="6",
+        answers=1,
+        seconds=0.0,
+    )
+    verdict = Verdict(
+        outcome=Outcome.PASS if right else Outcome.FAIL,
+        score=float(right),
+        reason="drawn",
+        verifier="none",
+        version="1",
+        seconds=0.0,
+    )
+    return Judged(rollout=rollout, verdict=verdict, family="none")
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

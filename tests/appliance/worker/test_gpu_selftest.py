@@ -1,0 +1,93 @@
+"""The self-test of GPUs on a machine without one: every probe runs on the processor, and nothing is claimed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from forked_commands import run_forked
+from vllm_engines import Faults, needs_vllm
+
+from appliance.inference.vllm.engine import VllmEngine
+from appliance.inference.vllm.placement import VllmSettings, count_gpus
+from appliance.worker import gpu_probes as probes
+from appliance.worker.gpu_selftest import GPU_ROWS, NO_GPU, NO_VLLM, run_selftest
+
+CPU = torch.device("cpu")
+ON_A_PROCESSOR = {
+    "G3": (lambda: probes.graph_and_push(CPU, probes.SMALL), "a processor records none"),
+    "G4": (lambda: probes.half_precision(CPU, probes.SMALL), "with a float32 head"),
+    "G6": (lambda: probes.step_time(CPU, probes.SMALL, 1e12), "% of its data sheet; idle share and TRL: not run"),
+    "G9": (lambda: probes.adapter_and_moments(CPU, probes.SMALL, None), "not run, training.optimizer is adamw_8bit"),
+    "G10": (lambda: probes.memory_ladder(CPU, probes.SMALL), "no limit to run into"),
+}
+
+
+@pytest.mark.parametrize("name", ON_A_PROCESSOR)
+def test_a_probe_computes_on_a_processor_and_says_what_that_does_not_show(name: str) -> None:
+    probe, said = ON_A_PROCESSOR[name]
+    (result,) = run_selftest(1, vllm=True, only=name, probes={name: probe})
+    assert (result.outcome, said in result.seen) == ("held", True), result.seen
+
+
+def test_a_graph_that_kept_its_old_weights_fails_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deaf(layer: torch.nn.Module, given: torch.Tensor) -> object:
+        kept = layer(given)
+        return (lambda: None), kept
+
+    monkeypatch.setattr(probes, "_recorded", deaf)
+    (result,) = run_selftest(1, vllm=True, only="G3", probes={"G3": ON_A_PROCESSOR["G3"][0]})
+    assert (result.outcome, result.seen) == ("failed", "a recorded pass computes with the weights from before the push")
+
+
+def test_a_half_precision_that_is_far_off_fails_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "MAX_KL", 1e-9)
+    (result,) = run_selftest(1, vllm=True, only="G4", probes={"G4": ON_A_PROCESSOR["G4"][0]})
+    assert result.outcome == "failed"
+
+
+def test_on_a_machine_without_a_gpu_nothing_is_run_and_each_row_says_what_runs_it() -> None:
+    results = list(run_selftest(0, vllm=False, probes={}))
+    assert [result.name for result in results] == [f"G{number}" for number in range(1, 11)]
+    for result in results:
+        assert (result.outcome, result.seen) == ("not run", NO_GPU)
+        assert result.command == f"assay selftest gpu --only {result.name}"
+
+
+def test_with_a_gpu_what_is_not_built_or_has_no_environment_is_still_not_run() -> None:
+    held = {row.name: lambda: "seen" for row in GPU_ROWS}
+    found = {result.name: result for result in run_selftest(1, vllm=False, probes=held)}
+    assert [name for name, result in found.items() if result.outcome == "held"] == ["G3", "G4", "G6", "G9", "G10"]
+    assert {found[name].seen for name in ("G1", "G2")} == {NO_VLLM}
+    assert all(found[name].seen.startswith("not built") for name in ("G5", "G7", "G8"))
+
+
+@pytest.mark.skipif(count_gpus() > 0, reason="this machine has a GPU")
+def test_the_command_says_for_each_row_that_there_is_no_gpu_and_ends_with_5(tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    shown = run_forked(("selftest", "gpu"), home)
+    assert shown.returncode == 5
+    lines = shown.stdout.decode().splitlines()
+    assert [line.split()[0] for line in lines if "not run: no GPU" in line] == [row.name for row in GPU_ROWS]
+    assert lines[-1] == "0 of 10 rows were run, 0 failed; nothing is said of the others"
+    asked = run_forked(("selftest", "gpu", "--only", "G3", "--json"), home)
+    assert asked.returncode == 5
+    assert [row["outcome"] for row in json.loads(asked.stdout)["rows"]] == ["not run"]
+    assert run_forked(("selftest", "gpu", "--only", "G11"), home).returncode == 2
+
+
+@needs_vllm
+@pytest.mark.timeout(900)
+def test_what_asks_vllm_runs_on_its_build_for_processors(tmp_path: Path) -> None:
+    """That build has no sleep mode: the messages, the order and the proofs are as on a GPU, and no memory is freed."""
+    faults = Faults(tmp_path)
+
+    def make(level: int) -> VllmEngine:
+        settings = VllmSettings.model_validate({"sleep": level})
+        return VllmEngine(8, 2 * probes.SMALL.tokens, start=faults.start, settings=settings)
+
+    assert "woke with a push, proved, same scores" in probes.sleep_and_wake(make, probes.SMALL)
+    assert "ipc and nccl: not built, not run" in probes.push_by_file(make, probes.SMALL)
+    assert "an adapter on vLLM is" in probes.adapter_and_moments(CPU, probes.SMALL, make)
