@@ -26,6 +26,7 @@ from appliance.inference.headers import read_shapes
 from appliance.inference.vllm_environment import require_environment
 from appliance.learning.checkpoints import WEIGHT_FILE
 from appliance.learning.recipe import TrainingRecipe
+from appliance.memory import memory_limit
 from appliance.model_shape import shape_of
 from appliance.planning import Shape, learner_parts
 from appliance.rendering.renderer import NO_TOKENIZER
@@ -208,19 +209,6 @@ def read_config(folder: Path) -> dict[str, Any]:
     """Reads config.json of a folder. Raises ModelError and OSError."""
     path = folder / "config.json"
     return _table({path.name: path} if path.is_file() else {}, path.name)
-
-
-def memory_limit() -> int:
-    """Bytes that this process may ever have: the machine's, or less by its control group (version 2)."""
-    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    root = Path("/sys/fs/cgroup")
-    own = next((line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")), "")
-    group = root / own.lstrip("/")
-    for folder in (group, *group.parents):
-        if folder.is_relative_to(root) and (folder / "memory.max").is_file():
-            limit = (folder / "memory.max").read_text().strip()
-            limits += [int(limit)] if limit.isdigit() else []
-    return min(limits)
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:

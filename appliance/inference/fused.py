@@ -9,6 +9,7 @@ three times as fast as fused attention with one query.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +17,17 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from appliance.inference.blocks import attend
 from appliance.inference.decoder import Prefilled
-from appliance.inference.slots import SlotCache
+from appliance.inference.slots import RowReading, SlotCache
 
 ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
 FIXED_ROTARY = ("default", "linear", "llama3", "yarn")
 """Rotary tables that depend on the position alone, not on the length seen so far."""
+
+
+Join = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Takes the keys and values `[N, heads, S, size]` of a layer; returns those to attend to."""
 
 
 @dataclass(frozen=True)
@@ -122,28 +128,45 @@ class FusedDecoder:
         return x + F.linear(F.silu(gate).mul_(up), layer.down, layer.down_bias)
 
     def prefill(self, ids: Tensor, lengths: Tensor) -> Prefilled:
-        x, keys, values = self._read(ids)
+        keys: list[Tensor] = []
+        values: list[Tensor] = []
+
+        def keep(_: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+            keys.append(k.contiguous())
+            values.append(v.contiguous())
+            return k, v
+
+        x = self._read(ids, keep)
         return Prefilled(self._unembed(x[torch.arange(len(ids)), lengths - 1]), keys, values)
 
     def logits(self, ids: Tensor) -> Tensor:
-        return self._unembed(self._read(ids)[0])
+        return self._unembed(self._read(ids, lambda _, k, v: (k, v)))
+
+    def extend(self, ids: Tensor, reading: RowReading, *, every: bool = False) -> Tensor:
+        def join(layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+            k, v = reading.update(layer, k[0], v[0])
+            return k[None], v[None]
+
+        x = self._read(ids[None], join, reading.start)[0]
+        return self._unembed(x if every else x[-1:])
 
     def _unembed(self, x: Tensor) -> Tensor:
         return F.linear(self._norm(x), self._head)
 
-    def _read(self, ids: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor]]:
-        """Reads whole rows `[N, S]` at once; returns their states `[N, S, hidden]`, and keys and values by layer."""
+    def _read(self, ids: Tensor, join: Join, start: int = 0) -> Tensor:
+        """Reads rows `[N, S]` at once, at positions from `start`; returns their states `[N, S, hidden]`."""
         n, s = ids.shape
-        x, turns = F.embedding(ids, self._embedding), self._turns[:s]
-        keys, values = [], []
-        for layer in self._layers:
+        x, turns = F.embedding(ids, self._embedding), self._turns[start : start + s]
+        mask = torch.ones(s, start + s, dtype=torch.bool, device=ids.device).tril(start) if start else None
+        for i, layer in enumerate(self._layers):
             q, k, v = (part.transpose(1, 2) for part in self._project(layer, x, turns))
-            seen = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self._scale, enable_gqa=True)
+            k, v = join(i, k, v)
+            seen = F.scaled_dot_product_attention(
+                q, k, v, attn_mask=mask, is_causal=mask is None, scale=self._scale, enable_gqa=True
+            )
             x = x + F.linear(seen.transpose(1, 2).reshape(n, s, -1), layer.out, layer.out_bias)
             x = self._mlp(layer, x)
-            keys.append(k.contiguous())
-            values.append(v.contiguous())
-        return x, keys, values
+        return x
 
     def advance(self, ids: Tensor, cache: SlotCache) -> Tensor:
         n = len(ids)
@@ -153,8 +176,11 @@ class FusedDecoder:
             q, k, v = self._project(layer, x, turns)
             keys, values = cache.write(i, k, v)
             grouped = (q * self._scale).view(n, self._kv, -1, self._size)
-            scores = torch.matmul(grouped, keys.transpose(2, 3)).add_(bias)
-            seen = torch.matmul(scores.softmax(-1), values)
+            if cache.pool.count:
+                seen = attend(grouped, keys, values, bias, cache.pool, i)
+            else:
+                scores = torch.matmul(grouped, keys.transpose(2, 3)).add_(bias)
+                seen = torch.matmul(scores.softmax(-1), values)
             x = x + F.linear(seen.view(n, -1), layer.out, layer.out_bias)
             x = self._mlp(layer, x)
         return self._unembed(x)

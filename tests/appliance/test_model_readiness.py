@@ -14,7 +14,8 @@ from appliance import model_readiness
 from appliance.config import ModelSettings, Settings
 from appliance.config_layers import ConfigError
 from appliance.learning.recipe import TrainingRecipe
-from appliance.model_readiness import GIB, ConfiguredModel, memory_limit
+from appliance.memory import memory_limit
+from appliance.model_readiness import GIB, ConfiguredModel
 from appliance.rendering.formats import write_markers
 from appliance.rendering.markers import SEEDLING
 
