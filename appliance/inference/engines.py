@@ -5,44 +5,58 @@ Importing this loads no engine: each is imported when it is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from appliance.inference.engine import Engine, ModelError
 
-EngineFactory = Callable[[int, int, int | None], Engine]
-"""Makes an engine of so many rows and slots, with so many threads (None: as many as its libraries like)."""
+
+class EngineFactory(Protocol):
+    """Makes an engine of so many rows and slots, with so many threads (None: as many as its libraries like)."""
+
+    def __call__(self, rows: int, slots: int, threads: int | None, **placement: str) -> Engine:
+        """`placement` has `device` and `dtype` where somebody chose one."""
 
 
-def _torch(rows: int, slots: int, threads: int | None) -> Engine:
+def _torch(rows: int, slots: int, threads: int | None, **placement: str) -> Engine:
     import torch
 
+    from appliance.inference.device import choose_placement
     from appliance.inference.torch_engine import TorchEngine
 
     if threads is not None:
         torch.set_num_threads(threads)
-    return TorchEngine(rows, slots)
+    return TorchEngine(rows, slots, placement=choose_placement(**placement))
 
 
-def _vllm(rows: int, slots: int, threads: int | None) -> Engine:
+def _vllm(rows: int, slots: int, threads: int | None, **placement: str) -> Engine:
     import torch
 
     from appliance.inference.vllm_engine import VllmEngine
 
     if threads is not None:  # those of the forward passes that a proof compares with
         torch.set_num_threads(threads)
-    return VllmEngine(rows, slots, threads)
+    if placement.get("device", "auto") != "auto":
+        raise ModelError(
+            "the engine vllm runs on what its environment was built for",
+            hint="set model.device to auto, or model.engine to torch",
+        )
+    return VllmEngine(rows, slots, threads, dtype=placement.get("dtype", ""))
 
 
 ENGINES: dict[str, EngineFactory] = {"torch": _torch, "vllm": _vllm}
 
 
-def make_engine(name: str, *, rows: int, slots: int, threads: int | None = None) -> Engine:
+def make_engine(
+    name: str, *, rows: int, slots: int, threads: int | None = None, device: str = "auto", dtype: str = "auto"
+) -> Engine:
     """Makes the engine of this name: `rows` conversations at once, of at most `slots` tokens. Raises ModelError.
 
-    `threads` are the process's: sampling and training give the same bits only under the same number of them.
+    `threads` are the process's: sampling and training give the same bits only under the same number of them. `device`
+    and `dtype` are what `[model]` says; "auto" leaves them to the engine.
     """
     if name not in ENGINES:
         raise ModelError(
             f"there is no engine {name!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
         )
-    return ENGINES[name](rows, slots, threads)
+    chosen = {key: value for key, value in (("device", device), ("dtype", dtype)) if value != "auto"}
+    return ENGINES[name](rows, slots, threads, **chosen)

@@ -15,6 +15,7 @@ What is drawn depends on the weights, the row's tokens and the request's seed. N
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -25,6 +26,7 @@ from torch import Tensor, nn
 
 from appliance.inference.blocks import Paging
 from appliance.inference.decoder import Decoder, Prefilled, padded
+from appliance.inference.device import Placement, choose_placement, token_bytes
 from appliance.inference.engine import GenerationRequest, ModelError, ModelFiles, PushProof, Turn
 from appliance.inference.folder import open_model
 from appliance.inference.long_reads import LongReads
@@ -55,13 +57,22 @@ SCORE_LOGITS = 1 << 24
 class TorchEngine:
     """Is an `Engine` in which `rows` decode at once; a conversation has at most `slots` tokens."""
 
-    def __init__(self, rows: int, slots: int, *, kv_tokens: int | None = None, paging: Paging | None = None) -> None:
-        """`kv_tokens` are the tokens of all conversations that fit at once; None: as many as a third of the memory
-        holds, where conversations may have more than `SHORT` tokens."""
+    def __init__(
+        self,
+        rows: int,
+        slots: int,
+        *,
+        kv_tokens: int | None = None,
+        paging: Paging | None = None,
+        placement: Placement | None = None,
+    ) -> None:
+        """`kv_tokens` are the tokens of all conversations that fit at once; None: as many as there is memory for, where
+        conversations may have more than `SHORT` tokens. `placement` is the processor in float32 unless it is given."""
         if rows < 1 or slots < 2:
             raise ValueError(f"an engine needs at least 1 row and 2 slots, not {rows} and {slots}")
         if kv_tokens is not None and kv_tokens < slots:
             raise ValueError(f"memory for {kv_tokens} tokens does not hold one conversation of {slots}")
+        self._placement = placement or choose_placement("cpu")
         self._capacity = rows
         self._slots = slots
         self._asked = kv_tokens
@@ -125,12 +136,26 @@ class TorchEngine:
         if self.unfinished:
             raise RuntimeError(f"{self.unfinished} requests are unfinished: new weights would answer half of each")
         model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
-        self._decoder = make_decoder(model, self._slots, paged=self._paging is not None)
+        with self._placement.guarded("it took the weights"):
+            self._decoder = make_decoder(model, self._slots, placement=self._placement, paged=self._paging is not None)
+            if self._long is not None and self._asked is None:
+                self._long.room = self._affordable(token_bytes(model.config, self._placement.dtype))
         self._version = version
         self._prompts.clear()
         self._cache.clear()
         self._table.clear()
         return PushProof(version, weights_digest(model))
+
+    def _affordable(self, each: int) -> int:
+        """Counts the tokens that memory holds; `each` takes so many bytes. Raises ModelError."""
+        memory = self._placement.kv_memory()
+        if memory // each < self._slots:
+            raise ModelError(
+                f"keys and values of a conversation of {self._slots} tokens take {self._slots * each / 2**30:.1f} GiB, "
+                f"and there is room for {memory / 2**30:.1f}",
+                hint=f"set agent.max_tokens to at most {memory // each}",
+            )
+        return min(memory // each, self._capacity * self._slots)
 
     @torch.inference_mode()
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
@@ -151,8 +176,9 @@ class TorchEngine:
                 continue
             some = todo[-max(1, SCORE_LOGITS // (longest * decoder.vocabulary)) :]
             del todo[-len(some) :]
-            given = padded([conversations[place] for place in some])
-            logprobs = (decoder.logits(given)[:, :-1] / temperature).log_softmax(-1)
+            given = padded([conversations[place] for place in some]).to(self._placement.device)
+            with self._placement.guarded("it scored conversations"):
+                logprobs = (decoder.logits(given)[:, :-1] / temperature).log_softmax(-1)
             found = logprobs.gather(2, given[:, 1:, None]).squeeze(2)
             for place, row in zip(some, found.tolist(), strict=True):
                 scores[place] = tuple(row[: len(conversations[place]) - 1])
@@ -165,11 +191,12 @@ class TorchEngine:
         scores: list[float] = []
         chunk = max(1, min(paging.chunk, SCORE_LOGITS // decoder.vocabulary))
         for start in range(0, len(ids) - 1, chunk):
-            given = torch.tensor(ids[start : start + chunk + 1])
+            given = torch.tensor(ids[start : start + chunk + 1], device=self._placement.device)
             reading = cache.read(0)
-            logits = decoder.extend(given[:chunk], reading, every=True)[: len(given) - 1]
-            reading.close()
-            logprobs = (logits / temperature).log_softmax(-1)
+            with self._placement.guarded("it scored a conversation"):
+                logits = decoder.extend(given[:chunk], reading, every=True)[: len(given) - 1]
+                reading.close()
+                logprobs = (logits / temperature).log_softmax(-1)
             scores += logprobs.gather(1, given[1:, None]).squeeze(1).tolist()
         return tuple(scores)
 
@@ -206,10 +233,17 @@ class TorchEngine:
 
     @torch.inference_mode()
     def step(self) -> list[Turn]:
-        """Raises ModelError when the weights give no finite probabilities."""
-        decoder = self._decoder
-        if decoder is None:
+        """Raises ModelError when the weights give no finite probabilities, or when a GPU has no memory left."""
+        if self._decoder is None:
             return []
+        try:
+            with self._placement.guarded(f"{len(self._at)} conversations went on"):
+                return self._step(self._decoder)
+        except ModelError:
+            self._drop_everything()
+            raise
+
+    def _step(self, decoder: Decoder) -> list[Turn]:
         self._shrink()
         if self._long is not None:
             self._long.make_room()
@@ -221,10 +255,11 @@ class TorchEngine:
         going = running & (self._cache.positions[:n] < table.used[:n])
         if going.any():
             self._cache.begin()
-            logits = decoder.advance(table.next_ids(self._cache.positions[:n]), self._cache)
+            ids = table.next_ids(self._cache.positions[:n]).to(self._placement.device)
+            logits = decoder.advance(ids, self._cache)
             self._cache.commit(going)
         elif seated:
-            logits = torch.zeros(n, decoder.vocabulary)
+            logits = torch.zeros(n, decoder.vocabulary, device=self._placement.device)
         else:
             return []
         if seated:
@@ -239,9 +274,10 @@ class TorchEngine:
     def _sample(self, logits: Tensor, sampling: Tensor) -> list[Turn]:
         """Draws a token for each row in `sampling` [B]; returns the turns that ended."""
         table = self._table
-        drawn, logprobs = draw(logits, table.uniform(), table.temperature[: len(table)])
+        device = logits.device
+        found = draw(logits, table.uniform().to(device), table.temperature[: len(table)].to(device))
+        drawn, logprobs = (one.cpu() for one in found)
         if not logprobs[sampling].isfinite().all():
-            self._drop_everything()
             raise ModelError(
                 f"the weights {self._version} give no finite probabilities",
                 hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
@@ -302,7 +338,7 @@ class TorchEngine:
             some = new[-max(1, self._most(PREFILL_TOKENS) // longest) :]
             del new[-len(some) :]
             lengths = torch.tensor([len(prompt) for prompt in some])
-            read = decoder.prefill(padded(some), lengths)
+            read = decoder.prefill(padded(some).to(self._placement.device), lengths)
             for j, prompt in enumerate(some):
                 self._prompts[prompt] = read.one(j, len(prompt))
 
@@ -331,7 +367,7 @@ class TorchEngine:
         self._cache.free()
 
 
-def make_decoder(model: Any, tokens: int, *, paged: bool = False) -> Decoder:
+def make_decoder(model: Any, tokens: int, *, placement: Placement, paged: bool = False) -> Decoder:
     """Makes the fastest decoder that computes this model exactly. Raises ModelError when there is none."""
     from appliance.inference.fused import FusedDecoder, can_fuse
     from appliance.inference.generic import GenericDecoder, probe
@@ -343,7 +379,9 @@ def make_decoder(model: Any, tokens: int, *, paged: bool = False) -> Decoder:
             hint=f"set the budget of a conversation to at most {positions} tokens",
         )
     if can_fuse(model):
-        return FusedDecoder(model, tokens)
+        return FusedDecoder(model, tokens, placement)
+    if (model.device, model.dtype) != (placement.device, placement.dtype):
+        model = copy.deepcopy(model).to(placement.device, placement.dtype)
     decoder = GenericDecoder(model)
     probe(decoder, model, tokens, paged=paged)
     return decoder

@@ -52,6 +52,8 @@ class WorkContext:
         cluster: ClusterSettings | None = None,
         engine: str = "torch",
         threads: int | None = None,
+        device: str = "auto",
+        dtype: str = "auto",
     ) -> None:
         self.data = data
         self.ledger = ledger
@@ -60,6 +62,8 @@ class WorkContext:
         self.clock = clock
         self._engine_name = engine
         self._threads = threads
+        self._device = device
+        self._dtype = dtype
         self._loaded: tuple[str, Renderer] | None = None
         self.sessions: SessionPool = sessions(runtime, cluster)
         self.checker = Checker(runtime, sessions=self.sessions, tools_backend=BackendName(backend_for(policy, "tools")))
@@ -67,7 +71,12 @@ class WorkContext:
     @cached_property
     def engine(self) -> Engine:
         return make_engine(
-            self._engine_name, rows=self.budget.concurrent, slots=self.budget.max_tokens, threads=self._threads
+            self._engine_name,
+            rows=self.budget.concurrent,
+            slots=self.budget.max_tokens,
+            threads=self._threads,
+            device=self._device,
+            dtype=self._dtype,
         )
 
     def __enter__(self) -> Self:

@@ -64,4 +64,6 @@ def _context(data: Path, settings: Settings, ledger: Ledger, recipe: Recipe, pol
         cluster=cluster,
         engine=settings.model.engine,
         threads=settings.threads,
+        device=settings.model.device,
+        dtype=settings.model.dtype,
     )

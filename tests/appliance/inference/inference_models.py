@@ -72,8 +72,8 @@ def tiny(name: str, head: int = 8) -> Any:
     return model.eval()
 
 
-def engine_for(name: str, rows: int, slots: int) -> TorchEngine:
-    engine = TorchEngine(rows, slots)
+def engine_for(name: str, rows: int, slots: int, **options: Any) -> TorchEngine:
+    engine = TorchEngine(rows, slots, **options)
     engine.push(tiny(name), f"digest of {name}")
     return engine
 
