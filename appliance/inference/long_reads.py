@@ -1,8 +1,8 @@
 """Shares the memory of keys and values among the rows, and reads in chunks what is long.
 
 What always holds: no more tokens are held than there is room for. The row that came first keeps what it has, so it
-always goes on; what is taken from another one is read again from its tokens before it samples. At most one chunk is
-read in a step.
+always goes on; what is taken from another one is read again from its tokens before it samples. Where as many rows
+sample as are to be read, or more, at most one chunk is read in a step.
 """
 
 from __future__ import annotations
@@ -44,16 +44,27 @@ class LongReads:
             self._evict(row)
 
     def read(self, decoder: Decoder) -> dict[int, Tensor]:
-        """Reads a chunk of the row that came first of those to be read; returns its logits where it is complete."""
+        """Reads a chunk, and more while fewer rows sample than are to be read: a step costs the same for few rows as
+        for many. Returns the logits of the rows that are complete."""
+        table, found = self._table, dict[int, Tensor]()
+        readers = int((table.running & table.reading).sum())
+        samplers = int((table.running & ~table.reading).sum())
+        for _ in range(max(1, readers // max(1, samplers))):
+            if not self._read_chunk(decoder, found):
+                break
+        return found
+
+    def _read_chunk(self, decoder: Decoder, found: dict[int, Tensor]) -> bool:
+        """Reads a chunk of the row that came first of those to be read; says whether it could."""
         table, cache = self._table, self._cache
         rows = (table.running & table.reading).nonzero().squeeze(1).tolist()
         if not rows:
-            return {}
+            return False
         row = min(rows, key=lambda one: int(table.order[one]))
         lacks = int(table.used[row] - cache.positions[row])
         if not self.fits(lacks):
             if bool((table.running & ~table.reading).any()):
-                return {}
+                return False
             while not self.fits(lacks) and (last := self._latest(but=row)) is not None:
                 self._evict(last)
         if not cache.positions[row]:
@@ -61,15 +72,15 @@ class LongReads:
         start = int(cache.positions[row])
         if int(table.used[row]) - start <= RIDES and start:
             table.reading[row] = False
-            return {}
+            return True
         ids = table.ids(row, start, self._paging.chunk)
         reading = cache.read(row)
         logits = decoder.extend(ids.to(cache.device), reading)
         reading.close()
-        if start + len(ids) < int(table.used[row]):
-            return {}
-        table.reading[row] = False
-        return {row: logits[0]}
+        if start + len(ids) == int(table.used[row]):
+            table.reading[row] = False
+            found[row] = logits[0]
+        return True
 
     def _copy_prompt(self, row: int) -> None:
         """Takes what another row has read of the same prompt, all but its last token."""
