@@ -20,6 +20,7 @@ from typing import Any
 
 from appliance.config import ModelSettings
 from appliance.config_layers import ConfigError
+from appliance.hardware import find_gpus
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import ENGINES
 from appliance.inference.headers import read_shapes
@@ -74,6 +75,7 @@ class ConfiguredModel:
         self._training = training or TrainingRecipe()
         self._path = settings.path
         self._engine = settings.engine
+        self._device = settings.device
         self._written = settings.written
         self._memory = memory_limit() if memory is None else memory
         self._lock = threading.Lock()
@@ -87,7 +89,16 @@ class ConfiguredModel:
             raise ConfigError(
                 f"there is no engine {self._engine!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
             )
+        if self._device == "cuda" and self._engine == "torch" and not find_gpus():
+            raise ConfigError(
+                "model.device is cuda, and `nvidia-smi` finds no GPU here", hint="set model.device to auto or cpu"
+            )
         if self._engine == "vllm":
+            if self._device != "auto":
+                raise ConfigError(
+                    f"model.device is {self._device}, and the engine vllm runs on what its environment was built for",
+                    hint="set model.device to auto, or model.engine to torch",
+                )
             if self._training.method == "lora":
                 raise ConfigError(
                     "recipe.training.method is lora, and nights with the engine vllm train all weights",

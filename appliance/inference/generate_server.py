@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import uvicorn
+from torch import nn
 
 from appliance.inference.engine import Engine, ModelError, ModelFiles, PushProof
 from appliance.inference.engine_loop import EngineLoop
@@ -80,9 +81,9 @@ class GenerateServer:
         """What the engine failed with, if it did."""
         return self._loop.failure
 
-    def push(self, files: ModelFiles, version: str) -> PushProof:
-        """New weights, when what is under way has ended; see `EngineLoop.push`."""
-        return self._loop.push(files, version)
+    def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
+        """Gives the engine new weights when what is under way has ended; see `Engine.push`."""
+        return self._loop.push(weights, version)
 
     def __enter__(self) -> GenerateServer:
         self._socket.listen(128)

@@ -160,6 +160,17 @@ def test_a_night_with_vllm_trains_no_adapter_and_says_so_before_it_begins() -> N
     assert "model.engine to torch" in met.value.hint
 
 
+def test_a_device_that_is_not_there_or_not_the_engines_to_choose_is_refused_before_a_night(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("appliance.model_readiness.find_gpus", lambda: ())
+    with pytest.raises(ConfigError, match="finds no GPU here"):
+        ConfiguredModel(ModelSettings(device="cuda"), MEMORY).require(TOKENS)
+    with pytest.raises(ConfigError, match="what its environment was built for"):
+        ConfiguredModel(ModelSettings(engine="vllm", device="cpu"), MEMORY).require(TOKENS)
+    assert ConfiguredModel(ModelSettings(device="cpu"), MEMORY).require(TOKENS) is None
+
+
 # looking again
 def test_a_folder_is_looked_at_again_only_when_a_file_of_it_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

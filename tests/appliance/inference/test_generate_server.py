@@ -93,7 +93,7 @@ def test_new_weights_wait_for_what_is_under_way_and_then_answer() -> None:
         client = Client(server.address)
         early = [pool.submit(client.generate, (1, seed)) for seed in range(4)]
         until(lambda: any(one.done() for one in early))
-        assert server._loop.push(tiny("llama"), "next").version == "next"
+        assert server.push(tiny("llama"), "next").version == "next"
         late = client.generate((1, 2))
         spans = [one.result()[1]["choices"][0]["weight_versions"] for one in early] + [
             late[1]["choices"][0]["weight_versions"]

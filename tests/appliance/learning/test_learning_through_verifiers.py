@@ -172,6 +172,6 @@ def test_c17_a_verifiers_task_trains_a_step_with_ids_equal_on_both_sides(tmp_pat
         assert figures["mismatch_kl"] < 1e-4
         assert figures["ratio"] == pytest.approx(1.0, abs=1e-3)
         assert not torch.equal(weights, model.lm_head.weight)
-        assert server._loop.push(model, "after").version == "after"
+        assert server.push(model, "after").version == "after"
         _, turn = server._loop.generate(GenerationRequest(0, engine.turns[0][0], -1, 200, 1.0, 1))
         assert [span.version for span in turn.result().weights] == ["after"]
