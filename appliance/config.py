@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, field_validator, model_validator
@@ -31,6 +31,10 @@ class ModelSettings(FrozenModel, use_attribute_docstrings=True):
     """What samples from a model, by name: `torch` runs in the worker, `vllm` in a process of its own."""
     engines: Annotated[int, UnitName("engines")] = Field(1, ge=1, le=64)
     """How many of them share the rollouts, each with `recipe.agent.concurrent` of them at once."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """What the engine `torch` computes on: `auto` is a GPU where there is one, else the processor."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """What it computes in: `auto` is bfloat16 on a GPU and float32 on the processor."""
 
     _written: str = PrivateAttr("")
 

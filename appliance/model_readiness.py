@@ -20,6 +20,7 @@ from typing import Any
 
 from appliance.config import ModelSettings
 from appliance.config_layers import ConfigError
+from appliance.hardware import find_gpus
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import ENGINES
 from appliance.inference.headers import read_shapes
@@ -27,6 +28,7 @@ from appliance.inference.vllm.environment import require_environment
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.checkpoints import WEIGHT_FILE
 from appliance.learning.recipe import TrainingRecipe
+from appliance.memory import memory_limit
 from appliance.model_shape import shape_of
 from appliance.planning import Shape, learner_parts
 from appliance.rendering.renderer import NO_TOKENIZER
@@ -79,6 +81,7 @@ class ConfiguredModel:
         self._path = settings.path
         self._engine = settings.engine
         self._vllm = vllm or VllmSettings()
+        self._device = settings.device
         self._written = settings.written
         self._memory = memory_limit() if memory is None else memory
         self._lock = threading.Lock()
@@ -92,7 +95,16 @@ class ConfiguredModel:
             raise ConfigError(
                 f"there is no engine {self._engine!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
             )
+        if self._device == "cuda" and self._engine == "torch" and not find_gpus():
+            raise ConfigError(
+                "model.device is cuda, and `nvidia-smi` finds no GPU here", hint="set model.device to auto or cpu"
+            )
         if self._engine == "vllm":
+            if self._device != "auto":
+                raise ConfigError(
+                    f"model.device is {self._device}, and the engine vllm runs on what its environment was built for",
+                    hint="set model.device to auto, or model.engine to torch",
+                )
             try:
                 self._vllm.require(require_environment())
             except ModelError as error:
@@ -209,19 +221,6 @@ def read_config(folder: Path) -> dict[str, Any]:
     """Reads config.json of a folder. Raises ModelError and OSError."""
     path = folder / "config.json"
     return _table({path.name: path} if path.is_file() else {}, path.name)
-
-
-def memory_limit() -> int:
-    """Bytes that this process may ever have: the machine's, or less by its control group (version 2)."""
-    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    root = Path("/sys/fs/cgroup")
-    own = next((line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")), "")
-    group = root / own.lstrip("/")
-    for folder in (group, *group.parents):
-        if folder.is_relative_to(root) and (folder / "memory.max").is_file():
-            limit = (folder / "memory.max").read_text().strip()
-            limits += [int(limit)] if limit.isdigit() else []
-    return min(limits)
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:

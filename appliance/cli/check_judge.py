@@ -44,7 +44,7 @@ def judge_of(folder: Path) -> tuple[Judge, str]:
             f"{folder} reads {tokens} tokens: no question to a judge is that short",
             f"name a model that reads {LEAST_TOKENS} or more",
         )
-    engine = make_engine("torch", rows=ROWS, slots=tokens)
+    engine = make_engine("torch", rows=ROWS, slots=tokens, device="cpu", dtype="float32")
     engine.push(model, digest_of(files))
     return EngineJudge(engine, renderer, most_tokens=tokens), engine.version
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from appliance.inference.slots import SlotCache
+from appliance.inference.slots import RowReading, SlotCache
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,10 @@ class Decoder(Protocol):
 
     def prefill(self, ids: Tensor, lengths: Tensor) -> Prefilled:
         """Reads prompts `[N, S]`, padded on the right; `lengths` `[N]`."""
+
+    def extend(self, ids: Tensor, reading: RowReading, *, every: bool = False) -> Tensor:
+        """Reads more tokens `[S]` of one row behind what it holds; returns logits `[1, V]` after the last of them, or
+        `[S, V]` after each. The caller closes the reading."""
 
     def advance(self, ids: Tensor, cache: SlotCache) -> Tensor:
         """Returns logits `[B, V]` after one more token for each row `[B]`. The caller opens and closes the step."""

@@ -9,6 +9,7 @@ three times as fast as fused attention with one query.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +17,18 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from appliance.inference.blocks import attend
 from appliance.inference.decoder import Prefilled
-from appliance.inference.slots import SlotCache
+from appliance.inference.device import Placement
+from appliance.inference.slots import RowReading, SlotCache
 
 ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
 FIXED_ROTARY = ("default", "linear", "llama3", "yarn")
 """Rotary tables that depend on the position alone, not on the length seen so far."""
+
+
+Join = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Takes the keys and values `[N, heads, S, size]` of a layer; returns those to attend to."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +62,10 @@ class FusedDecoder:
     """Copies what it needs of a transformers model; later changes of the model do not reach it."""
 
     @torch.inference_mode()
-    def __init__(self, model: Any, positions: int) -> None:
-        """`positions` is how many tokens a row can hold."""
+    def __init__(self, model: Any, positions: int, placement: Placement | None = None) -> None:
+        """`positions` is how many tokens a row can hold; weights are folded in float32 and then given the type of
+        `placement`, but for those of the last product, which stay in float32."""
+        self._placement = placement or Placement(torch.device("cpu"), torch.float32)
         config = model.config
         self._heads: int = config.num_attention_heads
         self._kv: int = config.num_key_value_heads
@@ -65,16 +74,27 @@ class FusedDecoder:
         self._scale: float = attention.scaling
         self._eps: float = config.rms_norm_eps
         self._pairs = torch.arange(self._size).view(2, -1).t().flatten()
-        self._layers = [self._layer(layer) for layer in model.model.layers]
-        self._embedding: Tensor = model.model.embed_tokens.weight.detach().float().clone()
-        self._head: Tensor = model.lm_head.weight.detach().float() * model.model.norm.weight.float()
-        cos, sin = model.model.rotary_emb(self._embedding[:1, None], torch.arange(positions)[None])
+        self._layers = [self._placed(self._layer(layer)) for layer in model.model.layers]
+        device = self._placement.device
+        embedding = model.model.embed_tokens.weight.detach()
+        self._embedding: Tensor = embedding.to(device, self._placement.dtype, copy=True)
+        head = model.lm_head.weight.detach().float() * model.model.norm.weight.float()
+        self._head: Tensor = head.to(device)
+        at = torch.arange(positions, device=embedding.device)[None]
+        cos, sin = model.model.rotary_emb(embedding[:1, None].float(), at)
         half = self._size // 2
-        self._turns = torch.complex(cos[0, :, :half].float(), sin[0, :, :half].float())[:, None]
+        self._turns = torch.complex(cos[0, :, :half].float(), sin[0, :, :half].float())[:, None].to(device)
 
     @property
     def vocabulary(self) -> int:
         return self._head.shape[0]
+
+    def _placed(self, layer: _Layer) -> _Layer:
+        at, dtype = self._placement.device, self._placement.dtype
+        parts: dict[str, Any] = {
+            name: part if part is None else part.to(at, dtype) for name, part in vars(layer).items()
+        }
+        return _Layer(**parts)
 
     def _layer(self, layer: Any) -> _Layer:
         a, mlp = layer.self_attn, layer.mlp
@@ -114,7 +134,8 @@ class FusedDecoder:
         if layer.q_norm is not None and layer.k_norm is not None:
             normed = self._norm(qk)
             qk = torch.cat([normed[..., :h, :] * layer.q_norm, normed[..., h:, :] * layer.k_norm], -2)
-        turned = torch.view_as_real(torch.view_as_complex(qk.view(*qk.shape[:-1], -1, 2)) * turns).flatten(-2)
+        pairs = qk.float().view(*qk.shape[:-1], -1, 2)
+        turned = torch.view_as_real(torch.view_as_complex(pairs) * turns).flatten(-2).to(y.dtype)
         return turned[..., :h, :], turned[..., h:, :], y[..., h + k :, :]
 
     def _mlp(self, layer: _Layer, x: Tensor) -> Tensor:
@@ -122,39 +143,59 @@ class FusedDecoder:
         return x + F.linear(F.silu(gate).mul_(up), layer.down, layer.down_bias)
 
     def prefill(self, ids: Tensor, lengths: Tensor) -> Prefilled:
-        x, keys, values = self._read(ids)
+        keys: list[Tensor] = []
+        values: list[Tensor] = []
+
+        def keep(_: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+            keys.append(k.contiguous())
+            values.append(v.contiguous())
+            return k, v
+
+        x = self._read(ids, keep)
         return Prefilled(self._unembed(x[torch.arange(len(ids)), lengths - 1]), keys, values)
 
     def logits(self, ids: Tensor) -> Tensor:
-        return self._unembed(self._read(ids)[0])
+        return self._unembed(self._read(ids, lambda _, k, v: (k, v)))
+
+    def extend(self, ids: Tensor, reading: RowReading, *, every: bool = False) -> Tensor:
+        def join(layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+            k, v = reading.update(layer, k[0], v[0])
+            return k[None], v[None]
+
+        x = self._read(ids[None], join, reading.start)[0]
+        return self._unembed(x if every else x[-1:])
 
     def _unembed(self, x: Tensor) -> Tensor:
-        return F.linear(self._norm(x), self._head)
+        return F.linear(self._norm(x.float()), self._head)
 
-    def _read(self, ids: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor]]:
-        """Reads whole rows `[N, S]` at once; returns their states `[N, S, hidden]`, and keys and values by layer."""
+    def _read(self, ids: Tensor, join: Join, start: int = 0) -> Tensor:
+        """Reads rows `[N, S]` at once, at positions from `start`; returns their states `[N, S, hidden]`."""
         n, s = ids.shape
-        x, turns = F.embedding(ids, self._embedding), self._turns[:s]
-        keys, values = [], []
-        for layer in self._layers:
+        x, turns = F.embedding(ids, self._embedding), self._turns[start : start + s]
+        mask = torch.ones(s, start + s, dtype=torch.bool, device=ids.device).tril(start) if start else None
+        for i, layer in enumerate(self._layers):
             q, k, v = (part.transpose(1, 2) for part in self._project(layer, x, turns))
-            seen = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self._scale, enable_gqa=True)
+            k, v = join(i, k, v)
+            seen = F.scaled_dot_product_attention(
+                q, k, v, attn_mask=mask, is_causal=mask is None, scale=self._scale, enable_gqa=True
+            )
             x = x + F.linear(seen.transpose(1, 2).reshape(n, s, -1), layer.out, layer.out_bias)
             x = self._mlp(layer, x)
-            keys.append(k.contiguous())
-            values.append(v.contiguous())
-        return x, keys, values
+        return x
 
     def advance(self, ids: Tensor, cache: SlotCache) -> Tensor:
         n = len(ids)
-        x, turns = F.embedding(ids, self._embedding), self._turns[cache.positions[:n]]
+        x, turns = F.embedding(ids, self._embedding), self._turns[cache.positions[:n].to(ids.device)]
         bias = cache.window[:, None, None]
         for i, layer in enumerate(self._layers):
             q, k, v = self._project(layer, x, turns)
             keys, values = cache.write(i, k, v)
             grouped = (q * self._scale).view(n, self._kv, -1, self._size)
-            scores = torch.matmul(grouped, keys.transpose(2, 3)).add_(bias)
-            seen = torch.matmul(scores.softmax(-1), values)
+            if cache.pool.count:
+                seen = attend(grouped, keys, values, bias, cache.pool, i)
+            else:
+                scores = torch.matmul(grouped, keys.transpose(2, 3)).float().add_(bias)
+                seen = torch.matmul(scores.softmax(-1).to(values.dtype), values)
             x = x + F.linear(seen.view(n, -1), layer.out, layer.out_bias)
             x = self._mlp(layer, x)
         return self._unembed(x)

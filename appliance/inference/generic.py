@@ -7,17 +7,24 @@ decodes with gaps, compares with a plain forward pass, and refuses such a model.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from appliance.inference.blocks import Paging, attend
 from appliance.inference.decoder import Prefilled
 from appliance.inference.engine import ModelError
-from appliance.inference.slots import SlotCache
+from appliance.inference.slots import RowReading, SlotCache
 
 PROBE_ERROR = 1e-3
-"""Largest difference of log-probabilities that rounding explains."""
+"""Largest difference of log-probabilities that rounding explains in single precision."""
+ROUGH_PROBE_ERROR = 0.25
+"""The same in half precision."""
 
 
 class GenericDecoder:
@@ -25,6 +32,7 @@ class GenericDecoder:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self._few = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     @property
     def vocabulary(self) -> int:
@@ -35,16 +43,37 @@ class GenericDecoder:
 
         n, s = ids.shape
         cache = DynamicCache()
-        seen = (torch.arange(s) < lengths[:, None]).long()
+        seen = (torch.arange(s, device=ids.device) < lengths[:, None].to(ids.device)).long()
+        ends, which = torch.unique(lengths - 1, return_inverse=True)
         out = self._forward(
             input_ids=ids,
             attention_mask=seen,
-            position_ids=torch.arange(s).expand(n, s),
+            position_ids=torch.arange(s, device=ids.device).expand(n, s),
             past_key_values=cache,
             use_cache=True,
+            **({"logits_to_keep": ends.to(ids.device)} if self._few else {}),
         )
-        last: Tensor = out.logits[torch.arange(n), lengths - 1].float()
+        last: Tensor = out.logits[torch.arange(n), which if self._few else lengths - 1].float()
         return Prefilled(last, [layer.keys for layer in cache.layers], [layer.values for layer in cache.layers])
+
+    def extend(self, ids: Tensor, reading: RowReading, *, every: bool = False) -> Tensor:
+        from transformers import DynamicCache
+
+        s, start = len(ids), reading.start
+        cache = DynamicCache()
+        cache.layers = [_RowLayer(reading, layer) for layer in range(self._model.config.num_hidden_layers)]
+        hidden = torch.ones(s, start + s, dtype=torch.bool, device=ids.device).triu(start + 1)
+        mask = torch.zeros(1, 1, s, start + s, dtype=self._model.dtype, device=ids.device)
+        out = self._forward(
+            input_ids=ids[None],
+            attention_mask=mask.masked_fill_(hidden, torch.finfo(mask.dtype).min),
+            position_ids=torch.arange(start, start + s, device=ids.device)[None],
+            past_key_values=cache,
+            use_cache=True,
+            **({"logits_to_keep": 1} if self._few and not every else {}),
+        )
+        logits: Tensor = out.logits[0].float()
+        return logits if every else logits[-1:]
 
     def logits(self, ids: Tensor) -> Tensor:
         logits: Tensor = self._forward(input_ids=ids, use_cache=False).logits.float()
@@ -60,35 +89,29 @@ class GenericDecoder:
 
         window = DynamicCache()
         window.layers = [_Window(cache, layer) for layer in range(len(cache.keys))]
-        mask = cache.window[:, None, None].clamp(min=torch.finfo(torch.float32).min)
-        out = self._forward(
-            input_ids=ids[:, None],
-            attention_mask=mask,
-            position_ids=cache.positions[: len(ids), None],
-            past_key_values=window,
-            use_cache=True,
-        )
+        mask = cache.window[:, None, None].clamp(min=torch.finfo(self._model.dtype).min).to(self._model.dtype)
+        with _blocks_seen(self._model, cache):
+            out = self._forward(
+                input_ids=ids[:, None],
+                attention_mask=mask,
+                position_ids=cache.positions[: len(ids), None].to(ids.device),
+                past_key_values=window,
+                use_cache=True,
+            )
         logits: Tensor = out.logits[:, -1].float()
         return logits
 
 
-class _Window:
-    """Shows a layer of the slots to transformers as a layer of its own cache."""
+class _Layer:
+    """Is what transformers asks of a layer of its cache."""
 
     is_sliding = False
     is_croppable = False
     is_compileable = False
     is_initialized = True
 
-    def __init__(self, cache: SlotCache, layer: int) -> None:
-        self._cache = cache
-        self._layer = layer
-
-    def update(self, keys: Tensor, values: Tensor, *_: object, **__: object) -> tuple[Tensor, Tensor]:
-        return self._cache.write(self._layer, keys[:, :, 0], values[:, :, 0])
-
     def get_seq_length(self) -> int:
-        return self._cache.head - self._cache.low
+        raise NotImplementedError
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self.get_seq_length() + query_length, 0
@@ -97,11 +120,80 @@ class _Window:
         return -1
 
 
+class _Window(_Layer):
+    """Shows a layer of the slots to transformers as a layer of its own cache."""
+
+    def __init__(self, cache: SlotCache, layer: int) -> None:
+        self._cache = cache
+        self._layer = layer
+
+    def update(self, keys: Tensor, values: Tensor, *_: object, **__: object) -> tuple[Tensor, Tensor]:
+        _attended.set((self._cache, self._layer))
+        return self._cache.write(self._layer, keys[:, :, 0], values[:, :, 0])
+
+    def get_seq_length(self) -> int:
+        return self._cache.head - self._cache.low
+
+
+class _RowLayer(_Layer):
+    """Shows a layer of what one row holds, while the row reads several tokens."""
+
+    def __init__(self, reading: RowReading, layer: int) -> None:
+        self._reading = reading
+        self._layer = layer
+
+    def update(self, keys: Tensor, values: Tensor, *_: object, **__: object) -> tuple[Tensor, Tensor]:
+        k, v = self._reading.update(self._layer, keys[0], values[0])
+        return k[None], v[None]
+
+    def get_seq_length(self) -> int:
+        return self._reading.start
+
+
+_attended: ContextVar[tuple[SlotCache, int]] = ContextVar("attended")
+"""The layer whose keys and values were last handed to the model, which is the one that it attends to next."""
+BLOCKS = "assay_blocks"
+KNOWN = frozenset(("position_ids", "use_cache", "is_causal", "position_bias"))
+"""What a model may say to its attention that changes nothing for one token of each row, where it is no number."""
+
+
+def _attend_to_blocks(
+    module: object, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor, **said: Any
+) -> tuple[Tensor, None]:
+    """Attends to the window that the model gives and to the blocks behind it, as transformers asks for attention."""
+    scaling = said.pop("scaling", None)
+    if said.pop("dropout", 0.0) or any(said[name] is not None for name in said.keys() - KNOWN):
+        raise ValueError(f"its attention wants more than keys and values: {', '.join(sorted(said.keys() - KNOWN))}")
+    cache, layer = _attended.get()
+    n, heads, _, size = query.shape
+    queries = (query * (size**-0.5 if scaling is None else scaling)).view(n, key.shape[1], -1, size)
+    seen = attend(queries, key, value, attention_mask.float(), cache.pool, layer)
+    return seen.reshape(n, 1, heads, -1), None
+
+
+@contextmanager
+def _blocks_seen(model: Any, cache: SlotCache) -> Iterator[None]:
+    """Has the model attend to the blocks of the cache, too, as long as it lasts."""
+    if not cache.pool.count:
+        yield
+        return
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(BLOCKS, _attend_to_blocks)
+    before = model.config._attn_implementation
+    model.config._attn_implementation = BLOCKS
+    try:
+        yield
+    finally:
+        model.config._attn_implementation = before
+
+
 @torch.inference_mode()
-def probe(decoder: GenericDecoder, model: Any, tokens: int) -> None:
+def probe(decoder: GenericDecoder, model: Any, tokens: int, *, paged: bool = False) -> None:
     """Checks that rows decode as in a plain forward pass with gaps, waits and company. Raises ModelError.
 
-    `tokens`: the most that a row will hold; a window of attention shorter than that is refused.
+    `tokens`: the most that a row will hold; a window of attention shorter than that is refused. `paged`: also with
+    tokens in blocks, and read in chunks.
     """
     name = type(model).__name__
     window = getattr(model.config, "sliding_window", None)
@@ -111,8 +203,8 @@ def probe(decoder: GenericDecoder, model: Any, tokens: int) -> None:
             hint=f"set the budget of a conversation to at most {window} tokens",
         )
     length = min(12, tokens)
-    ids = torch.arange(2 * length).view(2, length) * 7 % decoder.vocabulary
-    cache = SlotCache(rows=2, tokens=length, spare=3)
+    ids = torch.arange(2 * length, device=model.device).view(2, length) * 7 % decoder.vocabulary
+    cache = SlotCache(rows=2, tokens=length, spare=3, paging=Paging(block=2, window=6, chunk=2) if paged else None)
     try:
         expected = model.eval()(input_ids=ids, use_cache=False).logits.float().log_softmax(-1)
         first = decoder.prefill(ids[:, :3], torch.tensor([3, 2]))
@@ -120,6 +212,11 @@ def probe(decoder: GenericDecoder, model: Any, tokens: int) -> None:
             read = first.one(row, n)
             cache.seat(row, read.keys, read.values)
         worst = float((first.logits.log_softmax(-1) - expected[[0, 1], [2, 1]]).abs().max())
+        if paged and length > 4:
+            reading = cache.read(1)
+            logits = decoder.extend(ids[1, 2:4], reading)
+            reading.close()
+            worst = max(worst, float((logits[0].log_softmax(-1) - expected[1, 3]).abs().max()))
         for step in range(2 * length):
             held = cache.positions.clone()
             going = torch.tensor([bool(held[row] < length) and (step + row) % 3 > 0 for row in range(2)])
@@ -130,12 +227,13 @@ def probe(decoder: GenericDecoder, model: Any, tokens: int) -> None:
                 difference = logits[row].log_softmax(-1) - expected[row, held[row]]
                 worst = max(worst, float(difference.abs().max()))
     except (ValueError, TypeError, AttributeError, RuntimeError, IndexError, KeyError, NotImplementedError) as error:
+        raise ModelError(f"{name} cannot be decoded here: {error}", hint=_hint(paged)) from error
+    if not worst <= (PROBE_ERROR if model.dtype is torch.float32 else ROUGH_PROBE_ERROR):
         raise ModelError(
-            f"{name} cannot be decoded here: {error}",
-            hint="use a model of plain attention layers, such as Qwen2, Llama, Mistral or GPT-NeoX",
-        ) from error
-    if not worst <= PROBE_ERROR:
-        raise ModelError(
-            f"{name} decodes differently in a batch: log-probabilities are off by {worst:.2g}",
-            hint="use a model of plain attention layers, such as Qwen2, Llama, Mistral or GPT-NeoX",
+            f"{name} decodes differently in a batch: log-probabilities are off by {worst:.2g}", hint=_hint(paged)
         )
+
+
+def _hint(paged: bool) -> str:
+    plain = "use a model of plain attention layers, such as Qwen2, Llama, Mistral or GPT-NeoX"
+    return f"{plain}, or a budget of at most 1024 tokens for a conversation" if paged else plain

@@ -22,6 +22,11 @@ class RowTable:
         """By row; the batch has as many rows as this list."""
         self.running = torch.zeros(rows, dtype=torch.bool)
         """Neither empty nor waiting."""
+        self.reading = torch.zeros(rows, dtype=torch.bool)
+        """The cache lacks so many of its tokens that they are read in parts of their own, not one in each step."""
+        self.order = torch.zeros(rows, dtype=torch.long)
+        """Who came first: lower numbers did."""
+        self._seated = 0
         self.used = torch.zeros(rows, dtype=torch.long)
         self.temperature = torch.ones(rows)
         self._slots = slots
@@ -54,10 +59,12 @@ class RowTable:
         self._stops[row, : len(request.stops)] = torch.tensor(request.stops)
         self.temperature[row] = request.temperature
         self.running[row] = True
+        self.order[row] = self._seated
+        self._seated += 1
 
     def vacate(self, row: int) -> None:
         self.requests[row] = None
-        self.running[row] = False
+        self.running[row] = self.reading[row] = False
 
     def force(self, row: int, ids: list[int]) -> None:
         """Appends tokens to a waiting row and lets it run."""
@@ -66,6 +73,10 @@ class RowTable:
         self._ids[row, start:end] = torch.tensor(ids, dtype=torch.long)
         self.used[row] = self._turn[row] = end
         self.running[row] = True
+
+    def ids(self, row: int, start: int, most: int) -> Tensor:
+        """Returns up to so many known tokens of a row from there on."""
+        return self._ids[row, start : min(start + most, int(self.used[row]))]
 
     def next_ids(self, positions: Tensor) -> Tensor:
         """Returns the token at each row's position `[B]`; rows that know no such token give an arbitrary one."""
@@ -117,14 +128,16 @@ class RowTable:
     def keep(self, rows: list[int]) -> None:
         """Keeps only these rows, in this order."""
         index, n = torch.tensor(rows, dtype=torch.long), len(rows)
-        for table in (self.used, self.temperature, self._limit, self._turn):
+        for table in (self.used, self.temperature, self.order, self._limit, self._turn):
             table[:n] = table[index]
         for wide in (self._ids, self._logprobs, self._uniforms, self._stops):
             wide[:n] = wide[index]
-        self.running[:n] = self.running[index]
-        self.running[n:] = False
+        for marks in (self.running, self.reading):
+            marks[:n] = marks[index]
+            marks[n:] = False
         self.requests = [self.requests[row] for row in rows]
 
     def clear(self) -> None:
         self.requests = []
         self.running.fill_(False)
+        self.reading.fill_(False)

@@ -1,15 +1,21 @@
-"""The embedded engine runs torch in this process, in float32, on the processor.
+"""The embedded engine runs torch in this process, on the processor or on one GPU.
 
 One loop advances all rows by one token a step. A row feeds its forced tokens (a tool's output) in the same steps in
 which the others sample; a row that waits keeps its place and holds nobody up; a row that is done is refilled at the
 next step. Prompts are read in one go, together and once for all requests that share one, and remembered for the
 requests to come. When few rows are left the batch shrinks to them.
 
+Where conversations may be long, keys and values are kept in blocks (`Paging`), and what is longer than a chunk is read
+in chunks, one in a step, while the other rows go on. There is room for `kv_tokens` tokens of all rows together. When it
+is used up, the row that came last gives its place in memory back and is read again from its tokens when there is room:
+nothing that was drawn is lost, and the row that came first always goes on.
+
 What is drawn depends on the weights, the row's tokens and the request's seed. Not thread-safe.
 """
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -18,7 +24,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from appliance.inference.blocks import Paging
 from appliance.inference.decoder import Decoder, Prefilled, padded
+from appliance.inference.device import Placement, choose_placement, token_bytes
 from appliance.inference.engine import (
     EngineCapacity,
     GenerationRequest,
@@ -29,6 +37,7 @@ from appliance.inference.engine import (
     Turn,
 )
 from appliance.inference.folder import open_model
+from appliance.inference.long_reads import LongReads
 from appliance.inference.rows import RowTable
 from appliance.inference.sampling import draw
 from appliance.inference.slots import SlotCache
@@ -37,8 +46,11 @@ from appliance.inference.weights import proof_of
 SHRINK_BELOW = 0.75
 """The batch shrinks when fewer than this share of its rows hold a request."""
 
+SHORT = 1024
+"""Tokens of the longest conversation up to which slots are for all of it: then nothing is in blocks."""
+
 PROMPT_TOKENS_KEPT = 8192
-"""Prompts are remembered, with their keys and values, up to this many tokens in all."""
+"""Prompts are remembered, with their keys and values, up to this many tokens in all; with blocks, four chunks."""
 
 READ_AHEAD = 32
 """Queued prompts that are read along with one that is needed now: a large prefill costs less than many small ones."""
@@ -53,19 +65,46 @@ SCORE_LOGITS = 1 << 24
 class TorchEngine:
     """Is an `Engine` in which `rows` decode at once; a conversation has at most `slots` tokens."""
 
-    def __init__(self, rows: int, slots: int) -> None:
+    def __init__(
+        self,
+        rows: int,
+        slots: int,
+        *,
+        kv_tokens: int | None = None,
+        paging: Paging | None = None,
+        placement: Placement | None = None,
+    ) -> None:
+        """`kv_tokens` are the tokens of all conversations that fit at once; None: as many as there is memory for, where
+        conversations may have more than `SHORT` tokens. `placement` is the processor in float32 unless it is given."""
         if rows < 1 or slots < 2:
             raise ValueError(f"an engine needs at least 1 row and 2 slots, not {rows} and {slots}")
+        if kv_tokens is not None and kv_tokens < slots:
+            raise ValueError(f"memory for {kv_tokens} tokens does not hold one conversation of {slots}")
+        self._placement = placement or choose_placement("cpu")
         self._capacity = rows
         self._slots = slots
+        self._asked = kv_tokens
+        self._paging = paging or (Paging() if slots > SHORT or kv_tokens is not None else None)
+        self._room = kv_tokens or rows * slots
         self._decoder: Decoder | None = None
         self._version = ""
         self._sampled = 0
-        self._cache = SlotCache(rows, slots, spare=slots)
+        self._cache = SlotCache(rows, slots, spare=slots, paging=self._paging)
         self._table = RowTable(rows, slots)
+        self._long = None if self._paging is None else LongReads(self._cache, self._table, self._paging, self._room)
         self._at: dict[int, int] = {}
         self._queue: OrderedDict[int, GenerationRequest] = OrderedDict()
         self._prompts: OrderedDict[tuple[int, ...], Prefilled] = OrderedDict()
+
+    @property
+    def kv_tokens(self) -> int:
+        """Counts the tokens of all conversations that fit in memory at once; the weights decide it (`push`)."""
+        return self._room if self._long is None else self._long.room
+
+    @property
+    def kv_bytes(self) -> int:
+        """Counts what keys and values take now."""
+        return self._cache.bytes
 
     @property
     def version(self) -> str:
@@ -85,7 +124,18 @@ class TorchEngine:
 
     @property
     def _startable(self) -> int:
-        return min(len(self._queue), self._capacity - len(self._at))
+        free = min(len(self._queue), self._capacity - len(self._at))
+        if self._long is None or not free:
+            return free
+        if self._long.waiting:
+            return 0
+        tokens, fitting = 0, 0
+        for request in islice(self._queue.values(), free):
+            tokens += len(request.prompt) + 1
+            if not self._long.fits(tokens):
+                break
+            fitting += 1
+        return fitting if self._at else max(fitting, 1)
 
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
         """Takes a copy for the Llama family, the model itself otherwise; see `Engine`.
@@ -94,12 +144,26 @@ class TorchEngine:
         if self.unfinished:
             raise RuntimeError(f"{self.unfinished} requests are unfinished: new weights would answer half of each")
         model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
-        self._decoder = make_decoder(model, self._slots)
+        with self._placement.guarded("it took the weights"):
+            self._decoder = make_decoder(model, self._slots, placement=self._placement, paged=self._paging is not None)
+            if self._long is not None and self._asked is None:
+                self._long.room = self._affordable(token_bytes(model.config, self._placement.dtype))
         self._version = version
         self._prompts.clear()
         self._cache.clear()
         self._table.clear()
         return proof_of(model, version)
+
+    def _affordable(self, each: int) -> int:
+        """Counts the tokens that memory holds; `each` takes so many bytes. Raises ModelError."""
+        memory = self._placement.kv_memory()
+        if memory // each < self._slots:
+            raise ModelError(
+                f"keys and values of a conversation of {self._slots} tokens take {self._slots * each / 2**30:.1f} GiB, "
+                f"and there is room for {memory / 2**30:.1f}",
+                hint=f"set agent.max_tokens to at most {memory // each}",
+            )
+        return min(memory // each, self._capacity * self._slots)
 
     @torch.inference_mode()
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
@@ -114,14 +178,35 @@ class TorchEngine:
         todo = sorted(range(len(conversations)), key=lambda place: len(conversations[place]))
         while todo:
             longest = len(conversations[todo[-1]])
+            if self._paging is not None and longest > self._paging.chunk:
+                place = todo.pop()
+                scores[place] = self._score_in_chunks(decoder, self._paging, conversations[place], temperature)
+                continue
             some = todo[-max(1, SCORE_LOGITS // (longest * decoder.vocabulary)) :]
             del todo[-len(some) :]
-            given = padded([conversations[place] for place in some])
-            logprobs = (decoder.logits(given)[:, :-1] / temperature).log_softmax(-1)
+            given = padded([conversations[place] for place in some]).to(self._placement.device)
+            with self._placement.guarded("it scored conversations"):
+                logprobs = (decoder.logits(given)[:, :-1] / temperature).log_softmax(-1)
             found = logprobs.gather(2, given[:, 1:, None]).squeeze(2)
             for place, row in zip(some, found.tolist(), strict=True):
                 scores[place] = tuple(row[: len(conversations[place]) - 1])
         return scores
+
+    def _score_in_chunks(
+        self, decoder: Decoder, paging: Paging, ids: Sequence[int], temperature: float
+    ) -> tuple[float, ...]:
+        cache = SlotCache(1, len(ids), 0, paging)
+        scores: list[float] = []
+        chunk = max(1, min(paging.chunk, SCORE_LOGITS // decoder.vocabulary))
+        for start in range(0, len(ids) - 1, chunk):
+            given = torch.tensor(ids[start : start + chunk + 1], device=self._placement.device)
+            reading = cache.read(0)
+            with self._placement.guarded("it scored a conversation"):
+                logits = decoder.extend(given[:chunk], reading, every=True)[: len(given) - 1]
+                reading.close()
+                logprobs = (logits / temperature).log_softmax(-1)
+            scores += logprobs.gather(1, given[1:, None]).squeeze(1).tolist()
+        return tuple(scores)
 
     def sleep(self) -> None:
         """Is nothing: what it holds is the learner's own."""
@@ -149,6 +234,8 @@ class TorchEngine:
             raise ValueError(f"{len(forced)} tokens leave no room in the budget of request {request}")
         self._check(forced)
         self._table.force(row, list(forced))
+        if self._paging is not None and len(forced) > self._paging.chunk:
+            self._table.reading[row] = True
 
     def finish(self, request: int) -> None:
         """Also ends a request that runs or is queued; one that is not there needs no ending."""
@@ -165,36 +252,49 @@ class TorchEngine:
 
     @property
     def capacity(self) -> EngineCapacity:
-        return EngineCapacity(self._capacity)
+        if self._paging is None:
+            return EngineCapacity(self._capacity)
+        return EngineCapacity(self._capacity, self.kv_tokens, self._paging.block)
 
     def lengths(self) -> dict[int, int]:
         return {request: int(self._table.used[row]) for request, row in self._at.items()}
 
     def preemptions(self) -> int:
-        """Is 0: a row's memory is its own from its first token to its last."""
-        return 0
+        return 0 if self._long is None else self._long.evictions
 
     @torch.inference_mode()
     def step(self) -> list[Turn]:
-        """Raises ModelError when the weights give no finite probabilities."""
-        decoder = self._decoder
-        if decoder is None:
+        """Raises ModelError when the weights give no finite probabilities, or when a GPU has no memory left."""
+        if self._decoder is None:
             return []
+        try:
+            with self._placement.guarded(f"{len(self._at)} conversations went on"):
+                return self._step(self._decoder)
+        except ModelError:
+            self._drop_everything()
+            raise
+
+    def _step(self, decoder: Decoder) -> list[Turn]:
         self._shrink()
-        seated = self._refill(decoder)
+        if self._long is not None:
+            self._long.make_room()
+        seated = {row: prompt.logits for row, prompt in self._refill(decoder).items()}
+        if self._long is not None:
+            seated |= self._long.read(decoder)
         table, n = self._table, len(self._table)
-        running = table.running[:n]
+        running = table.running[:n] & ~table.reading[:n]
         going = running & (self._cache.positions[:n] < table.used[:n])
         if going.any():
             self._cache.begin()
-            logits = decoder.advance(table.next_ids(self._cache.positions[:n]), self._cache)
+            ids = table.next_ids(self._cache.positions[:n]).to(self._placement.device)
+            logits = decoder.advance(ids, self._cache)
             self._cache.commit(going)
         elif seated:
-            logits = torch.zeros(n, decoder.vocabulary)
+            logits = torch.zeros(n, decoder.vocabulary, device=self._placement.device)
         else:
             return []
         if seated:
-            logits[list(seated)] = torch.stack([prompt.logits for prompt in seated.values()])
+            logits[list(seated)] = torch.stack(list(seated.values()))
         return self._sample(logits, running & (self._cache.positions[:n] == table.used[:n]))
 
     def _check(self, ids: Sequence[int]) -> None:
@@ -205,9 +305,10 @@ class TorchEngine:
     def _sample(self, logits: Tensor, sampling: Tensor) -> list[Turn]:
         """Draws a token for each row in `sampling` [B]; returns the turns that ended."""
         table = self._table
-        drawn, logprobs = draw(logits, table.uniform(), table.temperature[: len(table)])
+        device = logits.device
+        found = draw(logits, table.uniform().to(device), table.temperature[: len(table)].to(device))
+        drawn, logprobs = (one.cpu() for one in found)
         if not logprobs[sampling].isfinite().all():
-            self._drop_everything()
             raise NoProbabilitiesError(
                 f"the weights {self._version} give no finite probabilities",
                 hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
@@ -227,37 +328,48 @@ class TorchEngine:
         if not count:
             return {}
         requests = [self._queue.popitem(last=False)[1] for _ in range(count)]
-        self._read(decoder, [request.prompt for request in requests])
+        self._read(decoder, [request.prompt for request in requests if not self._is_long(request.prompt)])
         table = self._table
         free = [row for row, request in enumerate(table.requests) if request is None]
         seated = {}
         for request in requests:
             row = free.pop() if free else len(table)
+            table.seat(row, request)
+            self._at[request.id] = row
+            if self._is_long(request.prompt):
+                self._cache.open(row)
+                table.reading[row] = True
+                continue
             prompt = self._prompts[request.prompt]
             self._prompts.move_to_end(request.prompt)
             self._cache.seat(row, prompt.keys, prompt.values)
-            table.seat(row, request)
-            self._at[request.id] = row
             seated[row] = prompt
         tokens = sum(map(len, self._prompts))
-        while tokens > PROMPT_TOKENS_KEPT:
+        while tokens > self._most(PROMPT_TOKENS_KEPT):
             tokens -= len(self._prompts.popitem(last=False)[0])
         return seated
+
+    def _is_long(self, prompt: Sequence[int]) -> bool:
+        return self._paging is not None and len(prompt) > self._paging.chunk
+
+    def _most(self, tokens: int) -> int:
+        """So many, or less where tokens are large enough to be kept in blocks."""
+        return tokens if self._paging is None else min(tokens, 4 * self._paging.chunk)
 
     def _read(self, decoder: Decoder, wanted: Sequence[tuple[int, ...]]) -> None:
         """Reads the prompts that are not remembered, several at once."""
         new = list(dict.fromkeys(prompt for prompt in wanted if prompt not in self._prompts))
         if new:
-            ahead = (request.prompt for request in self._queue.values())
+            ahead = (request.prompt for request in self._queue.values() if not self._is_long(request.prompt))
             fresh = dict.fromkeys(prompt for prompt in ahead if prompt not in self._prompts and prompt not in new)
             new.extend(islice(fresh, READ_AHEAD))
         new.sort(key=len)
         while new:
             longest = len(new[-1])
-            some = new[-max(1, PREFILL_TOKENS // longest) :]
+            some = new[-max(1, self._most(PREFILL_TOKENS) // longest) :]
             del new[-len(some) :]
             lengths = torch.tensor([len(prompt) for prompt in some])
-            read = decoder.prefill(padded(some), lengths)
+            read = decoder.prefill(padded(some).to(self._placement.device), lengths)
             for j, prompt in enumerate(some):
                 self._prompts[prompt] = read.one(j, len(prompt))
 
@@ -286,7 +398,7 @@ class TorchEngine:
         self._cache.free()
 
 
-def make_decoder(model: Any, tokens: int) -> Decoder:
+def make_decoder(model: Any, tokens: int, *, placement: Placement, paged: bool = False) -> Decoder:
     """Makes the fastest decoder that computes this model exactly. Raises ModelError when there is none."""
     from appliance.inference.fused import FusedDecoder, can_fuse
     from appliance.inference.generic import GenericDecoder, probe
@@ -298,7 +410,9 @@ def make_decoder(model: Any, tokens: int) -> Decoder:
             hint=f"set the budget of a conversation to at most {positions} tokens",
         )
     if can_fuse(model):
-        return FusedDecoder(model, tokens)
+        return FusedDecoder(model, tokens, placement)
+    if (model.device, model.dtype) != (placement.device, placement.dtype):
+        model = copy.deepcopy(model).to(placement.device, placement.dtype)
     decoder = GenericDecoder(model)
-    probe(decoder, model, tokens)
+    probe(decoder, model, tokens, paged=paged)
     return decoder

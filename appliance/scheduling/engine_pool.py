@@ -19,11 +19,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from appliance.inference.engine import Engine, EngineCapacity, GenerationRequest, PushProof, Turn
 from appliance.inference.engines import make_engine
-from appliance.inference.vllm.placement import VllmSettings
 from appliance.records.rollouts import WeightSpan
 from appliance.scheduling.lengths import LengthTable
 from appliance.scheduling.scheduler import Scheduler, SchedulerState
@@ -367,13 +366,10 @@ class EnginePool:
         return min(-(-self._slots // UNIT) * UNIT, -(-(tokens + GROWTH) // block) * block)
 
 
-def make_pool(
-    name: str, count: int, *, rows: int, slots: int, threads: int | None = None, vllm: VllmSettings | None = None
-) -> EnginePool:
-    """Makes a pool of so many engines of this name, each of `rows` conversations at once, of at most `slots` tokens.
-
-    Raises ModelError."""
-    made = [make_engine(name, rows=rows, slots=slots, threads=threads, vllm=vllm) for _ in range(count)]
+def make_pool(name: str, count: int, *, rows: int, slots: int, threads: int | None = None, **chosen: Any) -> EnginePool:
+    """Makes a pool of so many engines of this name, each of `rows` conversations at once, of at most `slots` tokens;
+    `chosen` is the rest of `make_engine`. Raises ModelError."""
+    made = [make_engine(name, rows=rows, slots=slots, threads=threads, **chosen) for _ in range(count)]
     return EnginePool(made, slots)
 
 

@@ -58,6 +58,8 @@ class WorkContext:
         learners: int = 1,
         vllm: VllmSettings | None = None,
         threads: int | None = None,
+        device: str = "auto",
+        dtype: str = "auto",
     ) -> None:
         self.data = data
         self.ledger = ledger
@@ -68,6 +70,8 @@ class WorkContext:
         self._learners = learners
         self._vllm = vllm
         self._threads = threads
+        self._device = device
+        self._dtype = dtype
         self._loaded: tuple[str, Renderer] | None = None
         self.sessions: SessionPool = sessions(runtime, cluster)
         self.checker = Checker(runtime, sessions=self.sessions, tools_backend=BackendName(backend_for(policy, "tools")))
@@ -80,6 +84,8 @@ class WorkContext:
             rows=self.budget.concurrent,
             slots=self.budget.max_tokens,
             threads=self._threads,
+            device=self._device,
+            dtype=self._dtype,
             vllm=self._vllm,
         )
 
@@ -90,6 +96,8 @@ class WorkContext:
             rows=self.budget.concurrent,
             slots=self.budget.max_tokens,
             threads=self._threads,
+            device=self._device,
+            dtype=self._dtype,
             vllm=self._vllm,
         )
 

@@ -67,4 +67,6 @@ def _context(data: Path, settings: Settings, ledger: Ledger, recipe: Recipe, pol
         learners=settings.model.learners,
         vllm=settings.vllm,
         threads=settings.threads,
+        device=settings.model.device,
+        dtype=settings.model.dtype,
     )

@@ -13,7 +13,8 @@ from broken_models import HARMS, both, chatml, edit, headed, renamed, sound, wri
 from appliance import model_readiness
 from appliance.config import ModelSettings, Settings
 from appliance.config_layers import ConfigError
-from appliance.model_readiness import GIB, ConfiguredModel, memory_limit
+from appliance.memory import memory_limit
+from appliance.model_readiness import GIB, ConfiguredModel
 from appliance.rendering.formats import write_markers
 from appliance.rendering.markers import SEEDLING
 
@@ -150,6 +151,17 @@ def test_an_engine_that_nobody_has_is_named() -> None:
     with pytest.raises(ConfigError, match="no engine 'vllm2'") as met:
         ConfiguredModel(ModelSettings(engine="vllm2"), MEMORY).require(TOKENS)
     assert "torch" in met.value.hint
+
+
+def test_a_device_that_is_not_there_or_not_the_engines_to_choose_is_refused_before_a_night(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("appliance.model_readiness.find_gpus", lambda: ())
+    with pytest.raises(ConfigError, match="finds no GPU here"):
+        ConfiguredModel(ModelSettings(device="cuda"), MEMORY).require(TOKENS)
+    with pytest.raises(ConfigError, match="what its environment was built for"):
+        ConfiguredModel(ModelSettings(engine="vllm", device="cpu"), MEMORY).require(TOKENS)
+    assert ConfiguredModel(ModelSettings(device="cpu"), MEMORY).require(TOKENS) is None
 
 
 # looking again

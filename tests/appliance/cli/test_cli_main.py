@@ -43,7 +43,7 @@ def commands(group: object = None, path: tuple[str, ...] = ()) -> list[tuple[str
 def test_the_commands_are_those_that_the_product_promises() -> None:
     promised = "serve status tui submit verify bundle/pack bundle/unpack doctor demo stop jobs/ls jobs/show model/ls "
     promised += "jobs/watch jobs/cancel jobs/retry jobs/validate "
-    promised += "model/compare model/show "
+    promised += "model/compare model/show engine/serve "
     promised += "model/approve model/reject model/rollback config/show cycle/start cycle/ls sandbox/run sandbox/shell "
     promised += "sandbox/snapshot sandbox/rm sandbox/ls sandbox/stats sandbox/sweep sandbox/selftest sandbox/bench "
     promised += "check/answer check/smt check/lean check/code check/checklist check/exact check/predicate "

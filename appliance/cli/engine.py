@@ -1,0 +1,109 @@
+"""`assay engine`: an engine for programs that sample through it, such as environments of the package verifiers."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.options import Data, Json, settings_of
+from appliance.cli.show import short, show_fields, show_json, show_line
+
+app = typer.Typer(
+    help="Serve a model's tokens and log-probabilities to what trains through them.", no_args_is_help=True
+)
+SECONDS = 0.5
+"""Between two looks at whether the engine still works."""
+
+
+@app.callback()
+def _group() -> None:
+    """Keeps `serve` a command of its own."""
+
+
+@app.command("serve")
+def serve(
+    context: typer.Context,
+    model: Annotated[
+        str,
+        typer.Argument(help="champion, candidate, previous, canary, first digits of a digest, or a model's folder."),
+    ] = "champion",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 0,
+    key_file: Annotated[
+        Path | None,
+        typer.Option("--key-file", metavar="FILE", help="Made where there is none; otherwise engine.key of the data."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="What clients call the model; otherwise what MODEL is.")
+    ] = None,
+    rows: Annotated[int | None, typer.Option("--rows", min=1, help="Conversations at once.")] = None,
+    tokens: Annotated[int | None, typer.Option("--max-tokens", min=16, help="Of the longest conversation.")] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Serve `/inference/v1/generate` on this machine's loopback address, until Ctrl-C or SIGTERM.
+
+    Token ids go in; ids, log-probabilities and the weights' version come out, as from vLLM. The engine is the
+    configuration's ([model] engine, device, dtype), and so are rows and tokens ([recipe.agent]) where they are not
+    given. 2: the model or the port cannot be used; 5: the engine failed.
+
+    Example: assay engine serve champion --port 8200
+    """
+    from appliance.cli.check_judge import digest_of
+    from appliance.errors import AssayError, ExitCode, UsageError
+    from appliance.inference.engine import ADAPTER, ModelError, ModelFiles
+    from appliance.inference.engines import make_engine
+    from appliance.inference.folder import read_model
+    from appliance.inference.generate_server import GenerateServer, read_key
+    from appliance.learning.folders import MANIFEST, read_verified, verify
+    from appliance.model_export import published
+
+    settings = settings_of(context, data)
+    budget, source = settings.recipe.agent, published(model, settings.data)
+    if (source / ADAPTER).is_file():
+        raise UsageError(f"{source} holds an adapter and no model", "write a whole one first: `assay model export`")
+    most = tokens or budget.max_tokens
+    try:
+        published_here = (source / MANIFEST).exists()
+        version = verify(source) if published_here else ""
+        files: ModelFiles = read_verified(source, expect=version) if published_here else read_model(source)
+        version = version or digest_of(files)
+        key_path = key_file or settings.data / "engine.key"
+        engine = make_engine(
+            settings.model.engine,
+            rows=rows or budget.concurrent,
+            slots=most,
+            threads=settings.threads,
+            device=settings.model.device,
+            dtype=settings.model.dtype,
+        )
+        version = engine.push(files, version).version
+        server = GenerateServer(engine, model=name or model, most_tokens=most, key=read_key(key_path), port=port)
+    except ModelError as error:
+        raise UsageError(str(error), error.hint) from error
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    with server:
+        if as_json:
+            show_json({"base_url": server.address, "model": name or model, "version": version, "key": str(key_path)})
+        else:
+            show_line("the engine is served; Ctrl-C ends it")
+            show_fields(
+                [
+                    ("base_url", server.address),
+                    ("model", name or model),
+                    ("weights", short(version)),
+                    ("key", f"in {key_path}"),
+                ]
+            )
+        while not stopped.wait(SECONDS):
+            if server.failure is not None:
+                raise AssayError(
+                    f"the engine failed: {server.failure}",
+                    getattr(server.failure, "hint", "start it again"),
+                    ExitCode.INFRASTRUCTURE,
+                )

@@ -1,0 +1,232 @@
+"""The wire contract of `/inference/v1/generate`: token ids in; ids, log-probabilities and versions of weights out.
+
+It is vLLM's route (0.32), as far as an environment that trains needs it; what would change the distribution that is
+sampled from without a word to the trainer (top-p, top-k, penalties, stop strings) is refused. What always holds: a
+request is checked whole before the engine hears of it; every field has a bound; every refusal is an object `error` with
+a message and a status below 500; only who knows the key is answered, but for `/health`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from appliance.inference.engine import GenerationRequest, Turn
+from appliance.inference.engine_loop import AbortedError, EngineLoop
+
+MAX_TOKENS = 1 << 20
+"""Of one list of ids; the engine's own bound is lower."""
+MAX_BODY_BYTES = 16 << 20
+MAX_UNDER_WAY = 4096
+"""Requests at once, queued ones included."""
+
+TokenId = Annotated[int, Field(ge=0, lt=1 << 31, strict=True)]
+Name = Annotated[str, Field(max_length=256)]
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SamplingParams(_Message):
+    """What vLLM calls so. Fields with one allowed value are those that clients send and that must not change."""
+
+    temperature: float = Field(1.0, ge=0, le=100, allow_inf_nan=False)
+    max_tokens: int | None = Field(None, ge=1, le=MAX_TOKENS, strict=True)
+    """New tokens; as many as still fit where it is not given."""
+    stop_token_ids: list[TokenId] = Field([], max_length=64)
+    seed: int | None = Field(None, ge=-(1 << 63), lt=1 << 63, strict=True)
+    logprobs: int | None = Field(None, ge=0, le=1, strict=True)
+    """Those of the sampled tokens come always, and no others."""
+    n: Literal[1] = 1
+    top_p: Literal[1] = 1
+    top_k: Literal[-1, 0] = 0
+    min_p: Literal[0] = 0
+    presence_penalty: Literal[0] = 0
+    frequency_penalty: Literal[0] = 0
+    repetition_penalty: Literal[1] = 1
+    stop: Annotated[list[str], Field(max_length=0)] | None = None
+    min_tokens: Literal[0] = 0
+    ignore_eos: bool = False
+    skip_special_tokens: bool = False
+    spaces_between_special_tokens: bool = True
+    detokenize: bool = False
+    routed_experts_prompt_start: int | None = Field(None, ge=0)
+
+
+class GenerateRequest(_Message):
+    token_ids: list[TokenId] = Field(min_length=1, max_length=MAX_TOKENS)
+    sampling_params: SamplingParams = SamplingParams()
+    model: Name | None = None
+    request_id: Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.:-]+$")] | None = None
+    cache_salt: Name | None = None
+    priority: int = Field(0, ge=-(1 << 31), lt=1 << 31)
+    stream: Literal[False] = False
+    return_token_ids: bool = True
+
+
+class AbortRequest(_Message):
+    request_ids: list[Annotated[str, Field(max_length=128)]] = Field(min_length=1, max_length=MAX_UNDER_WAY)
+
+
+class GenerateApi:
+    def __init__(self, loop: EngineLoop, model: str, most_tokens: int, key: str) -> None:
+        """`model` is the name that it is served under; `most_tokens` are those of a conversation."""
+        self._loop = loop
+        self._model = model
+        self._most = most_tokens
+        self._key = key.encode()
+        self._under_way: dict[str, int] = {}
+        """Numbers of the loop's requests, by the ids that their askers gave."""
+        self.app = Starlette(
+            routes=[
+                Route("/health", self._health, methods=["GET"]),
+                Route("/v1/models", self._known(self._models), methods=["GET"]),
+                Route("/inference/v1/generate", self._known(self._generate), methods=["POST"]),
+                Route("/inference/v1/abort_requests", self._known(self._abort), methods=["POST"]),
+            ],
+            exception_handlers={HTTPException: _refused},
+        )
+
+    def _known(self, handler: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            scheme, _, key = request.headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not hmac.compare_digest(key.strip().encode(), self._key):
+                raise HTTPException(401, "the key is missing or wrong: send `Authorization: Bearer KEY`")
+            return await handler(request)
+
+        return answer
+
+    async def _health(self, _: Request) -> Response:
+        """Says whether the engine can answer, as vLLM does: by the status."""
+        return Response(status_code=503 if self._loop.failure else 200)
+
+    async def _models(self, _: Request) -> Response:
+        card = {"id": self._model, "object": "model", "created": 0, "owned_by": "assay", "root": self._model}
+        card |= {"parent": None, "max_model_len": self._most, "weight_version": self._loop.version}
+        return JSONResponse({"object": "list", "data": [card]})
+
+    async def _generate(self, request: Request) -> Response:
+        asked = await _read(request, GenerateRequest)
+        if asked.model not in (None, self._model):
+            raise HTTPException(404, f"no model {asked.model!r} is served here: it is {self._model!r}")
+        name = asked.request_id or f"gen-{secrets.token_hex(8)}"
+        if name in self._under_way:
+            raise HTTPException(409, f"request {name} is under way already")
+        if len(self._under_way) >= MAX_UNDER_WAY:
+            raise HTTPException(429, f"{MAX_UNDER_WAY} requests are under way: wait for some")
+        number, future = self._loop.generate(self._request(asked))
+        self._under_way[name] = number
+        try:
+            turn = await self._turn(request, number, asyncio.wrap_future(future))
+        except AbortedError:
+            return JSONResponse(_answer(name, None, ()))
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from error
+        except Exception as error:
+            raise HTTPException(503, f"the engine cannot answer: {error}") from error
+        finally:
+            del self._under_way[name]
+        return JSONResponse(_answer(name, turn, tuple(asked.sampling_params.stop_token_ids)))
+
+    async def _turn(self, request: Request, number: int, turn: asyncio.Future[Turn]) -> Turn:
+        """Waits for the turn; an asker that hangs up needs none."""
+        left = asyncio.ensure_future(_hung_up(request))
+        try:
+            await asyncio.wait((turn, left), return_when=asyncio.FIRST_COMPLETED)
+            if not turn.done():
+                self._loop.abort(number)
+            return await turn
+        finally:
+            left.cancel()
+
+    def _request(self, asked: GenerateRequest) -> GenerationRequest:
+        how, prompt = asked.sampling_params, tuple(asked.token_ids)
+        room = self._most - len(prompt)
+        if room < 1 or (how.max_tokens or 1) > room:
+            raise HTTPException(
+                400,
+                f"{len(prompt)} tokens and {how.max_tokens or 1} new ones are more than the maximum context length of "
+                f"{self._most} tokens",
+            )
+        stops = tuple(dict.fromkeys(how.stop_token_ids)) or (-1,)
+        return GenerationRequest(
+            id=0,
+            prompt=prompt,
+            stop=stops[0],
+            other_stops=stops[1:],
+            max_tokens=len(prompt) + (how.max_tokens or room),
+            temperature=how.temperature,
+            seed=secrets.randbits(62) if how.seed is None else how.seed,
+        )
+
+    async def _abort(self, request: Request) -> Response:
+        asked = await _read(request, AbortRequest)
+        for name in asked.request_ids:
+            if name in self._under_way:
+                self._loop.abort(self._under_way[name])
+        return JSONResponse({})
+
+
+async def _hung_up(request: Request) -> None:
+    while not await request.is_disconnected():
+        await asyncio.sleep(0.2)
+
+
+async def _read(request: Request, shape: type[M]) -> M:
+    parts, size = [], 0
+    try:
+        async for part in request.stream():
+            parts.append(part)
+            size += len(part)
+            if size > MAX_BODY_BYTES:
+                raise HTTPException(413, f"the body is longer than {MAX_BODY_BYTES} bytes")
+    except ClientDisconnect as error:
+        raise HTTPException(400, "the body ended before its time") from error
+    try:
+        return shape.model_validate_json(b"".join(parts))
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in fault["loc"]) or "the body"
+        hint = ""
+        if fault["loc"][:1] == ("sampling_params",) and fault["type"] in ("literal_error", "too_long"):
+            hint = ": a distribution that is cut or bent has other log-probabilities than those that are trained on"
+        raise HTTPException(400, f"{where[:200]}: {fault['msg']}{hint}") from error
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    kind = "invalid_request_error" if error.status_code < 500 else "server_error"
+    body = {"message": error.detail, "type": kind, "param": None, "code": error.status_code}
+    return JSONResponse({"error": body}, status_code=error.status_code, headers=error.headers)
+
+
+def _answer(name: str, turn: Turn | None, stops: tuple[int, ...]) -> dict[str, Any]:
+    """Writes a turn as vLLM does; None is one that was aborted, of which nothing is kept."""
+    choice: dict[str, Any] = {"index": 0, "token_ids": [], "logprobs": {"content": []}, "finish_reason": "abort"}
+    choice |= {"stop_reason": None, "weight_versions": []}
+    if turn is not None:
+        choice["token_ids"] = list(turn.ids)
+        choice["logprobs"]["content"] = [
+            {"token": f"token_id:{token}", "token_id": token, "logprob": logprob, "bytes": None, "top_logprobs": []}
+            for token, logprob in zip(turn.ids, turn.logprobs, strict=True)
+        ]
+        choice["finish_reason"] = turn.ended
+        choice["stop_reason"] = turn.ids[-1] if turn.ids[-1] in stops else None
+        choice["weight_versions"] = [
+            {"version": span.version, "start": span.start, "end": span.end} for span in turn.weights
+        ]
+    return {"request_id": name, "choices": [choice], "prompt_logprobs": None}

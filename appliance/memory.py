@@ -1,0 +1,19 @@
+"""Says how much memory there is to use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def memory_limit() -> int:
+    """Bytes that this process may ever have: the machine's, or less by its control group (version 2)."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    root = Path("/sys/fs/cgroup")
+    own = next((line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")), "")
+    group = root / own.lstrip("/")
+    for folder in (group, *group.parents):
+        if folder.is_relative_to(root) and (folder / "memory.max").is_file():
+            limit = (folder / "memory.max").read_text().strip()
+            limits += [int(limit)] if limit.isdigit() else []
+    return min(limits)

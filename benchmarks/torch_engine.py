@@ -1,0 +1,222 @@
+"""C15: the torch engine against `transformers.generate`: multi-turn rollouts and tokens, short and long contexts.
+
+    python -m benchmarks.torch_engine [--json FILE] [--short] [--threads 2] [--repeats 5]
+
+Same model (Qwen3, random weights), same prompts, same threads, in one run; the two take turns and go first in turn, and
+medians of the ratios of neighbouring runs are reported with their range. Bars: 3 times the finished multi-turn
+rollouts, 1.25 times the tokens a second, each at 64 rows, with prompts of 64 tokens and of 4,096.
+
+A rollout has three turns with a result of 24 tokens forced between two of them. One token in 24 ends a turn, so turns
+have 24 tokens in the mean, and both sides draw their own. `generate` is called for each turn on all rows that are under
+way, filled up with new ones between turns; it pads on the left, ends each turn at its stop, keeps no cache from turn to
+turn (it has no way to put a result behind it for each row), and is spared the log-probabilities.
+
+Time is that of this process's processors, so other work on the machine costs both sides alike. CPU only: nothing here
+is said of a GPU. `--short` is a model of two layers, 8 rows, prompts of 1,536 tokens and two repeats: some 40 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")  # as in the worker; torch reads it once
+
+import torch
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+from appliance.inference.engine import Engine, GenerationRequest
+from appliance.inference.engines import make_engine
+
+ROLLOUTS_BAR, TOKENS_BAR = 3.0, 1.25
+TURNS, RESULT, NEW, MOST = 3, 24, 64, 96
+"""Turns of a rollout, tokens of a result, new tokens of the plain measure, the most of a turn."""
+
+Prompts = Sequence[tuple[int, ...]]
+
+
+def make_model(layers: int, hidden: int, vocabulary: int, positions: int) -> Any:
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=vocabulary,
+        hidden_size=hidden,
+        intermediate_size=3 * hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=hidden // 32,
+        num_key_value_heads=max(1, hidden // 64),
+        head_dim=32,
+        max_position_embeddings=positions,
+        eos_token_id=None,
+        bos_token_id=None,
+    )
+    return Qwen3ForCausalLM(config).eval()
+
+
+def make_prompts(count: int, context: int, vocabulary: int, rng: Random) -> Prompts:
+    return [
+        tuple(rng.randrange(vocabulary) for _ in range(max(2, round(context * rng.uniform(0.5, 1.0)))))
+        for _ in range(count)
+    ]
+
+
+def roll_with_engine(engine: Engine, prompts: Prompts, stops: tuple[int, ...]) -> int:
+    """Plays all rollouts; returns the tokens that were sampled."""
+    before = engine.tokens_sampled
+    turns = [0] * len(prompts)
+    for number, prompt in enumerate(prompts):
+        most = len(prompt) + TURNS * (MOST + RESULT)
+        engine.submit(GenerationRequest(number, prompt, stops[0], most, 1.0, number, other_stops=stops[1:]))
+    while engine.unfinished:
+        for turn in engine.step():
+            turns[turn.request] += 1
+            if turn.ended == "stop" and turns[turn.request] < TURNS:
+                engine.resume(turn.request, (1,) * RESULT)
+            else:
+                engine.finish(turn.request)
+    return engine.tokens_sampled - before
+
+
+@torch.inference_mode()
+def roll_with_generate(model: Any, prompts: Prompts, stops: tuple[int, ...], rows: int) -> int:
+    waiting = deque([list(prompt), 0] for prompt in prompts)
+    active: list[Any] = []
+    sampled = 0
+    while waiting or active:
+        while waiting and len(active) < rows:
+            active.append(waiting.popleft())
+        drawn = generate(model, [one[0] for one in active], MOST, stops)
+        for one, turn in zip(active, drawn, strict=True):
+            end = next((at + 1 for at, token in enumerate(turn) if token in stops), len(turn))
+            sampled += end
+            one[0] += turn[:end] + [1] * RESULT
+            one[1] += 1
+        active = [one for one in active if one[1] < TURNS]
+    return sampled
+
+
+@torch.inference_mode()
+def generate(model: Any, histories: Sequence[list[int]], new: int, stops: tuple[int, ...] | None) -> list[list[int]]:
+    longest = max(map(len, histories))
+    ids = torch.tensor([[0] * (longest - len(ids)) + ids for ids in histories])
+    mask = torch.tensor([[0] * (longest - len(ids)) + [1] * len(ids) for ids in histories])
+    ends = {"eos_token_id": list(stops)} if stops else {"min_new_tokens": new}
+    out = model.generate(
+        input_ids=ids,
+        attention_mask=mask,
+        max_new_tokens=new,
+        do_sample=True,
+        temperature=1.0,
+        top_k=0,
+        pad_token_id=0,
+        **ends,
+    )
+    found: list[list[int]] = out[:, longest:].tolist()
+    return found
+
+
+def plain_with_engine(engine: Engine, prompts: Prompts) -> int:
+    before = engine.tokens_sampled
+    for number, prompt in enumerate(prompts):
+        engine.submit(GenerationRequest(number, prompt, -1, len(prompt) + NEW, 1.0, number))
+    while engine.unfinished:
+        engine.step()
+    return engine.tokens_sampled - before
+
+
+def plain_with_generate(model: Any, prompts: Prompts) -> int:
+    return sum(map(len, generate(model, [list(prompt) for prompt in prompts], NEW, None)))
+
+
+def spent(work: Callable[[], int]) -> tuple[float, int]:
+    """Seconds of this process's processors, and what it returned."""
+    start = time.process_time()
+    done = work()
+    return time.process_time() - start, done
+
+
+def compare(arms: dict[str, Callable[[], int]], per: Callable[[int], float], repeats: int) -> dict[str, Any]:
+    """Runs the arms in turn, each first every other time, once more to warm up; rates are `per(done)` a second."""
+    rates: dict[str, list[float]] = {name: [] for name in arms}
+    for repeat in range(repeats + 1):
+        for name in list(arms) if repeat % 2 else reversed(list(arms)):
+            seconds, done = spent(arms[name])
+            if repeat:
+                rates[name].append(per(done) / seconds)
+    ratios = [one / other for one, other in zip(rates["engine"], rates["generate"], strict=True)]
+    return {
+        **{name: statistics.median(found) for name, found in rates.items()},
+        "ratio": statistics.median(ratios),
+        "range": [min(ratios), max(ratios)],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--short", action="store_true", help="2 layers, 8 rows, 1,536 tokens, 2 repeats")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int)
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--contexts", type=int, nargs="+", help="tokens of the longest prompt")
+    parser.add_argument("--hidden", type=int, help="size of the model; a multiple of 64")
+    parser.add_argument("--layers", type=int)
+    asked = parser.parse_args()
+    short = asked.short
+    rows, repeats = asked.rows or (8 if short else 64), asked.repeats or (2 if short else 5)
+    contexts = asked.contexts or ([64, 1536] if short else [64, 4096])
+    hidden, layers = asked.hidden or (128 if short else 256), asked.layers or (2 if short else 4)
+    torch.set_num_threads(asked.threads)
+    vocabulary, rng = 2048, Random(3)
+    most = max(contexts) + TURNS * (MOST + RESULT)
+    model = make_model(layers, hidden, vocabulary, most)
+    stops = tuple(range(2, 2 + vocabulary // 24))
+    figures: dict[str, Any] = {
+        "title": "CPU, seconds of its own processors",
+        "threads": asked.threads,
+        "rows": rows,
+        "repeats": repeats,
+        "model": {"layers": layers, "hidden": hidden, "parameters": model.num_parameters()},
+        "load": os.getloadavg()[0],
+    }
+    for context in contexts:
+        engine = make_engine("torch", rows=rows, slots=context + TURNS * (MOST + RESULT), device="cpu")
+        engine.push(model, "benchmark")
+        many = make_prompts(2 * rows, context, vocabulary, rng)
+        some = many[:rows]
+        rollouts = compare(
+            {
+                "engine": lambda engine=engine, many=many: roll_with_engine(engine, many, stops),
+                "generate": lambda many=many: roll_with_generate(model, many, stops, rows),
+            },
+            lambda _, many=many: float(len(many)),
+            repeats,
+        )
+        tokens = compare(
+            {
+                "engine": lambda engine=engine, some=some: plain_with_engine(engine, some),
+                "generate": lambda some=some: plain_with_generate(model, some),
+            },
+            float,
+            repeats,
+        )
+        engine.close()
+        figures[f"context {context}"] = {
+            "rollouts a second": {**rollouts, "bar": ROLLOUTS_BAR, "met": rollouts["ratio"] >= ROLLOUTS_BAR},
+            "tokens a second": {**tokens, "bar": TOKENS_BAR, "met": tokens["ratio"] >= TOKENS_BAR},
+        }
+    text = json.dumps(figures, indent=1)
+    print(text)
+    if asked.json:
+        asked.json.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

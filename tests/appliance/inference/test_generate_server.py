@@ -1,0 +1,242 @@
+"""The wire contract of `/inference/v1/generate`: what goes in and comes out, and what is refused."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from inference_models import VOCABULARY, engine_for, tiny
+from scripted_engine import ScriptedEngine
+
+from appliance.inference.engine import Engine, GenerationRequest, ModelError, Turn
+from appliance.inference.generate_server import GenerateServer, read_key
+
+KEY = "a key of some length"
+SLOTS = 48
+STOP = 5
+
+
+class Client:
+    def __init__(self, address: str, key: str = KEY) -> None:
+        self.host, self.key = urlsplit(address).netloc, key
+
+    def ask(self, path: str, body: object = None) -> tuple[int, Any]:
+        given = body if isinstance(body, bytes) else json.dumps(body).encode()
+        line = http.client.HTTPConnection(self.host, timeout=60)
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        line.request("GET" if body is None else "POST", path, None if body is None else given, headers)
+        answer = line.getresponse()
+        content = answer.read()
+        line.close()
+        return answer.status, json.loads(content) if content else None
+
+    def generate(self, ids: Sequence[int], **sampling: object) -> tuple[int, Any]:
+        return self.ask("/inference/v1/generate", {"token_ids": list(ids), "sampling_params": sampling})
+
+
+def served(engine: Engine, most: int = SLOTS) -> GenerateServer:
+    return GenerateServer(engine, model="tiny", most_tokens=most, key=KEY)
+
+
+class SilentEngine(ScriptedEngine):
+    """Takes requests and never ends a turn."""
+
+    def __init__(self) -> None:
+        super().__init__({}, slots=SLOTS)
+
+    def step(self) -> Sequence[Turn]:
+        time.sleep(0.001)
+        return []
+
+
+def until(said: Any) -> None:
+    while not said():
+        time.sleep(0.01)
+
+
+def test_what_comes_over_the_wire_is_what_the_engine_drew_with_its_log_probabilities_and_version() -> None:
+    own = engine_for("qwen2", 4, SLOTS)
+    expected = {}
+    for seed in range(8):
+        own.submit(GenerationRequest(seed, (1, 2, 3), STOP, 3 + 20, 1.0, seed, other_stops=(6,)))
+    while own.unfinished:
+        for turn in own.step():
+            expected[turn.request] = turn
+            own.finish(turn.request)
+    with served(engine_for("qwen2", 4, SLOTS)) as server, ThreadPoolExecutor(8) as pool:
+        client = Client(server.address)
+        ask = lambda seed: client.generate((1, 2, 3), seed=seed, max_tokens=20, stop_token_ids=[STOP, 6], logprobs=1)  # noqa: E731
+        for seed, (status, said) in enumerate(pool.map(ask, range(8))):
+            turn, choice = expected[seed], said["choices"][0]
+            assert (status, tuple(choice["token_ids"]), choice["finish_reason"]) == (200, turn.ids, turn.ended)
+            content = choice["logprobs"]["content"]
+            assert [one["token"] for one in content] == [f"token_id:{token}" for token in turn.ids]
+            assert [one["logprob"] for one in content] == pytest.approx(turn.logprobs, abs=1e-5)
+            version = {"version": "digest of qwen2", "start": 0, "end": len(turn.ids)}
+            assert choice["weight_versions"] == [version]
+            assert choice["stop_reason"] == (turn.ids[-1] if turn.ended == "stop" else None)
+
+
+def test_new_weights_wait_for_what_is_under_way_and_then_answer() -> None:
+    with served(engine_for("qwen2", 2, SLOTS)) as server, ThreadPoolExecutor(6) as pool:
+        client = Client(server.address)
+        early = [pool.submit(client.generate, (1, seed)) for seed in range(4)]
+        until(lambda: any(one.done() for one in early))
+        assert server.push(tiny("llama"), "next").version == "next"
+        late = client.generate((1, 2))
+        spans = [one.result()[1]["choices"][0]["weight_versions"] for one in early] + [
+            late[1]["choices"][0]["weight_versions"]
+        ]
+    assert [len(one) for one in spans] == [1] * 5
+    assert spans[-1][0]["version"] == "next"
+    assert {one[0]["version"] for one in spans[:4]} <= {"digest of qwen2", "next"}
+
+
+@pytest.fixture
+def scripted() -> Iterator[tuple[ScriptedEngine, Client]]:
+    engine = ScriptedEngine(lambda request, known: (7, request.stop), slots=SLOTS, vocabulary=VOCABULARY)
+    with served(engine) as server:
+        yield engine, Client(server.address)
+
+
+IDS = {"token_ids": [1, 2]}
+WRONG: list[tuple[object, str]] = [
+    (b"", "body"),
+    (b"\xff\xfe{", "body"),
+    (b"[" * 100_000, "body"),
+    ([], "body"),
+    ({}, "token_ids"),
+    ({"token_ids": []}, "token_ids"),
+    ({"token_ids": ["1"]}, "token_ids.0"),
+    ({"token_ids": [1.5]}, "token_ids.0"),
+    ({"token_ids": [True]}, "token_ids.0"),
+    ({"token_ids": [-1]}, "token_ids.0"),
+    ({"token_ids": [2**40]}, "token_ids.0"),
+    ({"token_ids": [VOCABULARY]}, "vocabulary"),
+    ({"token_ids": [1] * SLOTS}, "maximum context length"),
+    ({**IDS, "sampling_params": {"max_tokens": SLOTS}}, "maximum context length"),
+    ({**IDS, "sampling_params": {"max_tokens": 0}}, "max_tokens"),
+    ({**IDS, "sampling_params": {"temperature": -1}}, "temperature"),
+    (b'{"token_ids": [1], "sampling_params": {"temperature": NaN}}', "temperature"),
+    (b'{"token_ids": [1], "sampling_params": {"temperature": 1e999}}', "temperature"),
+    ({**IDS, "sampling_params": {"top_p": 0.9}}, "other log-probabilities"),
+    ({**IDS, "sampling_params": {"top_k": 20}}, "other log-probabilities"),
+    ({**IDS, "sampling_params": {"min_p": 0.1}}, "other log-probabilities"),
+    ({**IDS, "sampling_params": {"repetition_penalty": 1.1}}, "other log-probabilities"),
+    ({**IDS, "sampling_params": {"stop": ["\n"]}}, "other log-probabilities"),
+    ({**IDS, "sampling_params": {"n": 2}}, "sampling_params.n"),
+    ({**IDS, "sampling_params": {"stop_token_ids": [1] * 65}}, "stop_token_ids"),
+    ({**IDS, "sampling_params": {"logits_processors": "x"}}, "logits_processors"),
+    ({**IDS, "request_id": "../x y"}, "request_id"),
+    ({**IDS, "cache_salt": "x" * 257}, "cache_salt"),
+    ({**IDS, "stream": True}, "stream"),
+    ({**IDS, "features": {}}, "features"),
+]
+
+
+@pytest.mark.parametrize(("body", "said"), WRONG)
+def test_what_is_no_request_is_refused_with_what_is_wrong_and_the_engine_hears_nothing(
+    scripted: tuple[ScriptedEngine, Client], body: object, said: str
+) -> None:
+    engine, client = scripted
+    status, answer = client.ask("/inference/v1/generate", body)
+    assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
+    assert said in answer["error"]["message"]
+    assert len(answer["error"]["message"]) < 500
+    assert engine.unfinished == engine.steps == 0
+
+
+def test_who_does_not_know_the_key_is_told_nothing_but_that_there_is_an_engine(
+    scripted: tuple[ScriptedEngine, Client],
+) -> None:
+    engine, client = scripted
+    known = client.ask("/v1/models")[1]["data"]
+    assert [(one["id"], one["max_model_len"], one["weight_version"]) for one in known] == [("tiny", SLOTS, "scripted")]
+    stranger = Client(f"http://{client.host}", key="another key of some length")
+    for path, body in (("/v1/models", None), ("/inference/v1/generate", IDS), ("/inference/v1/abort_requests", {})):
+        assert stranger.ask(path, body)[0] == 401
+    assert stranger.ask("/health") == (200, None)
+    assert client.ask("/inference/v1/generate", {**IDS, "model": "another"})[0] == 404
+    assert client.ask("/collective_rpc", {})[0] == 404
+    assert client.ask("/inference/v1/generate", b"[" + b" " * (17 << 20))[0] == 413
+    assert engine.steps == 0
+
+
+def test_an_aborted_request_and_one_whose_asker_hung_up_leave_the_engine() -> None:
+    engine = SilentEngine()
+    with served(engine) as server, ThreadPoolExecutor(2) as pool:
+        client = Client(server.address)
+        asked = pool.submit(client.ask, "/inference/v1/generate", {**IDS, "request_id": "mine"})
+        until(lambda: engine.unfinished == 1)
+        assert client.ask("/inference/v1/generate", {**IDS, "request_id": "mine"})[0] == 409
+        assert client.ask("/inference/v1/abort_requests", {"request_ids": ["mine", "nobody's"]}) == (200, {})
+        status, said = asked.result()
+        assert (status, said["choices"][0]["finish_reason"], said["choices"][0]["token_ids"]) == (200, "abort", [])
+        until(lambda: engine.unfinished == 0)
+        line = http.client.HTTPConnection(client.host)
+        line.request("POST", "/inference/v1/generate", json.dumps(IDS), {"Authorization": f"Bearer {KEY}"})
+        until(lambda: engine.unfinished == 1)
+        line.close()
+        until(lambda: engine.unfinished == 0)
+
+
+def test_an_engine_that_fails_answers_everybody_with_an_error_and_is_not_well() -> None:
+    class Broken(SilentEngine):
+        def step(self) -> Sequence[Turn]:
+            raise ModelError("the weights give no finite probabilities", hint="go back")
+
+    engine = Broken()
+    with served(engine) as server, ThreadPoolExecutor(3) as pool:
+        client = Client(server.address)
+        for status, said in pool.map(lambda _: client.ask("/inference/v1/generate", IDS), range(3)):
+            assert status == 503
+            assert "no finite probabilities" in said["error"]["message"]
+        assert client.ask("/health")[0] == 503
+
+
+def test_a_key_is_made_once_and_refused_where_others_may_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "engine.key"
+    assert read_key(path) == read_key(path)
+    assert (len(read_key(path)) >= 32, path.stat().st_mode & 0o777) == (True, 0o600)
+    path.chmod(0o640)
+    with pytest.raises(ModelError, match="others may read"):
+        read_key(path)
+    for key in ("short", "not printable\n at all", "schlüssel genug"):
+        with pytest.raises(ModelError, match="a key has"):
+            GenerateServer(SilentEngine(), model="x", most_tokens=8, key=key)
+
+
+def test_the_command_serves_a_folder_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    tiny("qwen3").save_pretrained(tmp_path / "model")
+    command = [sys.executable, "-c", COMMAND]
+    given = ["engine", "serve", str(tmp_path / "model"), "--name", "tiny", "--data", str(tmp_path), "--json"]
+    environment = {**os.environ, "ASSAY_MODEL__DEVICE": "cpu"}
+    ran = subprocess.Popen([*command, *given], stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert ran.stdout is not None
+        lines = []
+        for line in ran.stdout:
+            lines.append(line)
+            if line.startswith("}") or line.rstrip().endswith("}"):
+                break
+        said = json.loads("".join(lines))
+        client = Client(said["base_url"], Path(said["key"]).read_text().strip())
+        status, answer = client.ask("/inference/v1/generate", {**IDS, "model": "tiny"})
+        assert (status, answer["choices"][0]["weight_versions"][0]["version"]) == (200, said["version"])
+    finally:
+        ran.send_signal(signal.SIGTERM)
+        assert ran.wait(60) == 0
+
+
+COMMAND = "import sys; from appliance.cli.entry import main; sys.argv[0] = 'assay'; main()"
