@@ -15,11 +15,7 @@ from appliance.cli.show import show_json, show_line, show_progress, show_table
 from appliance.errors import ExitCode
 from appliance.worker.gpu_selftest import GPU_ROWS, NO_GPU, GpuResult, run_selftest
 
-app = typer.Typer(
-    help="Show what only special hardware can show; nothing is claimed that was not run.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(help="Show what only a GPU can show, as far as this machine can.", no_args_is_help=True)
 
 
 @app.callback()

@@ -22,11 +22,11 @@ FASTER = ("ipc", "nccl")
 
 
 class VllmSettings(FrozenModel, use_attribute_docstrings=True):
-    gpus: tuple[int, ...] = ()
+    gpus: Annotated[tuple[int, ...], UnitName("numbers of GPUs")] = ()
     """The numbers of the NVIDIA GPUs that vLLM samples on; otherwise all that the worker sees."""
     tensor_parallel: Annotated[int, UnitName("GPUs")] = Field(1, ge=1, le=64)
     """GPUs that hold one model together; each reads its part of a push from the same file."""
-    memory_share: float | None = Field(None, gt=0, lt=1)
+    memory_share: Annotated[float | None, UnitName("share")] = Field(None, gt=0, lt=1)
     """The share of a GPU's memory that vLLM takes; otherwise what vLLM takes by itself."""
     sleep: Literal[0, 1, 2] = 0
     """What vLLM gives back while the learner trains on the same GPU: 0 nothing, 1 its cache and the weights, which wait
