@@ -82,6 +82,8 @@ class RlLoop:
         self._held_out = setup.held_out(derive("watch", setup.seed), training.watch_items)
         self._checkpoints = part.folder(context.data / "cycles" / setup.cycle) / "checkpoints"
         self._ahead = LookAhead(self._agent, self._new_sample) if training.max_staleness else None
+        self._pushed: int | None = None
+        """The step whose weights the engines have, where rollouts go on under them."""
         self._free_since = context.clock()
         """When the learner had its last step behind it."""
         self._waited = self._learned = 0.0
@@ -206,7 +208,8 @@ class RlLoop:
         engine, version = self._context.engine, f"{self._cycle}@{step}"
         if self._ahead is None:
             push_model(engine, self._model, version)
-        elif engine.version != version:
+        elif self._pushed != step:  # the first thing that a worker does is a push, whatever the engines have
+            self._pushed = step
             self._model.zero_grad(set_to_none=True)
             model = copy.deepcopy(self._model)  # the learner goes on with its own while this one samples
             require_proof(engine.push_in_flight(model, version), model, version)
