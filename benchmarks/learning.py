@@ -281,9 +281,10 @@ def main() -> None:
 
 
 def run_seeds(arguments: argparse.Namespace, arms: list[str], results: Path) -> None:
-    """Runs each seed in a process of its own, some at once. Ends the program when one fails."""
+    """Runs each seed in a process of its own, some at once. Ends the program at the end when one failed."""
     waiting = [int(seed) for seed in arguments.seeds.split(",")]
     running: dict[int, subprocess.Popen[bytes]] = {}
+    failed: list[str] = []
     while waiting or running:
         while waiting and len(running) < arguments.parallel:
             seed = waiting.pop(0)
@@ -297,8 +298,10 @@ def run_seeds(arguments: argparse.Namespace, arms: list[str], results: Path) -> 
             if process.poll() is not None:
                 del running[seed]
                 if process.returncode != 0:
-                    sys.exit(f"seed {seed} failed")
+                    failed.append(str(seed))
         time.sleep(0.5)
+    if failed:
+        sys.exit(f"seeds {', '.join(failed)} failed; what has ended is in {results}, and the same command goes on")
 
 
 def row(one: dict[str, Any], arms: list[str]) -> str:
