@@ -58,14 +58,16 @@ class Zygote(ProcessParent):
                 self._line.close()
                 for descriptor in not_for_it:
                     os.close(descriptor)
-                confinement = _prepare(machine, modules)
+                addresses = chance.Addresses()
+                confinement = _prepare(machine, modules, addresses)
                 problem = child.load(["random", *preload])
                 chance.take_clocks()
+                addresses.look()
                 child.bound_memory(memory_bytes)
                 child.bound_files(open_files)
                 theirs.send(problem.encode()[:MESSAGE_BYTES] or READY)
                 if not problem:
-                    _serve(theirs, confinement)
+                    _serve(theirs, confinement, addresses)
             except child.ForkedError:
                 raise
             except BaseException:  # noqa: BLE001
@@ -101,15 +103,19 @@ class Zygote(ProcessParent):
             done(Process(number, ours))
 
 
-def _prepare(machine: str, modules: list[str]) -> Filter:
+def _prepare(machine: str, modules: list[str], addresses: chance.Addresses) -> Filter:
     """Makes all that children need and cannot get at themselves."""
     from runtime.guest import import_shelf  # here: the supervisor need not bear what it takes
 
-    import_shelf.shelve(modules)
+    import_shelf.shelve(modules, addresses.unwatched)
     return Filter(filters.compute_only(machine))
 
 
-def _serve(line: _socket.socket, confinement: Filter) -> NoReturn:
+def _serve(line: _socket.socket, confinement: Filter, addresses: chance.Addresses) -> NoReturn:
+    def confine() -> None:
+        confinement.install()
+        addresses.watch()
+
     gc.collect()
     gc.freeze()
     while True:
@@ -123,7 +129,7 @@ def _serve(line: _socket.socket, confinement: Filter) -> NoReturn:
         ends: child.Ends = ENDS.unpack(passed[0][2])
         pid = os.fork()
         if pid == 0:
-            raise child.ForkedError(ends, confinement.install)
+            raise child.ForkedError(ends, confine)
         for end in ends:
             os.close(end)
         line.send(ANSWER.pack(0, pid))
