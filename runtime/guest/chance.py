@@ -5,7 +5,7 @@ Whoever asks for one makes a system call that the filter refuses, so the call is
 sandbox of its own, whose history is never repeated. The kernel's random numbers are such a system call themselves.
 Clocks are read without one, so what Python reads them with is replaced before user code runs. So is what makes a hash
 or a text of an address: in CPython's types these are pointers to C functions, which are made to point to a system call.
-A class that user code makes gets them from `object`; those of modules keep their own, because modules hash their own
+A class that user code makes gets them from `object`; those of modules keep their hash, because modules hash their own
 objects. What those hash all the time (`object()`, functions, classes, None, NaN) cannot be watched: what a session
 keeps is looked through after each call, as far as `MOST` values go.
 """
@@ -78,38 +78,30 @@ class Addresses:
     def __init__(self) -> None:
         """Finds what classes inherit. Raises ImportError where this Python's types are not laid out as is known."""
         known = getattr(ctypes.pythonapi, "PyObject_GenericHash", None) or ctypes.pythonapi._Py_HashPointer
-        hashing = _word(vars(object)["__hash__"], WRAPPED)
-        texts = [_word(object, REPR), _word(vars(object)["__repr__"], WRAPPED)]
-        if {hashing.value, _word(object, HASH).value} != {_address(known)} or texts[0].value != texts[1].value:
+        self._hashing = _word(vars(object)["__hash__"], WRAPPED)  # not that of `object()`, which `lru_cache` hashes
+        self._texts = [_word(vars(object)["__repr__"], WRAPPED), *(_word(kind, REPR) for kind in WITH_ADDRESS)]
+        self._own = _word(object, HASH).value, _word(object, REPR).value
+        if self._own != (_address(known), self._texts[0].value) or self._hashing.value != self._own[0]:
             raise ImportError("the types of this Python are laid out in a way that is not known")
-        self._inherited = [
-            (word, word.value) for word in (hashing, *texts)
-        ]  # `object()` itself is hashed by `lru_cache`
         self._asking = _address(ctypes.CDLL(None).getppid)
-        self._places: list[ctypes.c_size_t] = []
-
-    def look(self) -> None:
-        """Finds the types that say an address themselves, among those that there are."""
-        texts = [_word(kind, REPR) for kind in _all_kinds() if not kind.__flags__ & OF_THE_HEAP]
-        own = self._inherited[-1][1]
-        self._places = [word for word in texts if word.value == own] + [_word(kind, REPR) for kind in WITH_ADDRESS]
-        self._places += [word for word, _ in self._inherited]
 
     def watch(self) -> None:
-        """Has whoever makes one ask for what no process of a process tier may have, from here on."""
-        for word in self._places:
+        """Has whoever makes one, from here on, ask for what no process of a process tier may have. It is done before
+        the fork, since every page that a process writes to is another copy; until the filter is there, nothing may ask.
+        """
+        texts = [_word(kind, REPR) for kind in _all_kinds()]
+        saying_nothing_else = [word for word in texts if word.value == self._own[1]]
+        for word in (self._hashing, *self._texts, *saying_nothing_else):
             word.value = self._asking
 
     def unwatched(self, run: Callable[..., Any], *given: Any) -> None:
-        """Calls it while new classes inherit what `object` has by itself."""
-        before = [word.value for word, _ in self._inherited]
+        """Calls it while new classes inherit the hash that `object` has by itself."""
+        before = self._hashing.value
+        self._hashing.value = self._own[0]
         try:
-            for word, value in self._inherited:
-                word.value = value
             run(*given)
         finally:
-            for (word, _), value in zip(self._inherited, before, strict=True):
-                word.value = value
+            self._hashing.value = before
 
 
 def keeps_addresses(names: dict[str, Any]) -> bool:
@@ -168,8 +160,6 @@ def _all_kinds() -> list[type]:
 
 BY_ADDRESS = (BuiltinFunctionType, MethodType, MethodWrapperType)
 """All else has its hash from `object`, or one of its own."""
-OF_THE_HEAP = 1 << 9
-"""Of the flags of a type: it was made while Python ran."""
 WITH_ADDRESS = (
     type(_word), type(_word.__code__), GeneratorType, BuiltinFunctionType, MethodWrapperType, FrameType,
     CoroutineType, AsyncGeneratorType, CellType, memoryview, ref,

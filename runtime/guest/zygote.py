@@ -62,12 +62,12 @@ class Zygote(ProcessParent):
                 confinement = _prepare(machine, modules, addresses)
                 problem = child.load(["random", *preload])
                 chance.take_clocks()
-                addresses.look()
                 child.bound_memory(memory_bytes)
                 child.bound_files(open_files)
                 theirs.send(problem.encode()[:MESSAGE_BYTES] or READY)
                 if not problem:
-                    _serve(theirs, confinement, addresses)
+                    addresses.watch()
+                    _serve(theirs, confinement)
             except child.ForkedError:
                 raise
             except BaseException:  # noqa: BLE001
@@ -111,11 +111,7 @@ def _prepare(machine: str, modules: list[str], addresses: chance.Addresses) -> F
     return Filter(filters.compute_only(machine))
 
 
-def _serve(line: _socket.socket, confinement: Filter, addresses: chance.Addresses) -> NoReturn:
-    def confine() -> None:
-        confinement.install()
-        addresses.watch()
-
+def _serve(line: _socket.socket, confinement: Filter) -> NoReturn:
     gc.collect()
     gc.freeze()
     while True:
@@ -129,7 +125,7 @@ def _serve(line: _socket.socket, confinement: Filter, addresses: chance.Addresse
         ends: child.Ends = ENDS.unpack(passed[0][2])
         pid = os.fork()
         if pid == 0:
-            raise child.ForkedError(ends, confine)
+            raise child.ForkedError(ends, confinement.install)
         for end in ends:
             os.close(end)
         line.send(ANSWER.pack(0, pid))

@@ -49,6 +49,7 @@ HIDDEN = [
     "x = {(n, dict().get(n)) for n in range(3)}",
     "class A: pass\ndef f(): return str(A())\nx = f()",
     "x = repr(lambda: 0)[5:]",
+    "import random\nfrom string import Template\nx = repr([random.Random(1), Template('')])",
     "class A: pass\nx = f'{[A()]}'[20:]",
     "class A: pass\ntry: {}[A()]\nexcept KeyError as missing: x = str(missing)",
     "def f(): yield\nx = str([f(), map(f, []), memoryview(b''), f.__code__, [].append])",
