@@ -162,7 +162,7 @@ class AssaySandboxEnvironment(SandboxEnvironment):
         except (BadRequestError, LimitError) as error:
             code = NOT_FOUND if isinstance(error, FileMissingError) else NOT_STARTED
             return ExecResult(False, code, "", f"{error}\n")
-        return _result(ran)
+        return _result(ran, self._sandbox.limits.output_bytes)
 
     async def write_file(self, file: str, contents: str | bytes) -> None:
         data = contents.encode() if isinstance(contents, str) else contents
@@ -253,12 +253,15 @@ def _normal(file: str) -> str:
     return "/" + posixpath.normpath(posixpath.join(HOME, file)).lstrip("/")
 
 
-def _result(ran: ProgramResult) -> ExecResult[str]:
+def _result(ran: ProgramResult, most: int) -> ExecResult[str]:
+    """`most`: bytes of one output that the sandbox itself may give, which may be less than inspect_ai's limit."""
     if ran.status is CallStatus.TIMEOUT:
         raise TimeoutError("the program did not end in its time and was stopped")
     output, errors = ran.stdout.decode(errors="replace"), ran.stderr.decode(errors="replace")
     if ran.status is CallStatus.OUTPUT:
-        raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, output or errors)
+        theirs = SandboxEnvironmentLimits
+        limit = f"{most / 1024:g} KiB" if most < theirs.MAX_EXEC_OUTPUT_SIZE else theirs.MAX_EXEC_OUTPUT_SIZE_STR
+        raise OutputLimitExceededError(limit, output or errors)
     if ran.status is not CallStatus.OK or ran.exit_code is None:
         raise SandboxUnavailableError(f"the sandbox ended the program: {ran.status.value}")
     code = ran.exit_code if ran.exit_code >= 0 else SIGNALLED - ran.exit_code

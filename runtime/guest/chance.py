@@ -1,10 +1,13 @@
 """Takes from the processes of a process tier what would be otherwise when their history is repeated: clocks, the
-kernel's random numbers, and sets whose order depends on addresses.
+kernel's random numbers, addresses, and sets whose order depends on them.
 
 Whoever asks for one makes a system call that the filter refuses, so the call is made again, from its first line, in a
 sandbox of its own, whose history is never repeated. The kernel's random numbers are such a system call themselves.
-Clocks are read without one, so what Python reads them with is replaced before user code runs. What lies at which
-address cannot be watched: what a session keeps is looked through after each call, as far as `MOST` values go.
+Clocks are read without one, so what Python reads them with is replaced before user code runs. So is what makes a hash
+or a text of an address: in CPython's types these are pointers to C functions, which are made to point to a system call.
+A class that user code makes gets them from `object`; those of modules keep their hash, because modules hash their own
+objects. What those hash all the time (`object()`, functions, classes, None, NaN) cannot be watched: what a session
+keeps is looked through after each call, as far as `MOST` values go.
 """
 
 from __future__ import annotations
@@ -13,8 +16,18 @@ import ctypes
 import gc
 import os
 import time
+from _weakref import ref
 from itertools import islice
-from types import BuiltinFunctionType, MethodType, MethodWrapperType
+from types import (
+    AsyncGeneratorType,
+    BuiltinFunctionType,
+    CellType,
+    CoroutineType,
+    FrameType,
+    GeneratorType,
+    MethodType,
+    MethodWrapperType,
+)
 
 TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
@@ -24,6 +37,9 @@ if TYPE_CHECKING:
 CLOCKS = "time monotonic perf_counter process_time thread_time clock_gettime"
 OF_NOW = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
 """Functions that take the time as an argument, and which; without it they read the clock."""
+WORD = ctypes.sizeof(ctypes.c_size_t)
+REPR, HASH, WRAPPED = 11, 15, 6
+"""Words of a type object, and the one of a method in C that holds its function, as in CPython 3.8 and later."""
 MOST, EACH = 1_000, 100
 """Values that are looked at after a call, and how many of one list."""
 
@@ -54,6 +70,38 @@ def _told(function: Callable[..., Any], place: int) -> Callable[..., Any]:
         return function(*given)
 
     return told
+
+
+class Addresses:
+    """Is where CPython keeps how a hash or a text is made of an address, and the call that is put there."""
+
+    def __init__(self) -> None:
+        """Finds what classes inherit. Raises ImportError where this Python's types are not laid out as is known."""
+        known = getattr(ctypes.pythonapi, "PyObject_GenericHash", None) or ctypes.pythonapi._Py_HashPointer
+        self._hashing = _word(vars(object)["__hash__"], WRAPPED)  # not that of `object()`, which `lru_cache` hashes
+        self._texts = [_word(vars(object)["__repr__"], WRAPPED), *(_word(kind, REPR) for kind in WITH_ADDRESS)]
+        self._own = _word(object, HASH).value, _word(object, REPR).value
+        if self._own != (_address(known), self._texts[0].value) or self._hashing.value != self._own[0]:
+            raise ImportError("the types of this Python are laid out in a way that is not known")
+        self._asking = _address(ctypes.CDLL(None).getppid)
+
+    def watch(self) -> None:
+        """Has whoever makes one, from here on, ask for what no process of a process tier may have. It is done before
+        the fork, since every page that a process writes to is another copy; until the filter is there, nothing may ask.
+        """
+        texts = [_word(kind, REPR) for kind in _all_kinds()]
+        saying_nothing_else = [word for word in texts if word.value == self._own[1]]
+        for word in (self._hashing, *self._texts, *saying_nothing_else):
+            word.value = self._asking
+
+    def unwatched(self, run: Callable[..., Any], *given: Any) -> None:
+        """Calls it while new classes inherit the hash that `object` has by itself."""
+        before = self._hashing.value
+        self._hashing.value = self._own[0]
+        try:
+            run(*given)
+        finally:
+            self._hashing.value = before
 
 
 def keeps_addresses(names: dict[str, Any]) -> bool:
@@ -95,5 +143,25 @@ def _by_address(value: Any) -> bool:
     return kind in BY_ADDRESS or getattr(kind, "__hash__", None) is object.__hash__
 
 
+def _word(found: object, number: int) -> ctypes.c_size_t:
+    return ctypes.c_size_t.from_address(id(found) + number * WORD)
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def _all_kinds() -> list[type]:
+    kinds: list[type] = [object]
+    for kind in kinds:  # it grows meanwhile
+        kinds += type.__subclasses__(kind)
+    return kinds
+
+
 BY_ADDRESS = (BuiltinFunctionType, MethodType, MethodWrapperType)
 """All else has its hash from `object`, or one of its own."""
+WITH_ADDRESS = (
+    type(_word), type(_word.__code__), GeneratorType, BuiltinFunctionType, MethodWrapperType, FrameType,
+    CoroutineType, AsyncGeneratorType, CellType, memoryview, ref,
+)  # fmt: skip
+"""Types whose own text has an address in it."""

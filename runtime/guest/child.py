@@ -82,7 +82,7 @@ def life(ends: Ends, confine: Callable[[], None] | None) -> Iterator[int]:
     sys.stdout = sys.stderr = io.TextIOWrapper(
         io.FileIO(1, "w", closefd=False), encoding="utf-8", errors="backslashreplace", write_through=False
     )
-    seeds.seed(seeds.FIRST)  # after the fork: `random` has seeded itself anew in it
+    seeds.begin()  # after the fork: `random` has seeded itself anew in it
     attempt = _attempts(_fresh_main(), sys.stdout, repeatable=confine is not None)
     source = io.BufferedReader(io.FileIO(requests, closefd=False))
     if confine is not None:

@@ -14,7 +14,7 @@ from runtime.guest.frames import write_all
 
 TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
@@ -27,9 +27,12 @@ SIZE_BYTES = 8
 class Shelf:
     """Is a finder and loader in the sense of the import system."""
 
-    def __init__(self, code: memoryview, ranges: dict[str, CodeRange], absent: frozenset[str]) -> None:
-        """Begins with modules to give out. `absent`: modules that do not exist, though some of these ask for them."""
-        self._code, self._ranges, self._absent = code, ranges, absent
+    def __init__(
+        self, code: memoryview, ranges: dict[str, CodeRange], absent: frozenset[str], run: Callable[..., None]
+    ) -> None:
+        """Begins with modules to give out. `absent`: modules that do not exist, though some of these ask for them.
+        `run`: calls a function, with what it is given."""
+        self._code, self._ranges, self._absent, self._run = code, ranges, absent, run
         self._spec_type = type(sys.__spec__)
 
     def find_spec(
@@ -52,7 +55,7 @@ class Shelf:
 
     def exec_module(self, module: ModuleType) -> None:
         start, end, _, _ = self._ranges[module.__name__]
-        exec(marshal.loads(self._code[start:end]), vars(module))  # noqa: S102, S302 - our own, see `shelve`
+        self._run(exec, marshal.loads(self._code[start:end]), vars(module))  # noqa: S302 - our own, see `shelve`
 
 
 class MissingModules:
@@ -65,8 +68,9 @@ class MissingModules:
         self.names.append(name)
 
 
-def shelve(names: list[str]) -> None:
+def shelve(names: list[str], run: Callable[..., None]) -> None:
     """Shelves these modules and all that they import; imports what is no Python code, for that needs a file.
+    `run` calls what it is given: the code of one of them.
 
     A process of its own imports them all, to see what they are: here they would stay. Raises ImportError when it fails.
     """
@@ -86,7 +90,7 @@ def shelve(names: list[str]) -> None:
     _, status = os.waitpid(pid, 0)
     if status != 0:
         raise ImportError(f"modules could not be kept: {' '.join(names)}")
-    sys.meta_path.insert(len(sys.meta_path) - 1, Shelf(code, ranges, frozenset(absent)))
+    sys.meta_path.insert(len(sys.meta_path) - 1, Shelf(code, ranges, frozenset(absent), run))
     for name in libraries:
         __import__(name)
 

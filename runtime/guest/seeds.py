@@ -22,6 +22,16 @@ WORDS = struct.Struct("<8I")
 BYTES = WORDS.size
 FIRST = bytes(BYTES)
 """What every process of a session begins with: a history that is repeated elsewhere draws the same numbers."""
+DUMMIES = 1_000_000
+"""Where SymPy begins to number its dummy symbols, which it sorts by that; else it draws one of seven digits."""
+
+
+def begin() -> None:
+    """Seeds with what all begin with, and makes the same what a library drew from the kernel when it was loaded."""
+    seed(FIRST)
+    symbol = sys.modules.get("sympy.core.symbol")
+    if symbol is not None:
+        symbol.Dummy._base_dummy_index = DUMMIES
 
 
 def seed(value: bytes) -> None:

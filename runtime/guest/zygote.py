@@ -58,13 +58,15 @@ class Zygote(ProcessParent):
                 self._line.close()
                 for descriptor in not_for_it:
                     os.close(descriptor)
-                confinement = _prepare(machine, modules)
+                addresses = chance.Addresses()
+                confinement = _prepare(machine, modules, addresses)
                 problem = child.load(["random", *preload])
                 chance.take_clocks()
                 child.bound_memory(memory_bytes)
                 child.bound_files(open_files)
                 theirs.send(problem.encode()[:MESSAGE_BYTES] or READY)
                 if not problem:
+                    addresses.watch()
                     _serve(theirs, confinement)
             except child.ForkedError:
                 raise
@@ -101,11 +103,11 @@ class Zygote(ProcessParent):
             done(Process(number, ours))
 
 
-def _prepare(machine: str, modules: list[str]) -> Filter:
+def _prepare(machine: str, modules: list[str], addresses: chance.Addresses) -> Filter:
     """Makes all that children need and cannot get at themselves."""
     from runtime.guest import import_shelf  # here: the supervisor need not bear what it takes
 
-    import_shelf.shelve(modules)
+    import_shelf.shelve(modules, addresses.unwatched)
     return Filter(filters.compute_only(machine))
 
 

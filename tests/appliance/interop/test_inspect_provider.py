@@ -81,6 +81,8 @@ async def test_output_beyond_the_limit_comes_with_its_beginning(box: Sandbox) ->
     with override_max_exec_output_size(1_000), pytest.raises(OutputLimitExceededError, match="1000 bytes") as caught:
         await Environment(box).exec(["yes"])
     assert caught.value.truncated_output == "y\n" * 500
+    with pytest.raises(OutputLimitExceededError, match="1024 KiB"):
+        await Environment(box).exec(["yes"])
 
 
 async def test_a_user_that_cannot_be_had_is_unsupported_where_there_is_only_one(box: Sandbox, pool: Sessions) -> None:

@@ -46,8 +46,15 @@ def test_a_comma_beside_the_expected_number_is_no_way_into_a_tolerance(expected:
     assert ground(expected, answer, absolute="0.5") is Ground.UNREADABLE
 
 
+@pytest.mark.parametrize("answer", ["1,5,", "1,5;", "$1,5,$", "1,5 , ", r"\boxed{1,5,}"])
+def test_a_comma_with_another_behind_the_number_separates_answers(answer: str) -> None:
+    assert ground("1.5", answer) is Ground.UNREADABLE
+    assert ground("1.5", answer.replace("1,5", "1.5")) is Ground.PROVED
+
+
 @pytest.mark.parametrize(
-    ("expected", "answer"), [("0.5", "0,5"), (r"\frac52", "2,50"), ("5, 0", "5,0"), ("0, 5", "5,0"), ("10.25", "10,25")]
+    ("expected", "answer"),
+    [("1.5", r"1,5\,"), ("0.5", "0,5"), (r"\frac52", "2,50"), ("5, 0", "5,0"), ("0, 5", "5,0"), ("10.25", "10,25")],
 )
 def test_a_comma_with_one_reading_still_counts(expected: str, answer: str) -> None:
     assert ground(expected, answer) is Ground.PROVED

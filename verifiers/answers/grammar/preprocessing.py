@@ -63,15 +63,16 @@ LETTERS = re.compile(r"\(?[A-Z]\)?(?:\s*(?:,\s*and\b|[,;&]|\band\b|\\text\{\s*an
 CHOSEN = re.compile(r"[A-Z]{2,12}")
 
 
-def preprocessed(text: str, expected: Value | None) -> str:
-    """Reads `1 000`, `3 x 10^8`, `FF_{16}`, `0,5`, `3 to 2`, `where k is an integer` for the grammar.
+def preprocessed(text: str, expected: Value | None, *, listed: bool = False) -> str:
+    """Reads `1 000`, `3 x 10^8`, `FF_{16}`, `0,5`, `3 to 2`, `where k is an integer` for the grammar. `listed`: another
+    comma or semicolon stood behind it.
 
     Raises GrammarError for a comma that may separate two answers, of which one is expected: `5,0` for 5.
     """
     if BLANK_GROUPS.fullmatch(text):
         return text.replace(" ", "")
     if isinstance(expected, Scalar | Quantity) and DECIMAL_COMMA.fullmatch(text):
-        if _may_be_two(text, expected):
+        if listed or _may_be_two(text, expected):
             raise GrammarError("a comma that may separate two answers: write a decimal point")
         return text.replace(",", ".")
     if "\\begin" in text:

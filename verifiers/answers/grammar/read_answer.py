@@ -46,11 +46,13 @@ from verifiers.answers.grammar.tokens import MAX_CHARACTERS
 from verifiers.answers.grammar.traverse import comparisons, expressions, values
 from verifiers.answers.grammar.units import UNIT_NAMES
 from verifiers.answers.grammar.words import certain_words, choice, folded, loose_words
-from verifiers.answers.grammar.wrappers import unwrapped
+from verifiers.answers.grammar.wrappers import MAX_TRAILING, unwrapped
 
 EULER = n.Constant("e")
 LABELLED = re.compile(r"\\text(?!it)")
 """What may mark a lower-case letter as a label; italics are what symbols are set in."""
+LISTED = re.compile(r"(?<!\\)[,;][\s~$})\]\\]*$")
+"""What separates answers, behind the last of them."""
 
 
 def read_answer(
@@ -86,7 +88,7 @@ def read_answer(
     if isinstance(expected, v.Quantity):
         units |= {atom for atom, _ in expected.unit}
     context = Context(names, familiar, units, isinstance(expected, v.Quantity), expected is None, complex_symbols)
-    inner = preprocessed(inner, expected)
+    inner = preprocessed(inner, expected, listed=LISTED.search(text[-MAX_TRAILING:]) is not None)
     try:
         tokens = NOTATION.tokens(inner, grouping=not inner.startswith("{"), euler=euler)
         found = answer(Reader(tokens, ANSWERS, context, _hint(expected)))
