@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -361,7 +362,8 @@ def test_two_processes_that_hold_one_model_together_are_pushed_to_and_proved_as_
         assert members(group) > {group}, "there is more than one process"
     finally:
         engine.close()
-    assert members(group) == set(), "a group ends as one"
+    while members(group):  # a group ends as one; who is killed takes a moment to go
+        time.sleep(0.05)
 
 
 def members(group: int) -> set[int]:
