@@ -105,6 +105,11 @@ class ConfiguredModel:
                     f"model.device is {self._device}, and the engine vllm runs on what its environment was built for",
                     hint="set model.device to auto, or model.engine to torch",
                 )
+            if self._vllm.sleep and self._training.max_staleness:
+                raise ConfigError(
+                    "vllm.sleep is set, and with recipe.training.max_staleness rollouts go on while the learner works",
+                    hint="set vllm.sleep or recipe.training.max_staleness to 0",
+                )
             try:
                 self._vllm.require(require_environment())
             except ModelError as error:

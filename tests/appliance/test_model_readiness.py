@@ -13,6 +13,8 @@ from broken_models import HARMS, both, chatml, edit, headed, renamed, sound, wri
 from appliance import model_readiness
 from appliance.config import ModelSettings, Settings
 from appliance.config_layers import ConfigError
+from appliance.inference.vllm.placement import VllmSettings
+from appliance.learning.recipe import TrainingRecipe
 from appliance.memory import memory_limit
 from appliance.model_readiness import GIB, ConfiguredModel
 from appliance.rendering.formats import write_markers
@@ -162,6 +164,12 @@ def test_a_device_that_is_not_there_or_not_the_engines_to_choose_is_refused_befo
     with pytest.raises(ConfigError, match="what its environment was built for"):
         ConfiguredModel(ModelSettings(engine="vllm", device="cpu"), MEMORY).require(TOKENS)
     assert ConfiguredModel(ModelSettings(device="cpu"), MEMORY).require(TOKENS) is None
+
+
+def test_an_engine_that_is_to_sleep_while_it_samples_is_refused_before_a_night() -> None:
+    training = TrainingRecipe(max_staleness=1)
+    with pytest.raises(ConfigError, match="rollouts go on while the learner works"):
+        ConfiguredModel(ModelSettings(engine="vllm"), MEMORY, training, vllm=VllmSettings(sleep=1)).require(TOKENS)
 
 
 # looking again
