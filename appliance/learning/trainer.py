@@ -127,7 +127,8 @@ class Trainer(Learner):
         with torch.no_grad():
             sound = all(bool(torch.isfinite(parameter).all()) for parameter in trained)
             read = torch.tensor([list(ids)], dtype=torch.long, device=self._device)
-            sound = sound and bool(torch.isfinite(self.model(input_ids=read, use_cache=False).logits).all())
+            scores = self._score(read, torch.ones_like(read, dtype=torch.bool), self.recipe.temperature)
+            sound = sound and bool(torch.isfinite(scores.logprobs).all() and torch.isfinite(scores.entropy).all())
         if not sound:
             raise NotFiniteError(
                 f"the weights after step {self.step - 1} give no finite probabilities",
