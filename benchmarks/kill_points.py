@@ -67,7 +67,7 @@ class PointTally:
 def recipes() -> tuple[dict[str, Any], dict[str, Any]]:
     """The recipe of each stage: a look and a checkpoint at every second step, so that some steps are learned again."""
     training = {
-        "steps": 4,
+        "steps": 3,
         "tasks_per_step": 3,
         "rollouts_per_task": 6,
         "keep": 3,

@@ -33,7 +33,7 @@ def train(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Train in stages: SFT, reinforcement learning with growing budgets, a teacher.
+    """Train in stages: SFT, RL with growing budgets, distillation.
 
     The daemon runs it as a cycle: what the last stage made is evaluated and decided on like a night's candidate. A
     stage that collapses ends the training at its last good checkpoint. 2: the recipe cannot be used, or has no such

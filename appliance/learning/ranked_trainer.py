@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from appliance.learning.folders import read_verified, write_folder
 from appliance.learning.prepare import prepare
 from appliance.learning.rank_processes import RankProcesses
 from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.scoring import score
 from appliance.learning.trained_weights import weights_of
 from appliance.learning.trainer import require_finite
 from appliance.records.training import Group, Judged
@@ -89,7 +91,7 @@ class RankedTrainer:
 
     def require_finite(self, ids: Sequence[int]) -> None:
         """Looks at the weights as `Trainer.require_finite`."""
-        require_finite(self._model, ids, self.step)
+        require_finite(self._model, partial(score, self._model), ids, self.step)
 
     def _take_weights(self) -> None:
         place = self._processes.folder / "weights"

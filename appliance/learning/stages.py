@@ -98,6 +98,8 @@ def _own_refusal(stage: Stage) -> str:
         return 'a file is learned from with data = "file" only'
     if stage.kind == "distil" and not stage.scored_by:
         return "distil needs scored_by: the model whose log-probabilities are learned from"
+    if stage.kind == "distil" and stage.recipe.training.objective == "gspo":
+        return "gspo weighs whole answers, and a teacher scores tokens: take dapo, or another objective"
     return ""
 
 

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from random import Random
-from typing import Any
 
 import torch
 from torch import nn
@@ -130,7 +129,7 @@ class Trainer(Learner):
     def require_finite(self, ids: Sequence[int]) -> None:
         """Raises NotFiniteError where a weight that is trained, or what the model makes of these tokens, is not
         finite."""
-        require_finite(self.model, ids, self.step)
+        require_finite(self.model, self._score, ids, self.step)
 
     def _refuse_other_temperatures(self, judged: Sequence[Judged]) -> None:
         others = {one.rollout.temperature for one in judged} - {self.recipe.temperature}
@@ -249,14 +248,15 @@ class Trainer(Learner):
         return norm, dict(zip(MISMATCH, (found["kl"] / tokens, -ends["low"], ends["high"]), strict=True))
 
 
-def require_finite(model: Any, ids: Sequence[int], step: int) -> None:
+def require_finite(model: nn.Module, score: Callable[..., Scores], ids: Sequence[int], step: int) -> None:
     """Raises NotFiniteError where a weight that is trained, or what the model makes of these tokens, is not finite;
     `step` is the next one to take."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     with torch.no_grad():
         sound = all(bool(torch.isfinite(parameter).all()) for parameter in trained)
-        read = torch.tensor([list(ids)], dtype=torch.long, device=next(model.parameters()).device)
-        sound = sound and bool(torch.isfinite(model(input_ids=read, use_cache=False).logits).all())
+        read = torch.tensor([list(ids)], dtype=torch.long, device=trained[0].device)
+        scores = score(read, torch.ones_like(read, dtype=torch.bool), 1.0)
+        sound = sound and bool(torch.isfinite(scores.logprobs).all() and torch.isfinite(scores.entropy).all())
     if not sound:
         raise NotFiniteError(
             f"the weights after step {step - 1} give no finite probabilities",

@@ -10,6 +10,7 @@ from benchmarks.kill_points import FIXTURE, Trials
 from runtime.settings import RuntimeSettings
 
 
+@pytest.mark.timeout(1_200)
 def test_killed_in_a_push_and_in_a_checkpoint_tasks_are_the_same_and_losses_equal_to_the_bit(
     runtime: RuntimeSettings, tmp_path: Path
 ) -> None:
@@ -19,6 +20,7 @@ def test_killed_in_a_push_and_in_a_checkpoint_tasks_are_the_same_and_losses_equa
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7_200)
 def test_killed_at_a_hundred_points_it_has_no_fault(runtime: RuntimeSettings, tmp_path: Path) -> None:
     tally = Trials(runtime, FIXTURE, tmp_path).trial(100, 0)
     assert (tally.faults, sum(tally.kills.values())) == ([], 100)
