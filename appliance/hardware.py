@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 
-from appliance.memory import memory_limit
+from appliance.inference.memory import memory_limit
 from appliance.planning import Gpu, Hardware
 
 MIB = 1 << 20

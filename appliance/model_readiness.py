@@ -24,11 +24,11 @@ from appliance.hardware import find_gpus
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import ENGINES
 from appliance.inference.headers import read_shapes
+from appliance.inference.memory import memory_limit
 from appliance.inference.vllm.environment import require_environment
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.checkpoints import WEIGHT_FILE
 from appliance.learning.recipe import TrainingRecipe
-from appliance.memory import memory_limit
 from appliance.model_shape import shape_of
 from appliance.planning import Shape, learner_parts
 from appliance.rendering.renderer import NO_TOKENIZER

@@ -21,6 +21,7 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -32,6 +33,8 @@ os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")  # 
 
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.inference.engine import Engine, GenerationRequest
 from appliance.inference.engines import make_engine

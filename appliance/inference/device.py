@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from appliance.inference.engine import ModelError
-from appliance.memory import memory_limit
+from appliance.inference.memory import memory_limit
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

@@ -60,6 +60,7 @@ class EngineLoop:
         """Asks for one turn; returns the number that `abort` takes, and what will hold the turn. The request's own id
         does not matter. The future raises ValueError for what cannot be served."""
         number, turn = next(self._numbers), Future[Turn]()
+        turn.set_running_or_notify_cancel()  # an asker that gives up must not be able to end it under the engine
         asked = replace(request, id=number)
         self._put(lambda: self._start(asked, turn), turn)
         return number, turn

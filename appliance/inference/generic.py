@@ -8,6 +8,7 @@ decodes with gaps, compares with a plain forward pass, and refuses such a model.
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -102,7 +103,7 @@ class GenericDecoder:
         return logits
 
 
-class _Layer:
+class _CacheLayer(ABC):
     """Is what transformers asks of a layer of its cache."""
 
     is_sliding = False
@@ -110,8 +111,9 @@ class _Layer:
     is_compileable = False
     is_initialized = True
 
+    @abstractmethod
     def get_seq_length(self) -> int:
-        raise NotImplementedError
+        """Counts the tokens that are there before those that are read now."""
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self.get_seq_length() + query_length, 0
@@ -120,7 +122,7 @@ class _Layer:
         return -1
 
 
-class _Window(_Layer):
+class _Window(_CacheLayer):
     """Shows a layer of the slots to transformers as a layer of its own cache."""
 
     def __init__(self, cache: SlotCache, layer: int) -> None:
@@ -135,7 +137,7 @@ class _Window(_Layer):
         return self._cache.head - self._cache.low
 
 
-class _RowLayer(_Layer):
+class _RowLayer(_CacheLayer):
     """Shows a layer of what one row holds, while the row reads several tokens."""
 
     def __init__(self, reading: RowReading, layer: int) -> None:
@@ -153,8 +155,8 @@ class _RowLayer(_Layer):
 _attended: ContextVar[tuple[SlotCache, int]] = ContextVar("attended")
 """The layer whose keys and values were last handed to the model, which is the one that it attends to next."""
 BLOCKS = "assay_blocks"
-KNOWN = frozenset(("position_ids", "use_cache", "is_causal", "position_bias"))
-"""What a model may say to its attention that changes nothing for one token of each row, where it is no number."""
+KNOWN = frozenset(("position_ids", "use_cache", "is_causal"))
+"""What a model may say to its attention that changes nothing for one token of each row."""
 
 
 def _attend_to_blocks(

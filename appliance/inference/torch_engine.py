@@ -6,7 +6,7 @@ next step. Prompts are read in one go, together and once for all requests that s
 requests to come. When few rows are left the batch shrinks to them.
 
 Where conversations may be long, keys and values are kept in blocks (`Paging`), and what is longer than a chunk is read
-in chunks, one in a step, while the other rows go on. There is room for `kv_tokens` tokens of all rows together. When it
+in chunks while the other rows go on. There is room for `kv_tokens` tokens of all rows together. When it
 is used up, the row that came last gives its place in memory back and is read again from its tokens when there is room:
 nothing that was drawn is lost, and the row that came first always goes on.
 

@@ -13,9 +13,9 @@ from broken_models import HARMS, both, chatml, edit, headed, renamed, sound, wri
 from appliance import model_readiness
 from appliance.config import ModelSettings, Settings
 from appliance.config_layers import ConfigError
+from appliance.inference.memory import memory_limit
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.recipe import TrainingRecipe
-from appliance.memory import memory_limit
 from appliance.model_readiness import GIB, ConfiguredModel
 from appliance.rendering.formats import write_markers
 from appliance.rendering.markers import SEEDLING

@@ -13,7 +13,7 @@ import pytest
 import torch
 from chat_models import qwen3_folder
 from learning_builders import verdict
-from verifiers_environment import NoRegistryError, verifiers_python
+from verifiers_environment import NoVerifiersError, verifiers_python
 
 from appliance.inference.engine import GenerationRequest, Turn
 from appliance.inference.folder import open_model, read_model
@@ -53,7 +53,7 @@ class RecordingEngine(TorchEngine):
 def episodes(server: GenerateServer, folder: Path, home: Path) -> list[dict[str, Any]]:
     try:
         python = verifiers_python()
-    except NoRegistryError as error:
+    except NoVerifiersError as error:
         pytest.skip(str(error))
     environment = {
         "PATH": os.environ["PATH"],
