@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class _Row:
+class _PooledRow:
     """A request that is unfinished."""
 
     request: GenerationRequest
@@ -79,7 +79,7 @@ class EnginePool:
         self._scheduler = Scheduler({}, SchedulerState(lengths=LengthTable(longest=-(-slots // UNIT) * UNIT)))
         self._blocks: dict[str, int] = {}
         """Of engines whose memory may run out: tokens of a block."""
-        self._rows: dict[int, _Row] = {}
+        self._rows: dict[int, _PooledRow] = {}
         self._version = ""
         self._steps = 0
         self._preempted: dict[str, int] = {}
@@ -134,7 +134,7 @@ class EnginePool:
         if request.id in self._rows:
             raise ValueError(f"request {request.id} is unfinished already")
         request.require_fit(self._slots)
-        row = _Row(request, list(request.prompt), request.group or f"request {request.id}")
+        row = _PooledRow(request, list(request.prompt), request.group or f"request {request.id}")
         self._rows[request.id] = row
         self._scheduler.submit(str(request.id), row.group, self._held_by(row))
         self._place()
@@ -272,13 +272,13 @@ class EnginePool:
         if not self._serving:
             raise error
 
-    def _take_all_back(self, which: Callable[[_Row], bool]) -> None:
+    def _take_all_back(self, which: Callable[[_PooledRow], bool]) -> None:
         """Takes requests back so that they are queued in the order in which they came."""
         for number, row in reversed(self._rows.items()):
             if which(row):
                 self._take_back(number, row)
 
-    def _take_back(self, number: int, row: _Row) -> None:
+    def _take_back(self, number: int, row: _PooledRow) -> None:
         """Takes a request from its engine, with what was sampled of its turn; it goes on when it is placed again."""
         assert row.engine is not None
         part = Turn(number, (), (), "withdrawn")
@@ -291,12 +291,12 @@ class EnginePool:
             row.known += part.ids
             self._queue(number, row)
 
-    def _queue(self, number: int, row: _Row) -> None:
+    def _queue(self, number: int, row: _PooledRow) -> None:
         """Queues a request that had begun."""
         self._scheduler.submit(str(number), row.group, self._held_by(row), begun=True)
         row.scheduled = True
 
-    def _forget(self, number: int, row: _Row, *, ended: bool) -> None:
+    def _forget(self, number: int, row: _PooledRow, *, ended: bool) -> None:
         """Takes a request out of the scheduler; `ended`: it ran, and came to its end."""
         if row.scheduled:
             self._scheduler.finish(str(number)) if ended else self._scheduler.drop(str(number))
@@ -352,7 +352,7 @@ class EnginePool:
             self._take_back(number, row)
             self._counts["set_back_tokens"] += len(row.known)
 
-    def _held_by(self, row: _Row, tokens: int | None = None) -> int:
+    def _held_by(self, row: _PooledRow, tokens: int | None = None) -> int:
         """Tokens of memory that a request has, or has before anybody looks again: whole blocks where those count."""
         tokens = len(row.known) if tokens is None else tokens
         if not self._blocks:
