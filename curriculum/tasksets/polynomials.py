@@ -76,9 +76,9 @@ def written(a: Coefficients, variable: str = "x") -> str:
         coefficient = a[power]
         if coefficient == 0:
             continue
-        size = abs(coefficient)
+        size = -coefficient if coefficient < 0 else coefficient
         letter = "" if power == 0 else variable if power == 1 else f"{variable}^{power}"
-        number = "" if size == 1 and letter else f"({size})" if Fraction(size).denominator > 1 else str(size)
+        number = "" if size == 1 and letter else f"({size})" if size.denominator > 1 else str(size)
         sign = "-" if coefficient < 0 else "+"
         text += f" {sign} {number}{letter}" if text else f"{'-' if coefficient < 0 else ''}{number}{letter}"
     return text or "0"
@@ -90,8 +90,8 @@ def linear(coefficients: Sequence[Number], names: Sequence[str]) -> str:
     for coefficient, name in zip(coefficients, names, strict=True):
         if coefficient == 0:
             continue
-        size = abs(coefficient)
-        number = "" if size == 1 else f"({size})" if Fraction(size).denominator > 1 else str(size)
+        size = -coefficient if coefficient < 0 else coefficient
+        number = "" if size == 1 else f"({size})" if size.denominator > 1 else str(size)
         if text:
             text += f" {'-' if coefficient < 0 else '+'} {number}{name}"
         else:

@@ -35,7 +35,7 @@ class Gaussian:
         return Gaussian(self.re / self.square, -self.im / self.square)
 
     def __str__(self) -> str:
-        return p.written([self.re, self.im], "i")
+        return p.linear((self.re, self.im), ("", "i"))
 
 
 def _drawn(limit: int, rng: Random) -> Gaussian:
@@ -69,7 +69,7 @@ def _power(level: int, rng: Random) -> Item:
     value = Gaussian(Fraction(1), Fraction(0))
     for _ in range(n):
         value *= base
-    text = say(rng, ("Compute ({z})^{n}.", "What is the power number {n} of z = {z}, that is z^{n}?"), z=base, n=n)
+    text = say(rng, ("Compute ({z})^{n}.", "Let z = {z}. What is z^{n}?"), z=base, n=n)
     return _complex(text, f"{base} {n}", value)
 
 
@@ -126,7 +126,7 @@ def _with_root(level: int, rng: Random) -> Item:
     quadratic: list[p.Number] = [z.square, -2 * z.re, 1]
     real = nonzero(rng, 4 + level)
     poly = p.multiplied(quadratic, [-real, 1]) if level > 1 else quadratic
-    x = rng.choice([one for one in range(-3 - level, 4 + level)])
+    x = rng.choice(list(range(-3 - level, 4 + level)))
     given = f"the roots {z} and {real}" if level > 1 else f"the root {z}"
     text = say(
         rng,

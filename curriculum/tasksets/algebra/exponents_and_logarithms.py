@@ -70,7 +70,7 @@ def _logarithmic(level: int, rng: Random) -> Item:
         left = f"log({written([b, a])})"
     else:
         # x (x + d) = base^power with a positive solution x
-        power = rng.choice([one for one in range(2, 5 + level)])
+        power = rng.choice(list(range(2, 5 + level)))
         x = base ** rng.randint(1, power - 1) if level < 4 else base ** rng.randint(0, power)
         d = base**power // x - x
         if d == 0:

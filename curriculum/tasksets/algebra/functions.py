@@ -112,7 +112,7 @@ def _parameters(level: int, rng: Random) -> Item:
 
 def _equation(level: int, rng: Random) -> Item:
     # f(x) + k f(c - x) = q x + r for all x
-    k = rng.choice([one for one in range(2, 5 + level)]) * rng.choice((1, -1) if level else (1,))
+    k = rng.choice(list(range(2, 5 + level))) * rng.choice((1, -1) if level else (1,))
     c, q, r = (nonzero(rng, 4 + level) if level > 1 else 0), nonzero(rng, 5 + level), nonzero(rng, 9 + level)
     x = nonzero(rng, 5 + 3 * level)
     here, there = q * x + r, q * (c - x) + r

@@ -1,4 +1,4 @@
-"""Roots of polynomials: whole and rational ones, surds, symmetric sums of them (Vieta), double roots, new polynomials."""
+"""Roots of polynomials: rational ones, surds, symmetric sums of them (Vieta), double roots, new polynomials."""
 
 from __future__ import annotations
 

@@ -58,7 +58,10 @@ def _binomial(level: int, rng: Random) -> Item:
     base = p.written([b, *([0] * (inner - 1)), a])
     text = say(
         rng,
-        ("What is the coefficient of x^{power} in ({base})^{n}?", "Expand ({base})^{n}. Which number multiplies x^{power}?"),
+        (
+            "What is the coefficient of x^{power} in ({base})^{n}?",
+            "Expand ({base})^{n}. Which number multiplies x^{power}?",
+        ),
         power=power * inner, base=base, n=n,
     )  # fmt: skip
     return whole(text, f"{base} {n} {power * inner}", int(found[power]))

@@ -104,7 +104,8 @@ def _excluded(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            "For which real x is ({above})/({below}) as it is written undefined? List all of them, separated by commas.",
+            ("For which real x is ({above})/({below}) as it is written undefined? List all of them, separated by"
+            " commas."),
             "List, separated by commas, all real numbers at which the denominator of ({above})/({below}) is zero.",
         ),
         above=p.written(above), below=p.written(below),
@@ -125,7 +126,8 @@ def _rates(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            ("One pipe alone fills a pool in {pipes} hours.{empty} All of them work at once on the empty pool. After how"
+            ("One pipe alone fills a pool in {pipes} hours.{empty} All of them work at once on the empty pool."
+            " After how"
             " many hours is it full? {how}"),
             ("A pool is empty. One pump alone would fill it in {pipes} hours.{empty} How many hours do they take"
             " together? {how}"),

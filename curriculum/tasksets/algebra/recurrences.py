@@ -19,7 +19,8 @@ def _arithmetic(level: int, rng: Random) -> Item:
         rng,
         (
             "In an arithmetic sequence a_{i} = {a} and a_{j} = {b}. What is a_{n}? {how}",
-            ("Neighbouring terms of a sequence always differ by the same amount. Term number {i} is {a}, term number {j}"
+            ("Neighbouring terms of a sequence always differ by the same amount. Term number {i} is {a}, term"
+            " number {j}"
             " is {b}. What is term number {n}? {how}"),
         ),
         i=i, j=j, n=n, a=first + i * step, b=first + j * step, how=EXACT,
@@ -77,7 +78,8 @@ def _sum(level: int, rng: Random) -> Item:
         rng,
         (
             "What is the sum {a} {b} {c} ... of the arithmetic progression whose last term is {last}?",
-            ("An arithmetic progression begins {first}, {second}, {third} and ends with {last}. What do all of its terms"
+            ("An arithmetic progression begins {first}, {second}, {third} and ends with {last}. What do all of"
+            " its terms"
             " add up to?"),
         ),
         a=first, b=_term(first + step), c=_term(first + 2 * step) + " +", first=first, second=first + step,
@@ -109,7 +111,8 @@ def _periodic(level: int, rng: Random) -> Item:
         rng,
         (
             "Let x(0) = {start}, and let x(n+1) be the remainder of {rule} divided by {m}. What is x({n})?",
-            "A sequence begins with x(0) = {start}; each x(n+1) is what {rule} leaves when divided by {m}. Find x({n}).",
+            ("A sequence begins with x(0) = {start}; each x(n+1) is what {rule} leaves when divided by {m}. Find"
+            " x({n})."),
         ),
         start=start, rule=rule, m=m, n=n,
     )  # fmt: skip

@@ -30,7 +30,8 @@ def _product(level: int, rng: Random) -> Item:
     outer, slope = rng.choice(OUTER)
     u = p.written([0, inner])
     f = f"({p.written(poly)})*{outer.format(u=u)}"
-    answer = f"({p.written(p.derived(poly))})*{outer.format(u=u)} + ({p.written(p.scaled(poly, inner))})*({slope.format(u=u)})"
+    first, second = p.written(p.derived(poly)), p.written(p.scaled(poly, inner))
+    answer = f"({first})*{outer.format(u=u)} + ({second})*({slope.format(u=u)})"
     return _expression(rng, f, answer)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from random import Random
 
@@ -94,7 +95,7 @@ def _between(level: int, rng: Random) -> Item:
     gap = p.scaled(p.with_roots(roots), lead)
     second = [rng.randint(-6, 6), rng.randint(-4, 4)]
     first = p.added(gap, second)
-    area = sum((abs(Fraction(_over(gap, a, b))) for a, b in zip(roots, roots[1:], strict=False)), Fraction())
+    area = sum((abs(Fraction(_over(gap, a, b))) for a, b in itertools.pairwise(roots)), Fraction())
     text = say(
         rng,
         (

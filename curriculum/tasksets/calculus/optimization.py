@@ -74,7 +74,8 @@ def _fence(level: int, rng: Random) -> Item:
     wall = " A straight wall serves as one whole side, which needs no fence." if walls else ""
     within = (
         f" Inside, {inner} more fence{'s' if inner > 1 else ''} divide{'s' if inner == 1 else ''} it,"
-        f" {'all ' if inner > 1 else ''}parallel to the sides{' that touch the wall' if walls else ' of one direction'}."
+        f" {'all ' if inner > 1 else ''}parallel to the"
+        f" sides{' that touch the wall' if walls else ' of one direction'}."
         if inner
         else ""
     )
@@ -121,8 +122,8 @@ def _box(level: int, rng: Random) -> Item:
             ("Numbers x, y > 0 satisfy x + y = {total}, where x is called the first one. Find the maximum of {first}"
             " times {second}. {how}"),
         ),
-        total=total, first="the first" if m == 1 else f"the power {m} of the first",
-        second="the second" if n == 1 else f"the power {n} of the second", how=EXACT,
+        total=total, first="the first" if m == 1 else f"the first to the power {m}",
+        second="the second" if n == 1 else f"the second to the power {n}", how=EXACT,
     )  # fmt: skip
     return worked(text, f"{total} {sorted((m, n))}", x**m * (total - x) ** n)
 

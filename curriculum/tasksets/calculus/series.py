@@ -70,16 +70,23 @@ def _weighted(level: int, rng: Random) -> Item:
 
 def _taylor(level: int, rng: Random) -> Item:
     a, b, n = nonzero(rng, 2 + level), nonzero(rng, 3 + level), rng.randint(2 + level // 2, 4 + level)
-    geometric = Fraction(a) ** n
+    e = f"exp({p.written([0, a])})"
+    one_less_ax, one_less_bx = p.written([1, -a]), p.written([1, -b])
+    # The coefficients of exp(ax), 1/(1 - ax) and 1/(1 - bx), up to x^n.
+    exponential = [Fraction(a**k, factorial(k)) for k in range(n + 1)]
+    geometric, other = [Fraction(a**k) for k in range(n + 1)], [Fraction(b**k) for k in range(n + 1)]
     kinds = (
-        (f"exp({p.written([0, a])})", Fraction(a) ** n / factorial(n)),
-        (f"1/({p.written([1, -a])})", geometric),
-        (f"({p.written([b, 1])})*exp({p.written([0, a])})", Fraction(b * a**n, factorial(n)) + Fraction(a) ** (n - 1) / factorial(n - 1)),
-        (f"1/({p.written([1, -a])})^2", (n + 1) * geometric),
-        (f"ln({p.written([1, a])})", -(Fraction(-a) ** n) / n),
-        (f"exp({p.written([0, a])})/({p.written([1, -b])})", sum((Fraction(a) ** k * b ** (n - k) / factorial(k) for k in range(n + 1)), Fraction())),
-        (f"1/(({p.written([1, -a])})({p.written([1, -b])}))", sum((Fraction(a**k * b ** (n - k)) for k in range(n + 1)), Fraction())),
-    )  # fmt: skip
+        (e, exponential[n]),
+        (f"1/({one_less_ax})", geometric[n]),
+        (f"({p.written([b, 1])})*{e}", b * exponential[n] + exponential[n - 1]),
+        (f"1/({one_less_ax})^2", (n + 1) * geometric[n]),
+        (f"ln({p.written([1, a])})", -Fraction((-a) ** n, n)),
+        (f"{e}/({one_less_bx})", sum((x * y for x, y in zip(exponential, other[::-1], strict=True)), Fraction())),
+        (
+            f"1/(({one_less_ax})({one_less_bx}))",
+            sum((x * y for x, y in zip(geometric, other[::-1], strict=True)), Fraction()),
+        ),
+    )
     f, value = rng.choice(kinds[min(level, 4) : 2 + level + level // 4])
     text = say(
         rng,

@@ -73,7 +73,8 @@ def _paths(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            ("A path on the grid goes from (0, 0) to ({w}, {h}); each step adds 1 to x or to y.{rule} How many such paths"
+            ("A path on the grid goes from (0, 0) to ({w}, {h}); each step adds 1 to x or to y.{rule} How many"
+            " such paths"
             " are there?"),
             ("A robot moves from (0, 0) to ({w}, {h}) in unit steps to the right or upwards.{rule} Count its possible"
             " paths."),
@@ -167,7 +168,8 @@ def _sum_subsets(level: int, rng: Random) -> Item:
         (
             ("How many subsets of the set of the whole numbers from 1 to {n} have a sum that leaves the remainder"
             " {target} when divided by {m}? The empty set, with the sum 0, counts."),
-            ("Count the subsets of the numbers 1, ..., {n}, the empty one with the sum 0 included, whose sum is {target}"
+            ("Count the subsets of the numbers 1, ..., {n}, the empty one with the sum 0 included, whose sum is"
+            " {target}"
             " modulo {m}."),
         ),
         n=n, m=m, target=target,

@@ -50,7 +50,8 @@ def _game(level: int, rng: Random) -> Item:
         (
             ("A game costs {stake} coins. One throws {dice} and gets {prize} coins if the sum is at least {low}, and"
             " nothing otherwise. What is the expected gain after the cost, in coins (negative for a loss)? {how}"),
-            ("For {stake} coins one may throw {dice}. A total of {low} or more pays {prize} coins, anything else nothing."
+            ("For {stake} coins one may throw {dice}. A total of {low} or more pays {prize} coins, anything else"
+            " nothing."
             " Find the expected balance in coins, negative for a loss. {how}"),
         ),
         stake=stake, dice=dice, prize=prize, low=low, how=EXACT,
@@ -73,7 +74,8 @@ def _largest(level: int, rng: Random) -> Item:
         (
             ("From the cards 1 to {n}, {k} are drawn at random, {way}. What is the expected value of the {which} number"
             " drawn? {how}"),
-            "Someone draws {k} of the numbers 1, ..., {n} at random, {way}. What is the {which} of them on average? {how}",
+            ("Someone draws {k} of the numbers 1, ..., {n} at random, {way}. What is the {which} of them on"
+            " average? {how}"),
         ),
         n=n, k=k, which="smallest" if smallest else "largest", how=EXACT,
         way="each put back before the next" if back else "all different",
@@ -111,7 +113,10 @@ def _indicators(level: int, rng: Random) -> Item:
     n = rng.randint(5 + level, 9 + 4 * level)
     kinds = (
         (
-            f"{n} fair coins lie in a row and are all thrown at once. Count the neighbouring pairs that show the same side",
+            (
+                f"{n} fair coins lie in a row and are all thrown at once. Count the neighbouring pairs that show the"
+                f" same side"
+            ),
             Fraction(n - 1, 2),
         ),
         (
@@ -169,7 +174,8 @@ def _scaled(level: int, rng: Random) -> Item:
         (
             ("Random variables X and Y {tie}. X has the mean {m} and the variance {v}, Y the mean {n} and the variance"
             " {w}. What is the {wanted}? {how}"),
-            ("X has the expected value {m} and the variance {v}; Y has the expected value {n} and the variance {w}; they"
+            ("X has the expected value {m} and the variance {v}; Y has the expected value {n} and the variance"
+            " {w}; they"
             " {tie}. Find the {wanted}. {how}"),
         ),
         tie=f"have the covariance {covariance}" if covariance else "are independent", m=means[0], v=variances[0],
@@ -193,7 +199,8 @@ def _hypergeometric(level: int, rng: Random) -> Item:
         (
             ("Of {total} lots {good} win. Someone buys {drawn} of them at random. What is the {what} of the number of"
             " winning lots bought? {how}"),
-            ("{drawn} of {total} balls are drawn at random without putting any back; {good} of the {total} are red. Find"
+            ("{drawn} of {total} balls are drawn at random without putting any back; {good} of the {total} are"
+            " red. Find"
             " the {what} of the number of red balls drawn. {how}"),
         ),
         total=total, good=good, drawn=drawn, what="variance" if spread else "expected value", how=EXACT,

@@ -33,9 +33,11 @@ def _dice(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            ("{count} fair dice with the faces 1 to {sides} are thrown. What is the probability that their sum is {rule}?"
+            ("{count} fair dice with the faces 1 to {sides} are thrown. What is the probability that their sum is"
+            " {rule}?"
             " {how}"),
-            "Someone throws {count} fair {sides}-sided dice, numbered from 1. How likely is a sum that is {rule}? {how}",
+            ("Someone throws {count} fair {sides}-sided dice, numbered from 1. How likely is a sum that is"
+            " {rule}? {how}"),
         ),
         count=count, sides=sides, rule=f"{kind} {number}", how=HOW,
     )  # fmt: skip
@@ -108,15 +110,16 @@ def _causes(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            ("In a factory {shares}. A part chosen at random is faulty. What is the probability that machine {name} made"
+            ("In a factory {shares}. A part chosen at random is faulty. What is the probability that machine"
+            " {name} made"
             " it? {how}"),
             ("Of a factory it is known: {shares}. Given that a random part is faulty, how likely does it come from"
             " machine {name}? {how}"),
         ),
         shares=shares, name=names[at], how=HOW,
     )  # fmt: skip
-    key = f"{sorted((Fraction(w, sum(weights)), r) for w, r in zip(weights, rates, strict=True))} {weights[at]} {rates[at]}"
-    return worked(text, key.replace("Fraction", ""), value)
+    causes = [f"{Fraction(w, sum(weights))} {r}" for w, r in zip(weights, rates, strict=True)]
+    return worked(text, f"{sorted(causes)} {causes[at]}", value)
 
 
 def _runs(level: int, rng: Random) -> Item:
@@ -127,7 +130,8 @@ def _runs(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            ("A fair coin is thrown {n} times. What is the probability that heads comes up at least {run} times in a row"
+            ("A fair coin is thrown {n} times. What is the probability that heads comes up at least {run} times"
+            " in a row"
             " somewhere? {how}"),
             "How likely is it that {n} throws of a fair coin contain a run of {run} or more consecutive heads? {how}",
         ),

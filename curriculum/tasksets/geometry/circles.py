@@ -48,7 +48,8 @@ def _tangent(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            ("A tangent from ({x}, {y}) touches the circle {equation} at T. How long is the segment from ({x}, {y}) to T?"
+            ("A tangent from ({x}, {y}) touches the circle {equation} at T. How long is the segment from ({x},"
+            " {y}) to T?"
             " {how}"),
             "How far is the point ({x}, {y}) from the points where its tangents touch the circle {equation}? {how}",
         ),
@@ -89,9 +90,11 @@ def _secants(level: int, rng: Random) -> Item:
         text = say(
             rng,
             (
-                ("Two lines through a point P outside a circle meet it at A, B and at C, D, where A lies between P and B"
+                ("Two lines through a point P outside a circle meet it at A, B and at C, D, where A lies between"
+                " P and B"
                 " and C between P and D. PA = {near}, AB = {inner}, PC = {c}. How long is CD? {how}"),
-                ("From P outside a circle, one secant meets it first at A, then at B, another first at C, then at D. With"
+                ("From P outside a circle, one secant meets it first at A, then at B, another first at C, then at"
+                " D. With"
                 " PA = {near}, AB = {inner} and PC = {c}, find CD. {how}"),
             ),
             near=near, inner=far - near, c=c, how=EXACT,
@@ -102,7 +105,8 @@ def _secants(level: int, rng: Random) -> Item:
             rng,
             (
                 "Two chords AB and CD of a circle cross at P. AP = {a}, PB = {b} and CP = {c}. How long is PD? {how}",
-                "The chords AB and CD of a circle meet at P inside it, with AP = {a}, PB = {b}, CP = {c}. Find PD. {how}",
+                ("The chords AB and CD of a circle meet at P inside it, with AP = {a}, PB = {b}, CP = {c}. Find"
+                " PD. {how}"),
             ),
             a=a, b=b, c=c, how=EXACT,
         )  # fmt: skip
@@ -122,7 +126,8 @@ def _sector(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            "A sector of a circle of radius {r} has an angle of {angle} degrees at the centre. What is the {what}? {how}",
+            ("A sector of a circle of radius {r} has an angle of {angle} degrees at the centre. What is the"
+            " {what}? {how}"),
             "From a circle of radius {r} a sector with the angle {angle} degrees is cut out. Find the {what}. {how}",
         ),
         r=radius, angle=angle, what=what, how="Give it exactly, with pi.",

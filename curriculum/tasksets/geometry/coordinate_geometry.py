@@ -1,4 +1,4 @@
-"""Points and lines in the plane and in space: distances, intersections, feet of perpendiculars, division, collinearity."""
+"""Points and lines in plane and space: distances, crossings, feet of perpendiculars, division, points on one line."""
 
 from __future__ import annotations
 

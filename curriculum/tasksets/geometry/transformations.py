@@ -1,4 +1,4 @@
-"""Movements of the plane: chains of rotations, reflections, shifts and scalings of points, their fixed points, areas."""
+"""Movements of the plane: chains of them, undone, their fixed points, areas of images, points of a lattice."""
 
 from __future__ import annotations
 

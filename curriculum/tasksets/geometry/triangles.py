@@ -66,7 +66,8 @@ def _cosine_rule(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            ("In a triangle ABC the side opposite A is {x}, the one opposite B is {y}, the one opposite C is {z}. What is"
+            ("In a triangle ABC the side opposite A is {x}, the one opposite B is {y}, the one opposite C is {z}."
+            " What is"
             " the cosine of the angle at {at}? {how}"),
             "A triangle ABC has BC = {x}, CA = {y}, AB = {z}. Find the cosine of its angle at {at}. {how}",
         ),
@@ -90,7 +91,8 @@ def _third_side(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            "Two sides of a triangle measure {b} and {c} and enclose an angle of {angle} degrees. What is {what}? {how}",
+            ("Two sides of a triangle measure {b} and {c} and enclose an angle of {angle} degrees. What is"
+            " {what}? {how}"),
             "A triangle has the angle {angle} degrees between sides of the lengths {b} and {c}. Find {what}. {how}",
         ),
         b=b, c=c, angle=angle, how=ROOT,
@@ -114,7 +116,8 @@ def _medians(level: int, rng: Random) -> Item:
         rng,
         (
             "In a triangle ABC let BC = {x}, CA = {y}, AB = {z}. How long is the {line} from A to the side BC? {how}",
-            "A triangle ABC has BC = {x}, CA = {y} and AB = {z}. What is the length of its {line} from A (to BC)? {how}",
+            ("A triangle ABC has BC = {x}, CA = {y} and AB = {z}. What is the length of its {line} from A (to"
+            " BC)? {how}"),
         ),
         x=on, y=y, z=z, line="angle bisector" if bisector else "median", how=ROOT,
     )  # fmt: skip
@@ -134,7 +137,8 @@ def _right(level: int, rng: Random) -> Item:
         ("the hypotenuse {0} and a leg of {1}", (c, a), "the height on the hypotenuse", a * b / c),
         ("legs of {0} and {1}", (a, b), "the radius of the inscribed circle", (a + b - c) / 2),
         ("the hypotenuse {0} and the area {1}", (c, a * b / 2), "the perimeter", a + b + c),
-        ("legs of {0} and {1}", (a, b), "the part of the hypotenuse next to the first leg, cut off by the height on it", a * a / c),
+        ("legs of {0} and {1}", (a, b), ("the distance from the foot of the height on the hypotenuse to the end of the"
+         " first leg that is not the right angle"), a * a / c),
         ("the perimeter {0} and the hypotenuse {1}", (a + b + c, c), "the area", a * b / 2),
     )  # fmt: skip
     given, numbers, what, value = rng.choice(kinds[max(0, level - 1) : 3 + level])
@@ -163,13 +167,14 @@ def _similar(level: int, rng: Random) -> Item:
         (f"the triangle ABC has the area {area}", "the area of the triangle ADE", area * ratio**2),
         (f"the triangle ADE has the area {area}", "the area of the triangle ABC", area / ratio**2),
         (f"the triangle ABC has the area {area}", "the area of the quadrilateral DBCE", area * (1 - ratio**2)),
-        (f"the quadrilateral DBCE has the area {area}", "the area of the triangle ADE", area * ratio**2 / (1 - ratio**2)),
+        (f"the quadrilateral DBCE has the area {area}", "the area of the triangle ADE", area / (1 / ratio**2 - 1)),
     )  # fmt: skip
     given, what, value = rng.choice(kinds[max(0, level - 1) : 2 + level])
     text = say(
         rng,
         (
-            ("In a triangle ABC the point D lies on AB and E on AC, with DE parallel to BC and AD : DB = {m} : {k}. Given"
+            ("In a triangle ABC the point D lies on AB and E on AC, with DE parallel to BC and AD : DB = {m} :"
+            " {k}. Given"
             " that {given}, what is {what}? {how}"),
             ("D on the side AB and E on the side AC of a triangle ABC are such that DE is parallel to BC and"
             " AD : DB = {m} : {k}; also {given}. Find {what}. {how}"),

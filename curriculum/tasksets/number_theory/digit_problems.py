@@ -100,10 +100,11 @@ def _length(level: int, rng: Random) -> Item:
 def palindromes_to(end: int) -> int:
     """Counts the numbers from 1 to `end` that read the same backwards."""
     length = len(str(end))
-    count = sum(9 * 10 ** ((places - 1) // 2) for places in range(1, length))
+    count: int = sum(9 * 10 ** ((places - 1) // 2) for places in range(1, length))
     half = str(end)[: (length + 1) // 2]
     mirrored = int(half + half[: length // 2][::-1])
-    return count + int(half) - 10 ** (len(half) - 1) + (mirrored <= end)
+    shorter: int = 10 ** (len(half) - 1)
+    return count + int(half) - shorter + (mirrored <= end)
 
 
 def _palindromes(level: int, rng: Random) -> Item:
@@ -131,7 +132,8 @@ def _blocks(level: int, rng: Random) -> Item:
         (
             ("The numeral {block} is written {times} times in a row, which makes one long number. What is its remainder"
             " when divided by {m}?"),
-            ("A number consists of the block {block}, repeated {times} times without gaps. Which remainder does it leave"
+            ("A number consists of the block {block}, repeated {times} times without gaps. Which remainder does"
+            " it leave"
             " when divided by {m}?"),
         ),
         block=block, times=times, m=m,

@@ -65,7 +65,8 @@ def _least(level: int, rng: Random) -> Item:
         (
             ("The equation {a}x {sign} {b}y = {c} has solutions in whole numbers x and y, negative ones included. What"
             " is the smallest positive x that occurs?"),
-            "Find the least whole number x >= 1 for which some whole number y, of any sign, has {a}x {sign} {b}y = {c}.",
+            ("Find the least whole number x >= 1 for which some whole number y, of any sign, has {a}x {sign} {b}y"
+            " = {c}."),
         ),
         a=a * common, b=b * common, c=c * common, sign=sign,
     )  # fmt: skip

@@ -31,7 +31,8 @@ def _common_divisor(level: int, rng: Random) -> Item:
             "What is the greatest common divisor of {numbers}?",
             "Find the largest whole number that divides each of {numbers}.",
             (
-                "Boxes of {numbers} pencils are to be shared out in heaps of one size, nothing left over in any box. How"
+                "Boxes of {numbers} pencils are to be shared out in heaps of one size, nothing left over in any"
+                " box. How"
                 " large can a heap be at most?"
             ),
         ),
@@ -48,7 +49,8 @@ def _common_multiple(level: int, rng: Random) -> Item:
             "What is the least common multiple of {numbers}?",
             "Find the smallest positive whole number that is divisible by each of {numbers}.",
             (
-                "Lights flash every {numbers} seconds. They flash together now; in how many seconds do all of them flash"
+                "Lights flash every {numbers} seconds. They flash together now; in how many seconds do all of"
+                " them flash"
                 " together next?"
             ),
         ),
@@ -112,7 +114,7 @@ def _coprime(level: int, rng: Random) -> Item:
 def _multiples(level: int, rng: Random) -> Item:
     steps = sorted(rng.sample(range(3, 20 + 4 * level), 2 if level < 3 else 3))
     low = rng.randint(1, 50 * 4**level)
-    high = low + rng.randint(60, 100) * 4**level
+    high: int = low + rng.randint(60, 100) * 4**level
     exactly = level >= 2 and rng.random() < 0.5
 
     def divisible(*by: int) -> int:
