@@ -85,13 +85,13 @@ def written(a: Coefficients, variable: str = "x") -> str:
 
 
 def linear(coefficients: Sequence[Number], names: Sequence[str]) -> str:
-    """A sum of multiples of these names: `2x - y + 3z`."""
+    """A sum of multiples of these names: `2x - y + 3z`. A name may be empty: a number stands by itself."""
     text = ""
     for coefficient, name in zip(coefficients, names, strict=True):
         if coefficient == 0:
             continue
         size = -coefficient if coefficient < 0 else coefficient
-        number = "" if size == 1 else f"({size})" if size.denominator > 1 else str(size)
+        number = "" if size == 1 and name else f"({size})" if size.denominator > 1 else str(size)
         if text:
             text += f" {'-' if coefficient < 0 else '+'} {number}{name}"
         else:

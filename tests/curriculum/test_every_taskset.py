@@ -25,7 +25,7 @@ RECORDED = {
     "arithmetic": "1:5ce2dbad9d5c",
     "arrangements": "1:87b3644df4de",
     "circles": "1:edc6a304268d",
-    "complex_numbers": "1:4fce3f28a8db",
+    "complex_numbers": "1:e7281b91e309",
     "coordinate_geometry": "1:58a65701861e",
     "counting": "1:e463cb8e0fb7",
     "derivatives": "1:093a5af9a86d",
