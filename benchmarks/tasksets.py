@@ -21,7 +21,7 @@ from random import Random
 from typing import Any
 
 # A script's own folder comes first on the path, and there is a `runtime` in it.
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from curriculum.contract.taskset import TaskDraft, Taskset  # noqa: E402
 from curriculum.registry import TASKSETS, make_draft  # noqa: E402

@@ -87,7 +87,7 @@ def _linear(level: int, rng: Random) -> Item:
 
 
 def _conjugate(level: int, rng: Random) -> Item:
-    a, b, z = rng.randint(2, 4 + level), rng.randint(1, 4 + level), _drawn(5 + 3 * level, rng)
+    a, b, z = rng.randint(2, 4 + level), rng.randint(2, 5 + level), _drawn(5 + 3 * level, rng)
     if a == b:
         a += 1
     turn = level > 2

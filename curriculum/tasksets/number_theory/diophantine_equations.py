@@ -100,7 +100,7 @@ def _two_squares(level: int, rng: Random) -> Item:
 
 
 def _products(level: int, rng: Random) -> Item:
-    a, b = rng.randint(1, 3 + 2 * level), rng.randint(1, 3 + 2 * level)
+    a, b = rng.randint(2, 4 + 2 * level), rng.randint(2, 4 + 2 * level)
     n = rng.choice((12, 18, 20, 24, 30, 36, 48, 60, 72)) * rng.choice((1, 2, 5, 7, 6, 10, 14)[: 2 + level])
     count = sum(1 for d in divisors(n) if d > a and n // d > b)
     text = say(
