@@ -23,10 +23,10 @@ from typing import Any
 # A script's own folder comes first on the path, and there is a `runtime` in it.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from curriculum.contract.taskset import TaskDraft, Taskset  # noqa: E402
-from curriculum.registry import TASKSETS, make_draft  # noqa: E402
-from verifiers.contract.verdict import Outcome  # noqa: E402
-from verifiers.registry import decide, is_decided  # noqa: E402
+from curriculum.contract.taskset import TaskDraft, Taskset
+from curriculum.registry import TASKSETS, make_draft
+from verifiers.contract.verdict import Outcome
+from verifiers.registry import decide, is_decided
 
 RATE, NULLS = 2_000, 0.02
 AT_LEAST_SECONDS = 0.2
