@@ -21,11 +21,75 @@ from curriculum.families.phrased import calculators
 from curriculum.families.powers import POWERS
 from curriculum.families.sequences import SEQUENCES
 from curriculum.names import CALCULATORS as CALCULATORS
+from curriculum.tasksets.algebra.complex_numbers import COMPLEX_NUMBERS
+from curriculum.tasksets.algebra.exponents_and_logarithms import EXPONENTS_AND_LOGARITHMS
+from curriculum.tasksets.algebra.functions import FUNCTIONS
+from curriculum.tasksets.algebra.inequalities import INEQUALITIES
+from curriculum.tasksets.algebra.linear_systems import LINEAR_SYSTEMS
+from curriculum.tasksets.algebra.matrix_algebra import MATRIX_ALGEBRA
+from curriculum.tasksets.algebra.polynomial_roots import POLYNOMIAL_ROOTS
+from curriculum.tasksets.algebra.polynomials import POLYNOMIALS
+from curriculum.tasksets.algebra.rational_expressions import RATIONAL_EXPRESSIONS
+from curriculum.tasksets.algebra.recurrences import RECURRENCES
+from curriculum.tasksets.calculus.derivatives import DERIVATIVES
+from curriculum.tasksets.calculus.integrals import INTEGRALS
+from curriculum.tasksets.calculus.limits import LIMITS
+from curriculum.tasksets.calculus.optimization import OPTIMIZATION
+from curriculum.tasksets.calculus.series import SERIES
+from curriculum.tasksets.combinatorics.arrangements import ARRANGEMENTS
+from curriculum.tasksets.combinatorics.expected_values import EXPECTED_VALUES
+from curriculum.tasksets.combinatorics.probability import PROBABILITY
+from curriculum.tasksets.geometry.circles import CIRCLES
+from curriculum.tasksets.geometry.coordinate_geometry import COORDINATE_GEOMETRY
+from curriculum.tasksets.geometry.transformations import TRANSFORMATIONS
+from curriculum.tasksets.geometry.triangles import TRIANGLES
+from curriculum.tasksets.number_theory.digit_problems import DIGIT_PROBLEMS
+from curriculum.tasksets.number_theory.diophantine_equations import DIOPHANTINE_EQUATIONS
+from curriculum.tasksets.number_theory.divisibility import DIVISIBILITY
+from curriculum.tasksets.number_theory.fraction_arithmetic import FRACTION_ARITHMETIC
+from curriculum.tasksets.number_theory.modular_arithmetic import MODULAR_ARITHMETIC
+from curriculum.tasksets.number_theory.number_bases import NUMBER_BASES
+from curriculum.tasksets.number_theory.primes import PRIMES
 from curriculum.tasksets.programs import PROGRAMS
 from curriculum.tasksets.theorems import THEOREMS
 
 _ROWS: tuple[Taskset, ...] = (
     *calculators(ARITHMETIC, DIVISORS, POWERS, COUNTING, SEQUENCES, DIGITS, LINEAR),
+    # numbers
+    FRACTION_ARITHMETIC,
+    MODULAR_ARITHMETIC,
+    DIVISIBILITY,
+    PRIMES,
+    NUMBER_BASES,
+    DIGIT_PROBLEMS,
+    DIOPHANTINE_EQUATIONS,
+    # algebra
+    LINEAR_SYSTEMS,
+    POLYNOMIALS,
+    POLYNOMIAL_ROOTS,
+    RATIONAL_EXPRESSIONS,
+    INEQUALITIES,
+    RECURRENCES,
+    EXPONENTS_AND_LOGARITHMS,
+    COMPLEX_NUMBERS,
+    MATRIX_ALGEBRA,
+    FUNCTIONS,
+    # calculus
+    DERIVATIVES,
+    INTEGRALS,
+    LIMITS,
+    SERIES,
+    OPTIMIZATION,
+    # combinatorics and probability
+    ARRANGEMENTS,
+    PROBABILITY,
+    EXPECTED_VALUES,
+    # geometry
+    COORDINATE_GEOMETRY,
+    TRIANGLES,
+    CIRCLES,
+    TRANSFORMATIONS,
+    # programs and proofs
     PROGRAMS,
     THEOREMS,
 )

@@ -1,0 +1,1 @@
+"""Tasksets of algebra, one file each."""

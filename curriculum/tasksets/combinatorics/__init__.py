@@ -1,0 +1,1 @@
+"""Tasksets of combinatorics, one file each."""

@@ -1,0 +1,1 @@
+"""Tasksets of geometry, one file each."""

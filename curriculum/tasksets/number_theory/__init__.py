@@ -1,0 +1,1 @@
+"""Tasksets of number theory, one file each."""

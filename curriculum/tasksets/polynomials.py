@@ -1,0 +1,99 @@
+"""Polynomials with exact coefficients: a tuple, the constant first. Pure, without any library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+Number = int | Fraction
+Coefficients = Sequence[Number]
+
+
+def multiplied(a: Coefficients, b: Coefficients) -> list[Number]:
+    product: list[Number] = [0] * (len(a) + len(b) - 1)
+    for i, one in enumerate(a):
+        for j, other in enumerate(b):
+            product[i + j] += one * other
+    return product
+
+
+def added(a: Coefficients, b: Coefficients) -> list[Number]:
+    return [(a[at] if at < len(a) else 0) + (b[at] if at < len(b) else 0) for at in range(max(len(a), len(b)))]
+
+
+def scaled(a: Coefficients, factor: Number) -> list[Number]:
+    return [factor * one for one in a]
+
+
+def with_roots(roots: Iterable[Number]) -> list[Number]:
+    """The polynomial with these roots and the leading coefficient 1."""
+    found: list[Number] = [1]
+    for root in roots:
+        found = multiplied(found, [-root, 1])
+    return found
+
+
+def value_at(a: Coefficients, x: Number) -> Number:
+    found: Number = 0
+    for coefficient in reversed(a):
+        found = found * x + coefficient
+    return found
+
+
+def remainder(a: Coefficients, b: Coefficients) -> list[Number]:
+    """What is left of `a` divided by `b`, whose leading coefficient is not 0."""
+    left: list[Number] = list(a)
+    while len(left) >= len(b):
+        factor = Fraction(left[-1]) / b[-1]
+        shift = len(left) - len(b)
+        for at, coefficient in enumerate(b):
+            left[shift + at] -= factor * coefficient
+        left.pop()
+    return left or [0]
+
+
+def derived(a: Coefficients) -> list[Number]:
+    return [power * coefficient for power, coefficient in enumerate(a)][1:] or [0]
+
+
+def integrated(a: Coefficients) -> list[Number]:
+    """The antiderivative that is 0 at 0."""
+    return [0, *(Fraction(coefficient) / (power + 1) for power, coefficient in enumerate(a))]
+
+
+def composed(outer: Coefficients, inner: Coefficients) -> list[Number]:
+    """The polynomial outer(inner(x))."""
+    found: list[Number] = [0]
+    for coefficient in reversed(outer):
+        found = added(multiplied(found, inner), [coefficient])
+    return found
+
+
+def written(a: Coefficients, variable: str = "x") -> str:
+    """In plain mathematics, the highest power first: `3x^2 - x + (1/2)`."""
+    text = ""
+    for power in range(len(a) - 1, -1, -1):
+        coefficient = a[power]
+        if coefficient == 0:
+            continue
+        size = -coefficient if coefficient < 0 else coefficient
+        letter = "" if power == 0 else variable if power == 1 else f"{variable}^{power}"
+        number = "" if size == 1 and letter else f"({size})" if size.denominator > 1 else str(size)
+        sign = "-" if coefficient < 0 else "+"
+        text += f" {sign} {number}{letter}" if text else f"{'-' if coefficient < 0 else ''}{number}{letter}"
+    return text or "0"
+
+
+def linear(coefficients: Sequence[Number], names: Sequence[str]) -> str:
+    """A sum of multiples of these names: `2x - y + 3z`. A name may be empty: a number stands by itself."""
+    text = ""
+    for coefficient, name in zip(coefficients, names, strict=True):
+        if coefficient == 0:
+            continue
+        size = -coefficient if coefficient < 0 else coefficient
+        number = "" if size == 1 and name else f"({size})" if size.denominator > 1 else str(size)
+        if text:
+            text += f" {'-' if coefficient < 0 else '+'} {number}{name}"
+        else:
+            text = f"{'-' if coefficient < 0 else ''}{number}{name}"
+    return text or "0"
