@@ -16,14 +16,15 @@ from curriculum.contract.taskset import TaskDraft
 from curriculum.demonstrations import demonstrable, demonstration
 from curriculum.registry import CALCULATORS, TASKSETS, make_draft, make_task
 from curriculum.sealed import TaskStream, sealed_set
-from curriculum.tasksets.programs import HIDDEN, PROGRAMS, SHOWN
+from curriculum.tasksets.chains import HIDDEN, SHOWN
+from curriculum.tasksets.programs import PROGRAMS
 from curriculum.tasksets.theorems import THEOREMS
 from verifiers.checker import Checker
 from verifiers.contract.verdict import Outcome
 from verifiers.programs.spec import ProgramSpec
 
 OTHERS = ("programs", "theorems")
-LEVELS = range(3)
+LEVELS = range(5)
 
 
 def drafts(name: str, each: int = 1) -> list[TaskDraft]:
@@ -73,7 +74,7 @@ def test_levels_grow_and_one_that_is_not_there_is_refused(taskset: Any) -> None:
     assert lengths == sorted(lengths)
     assert lengths[-1] > 1.2 * lengths[0]
     with pytest.raises(LevelError, match=taskset.name):
-        taskset.draft(3, Random(0))
+        taskset.draft(5, Random(0))
 
 
 def run(source: str, argument: str) -> str:
@@ -84,7 +85,7 @@ def run(source: str, argument: str) -> str:
 
 def test_the_tests_of_a_program_are_what_its_reference_does_and_most_are_hidden() -> None:
     for seed in range(150):
-        draft = make_draft("programs", seed % 3, seed)
+        draft = make_draft("programs", seed % 5, seed)
         assert isinstance(draft.spec, ProgramSpec)
         for example in draft.spec.examples:
             assert run(draft.answer, example.arguments) == example.expected
@@ -95,7 +96,7 @@ def test_the_tests_of_a_program_are_what_its_reference_does_and_most_are_hidden(
 
 def test_hidden_tests_fail_a_program_that_leaves_a_step_out() -> None:
     for seed in range(150):
-        draft = make_draft("programs", seed % 3, seed)
+        draft = make_draft("programs", seed % 5, seed)
         assert isinstance(draft.spec, ProgramSpec)
         lines = draft.answer.splitlines(keepends=True)
         hidden = [example for example in draft.spec.examples if not example.visible]
@@ -114,10 +115,10 @@ def _differs(source: str, argument: str, expected: str) -> bool:
 def test_what_a_task_says_never_holds_its_reference_or_a_hidden_test() -> None:
     for name in OTHERS:
         for seed in range(60):
-            task, draft = make_task(name, seed % 3, 4 * seed, Split.TRAIN), make_draft(name, seed % 3, 4 * seed)
+            task, draft = make_task(name, seed % 5, 4 * seed, Split.TRAIN), make_draft(name, seed % 5, 4 * seed)
             assert draft.answer.rstrip().removesuffix("return x").strip() not in task.question
     for seed in range(60):
-        draft = make_draft("programs", seed % 3, seed)
+        draft = make_draft("programs", seed % 5, seed)
         assert isinstance(draft.spec, ProgramSpec)
         hidden = [example for example in draft.spec.examples if not example.visible and len(example.arguments) > 12]
         assert not any(example.arguments in draft.messages[0].text for example in hidden)
