@@ -10,6 +10,7 @@ from curriculum.tasksets.chains import FUNCTION, HIDDEN, SHOWN, TOPICS, tested_c
 from curriculum.tasksets.program_tests import numbers_spec
 from curriculum.tasksets.programs import IDLE, program_taskset
 from curriculum.tasksets.small_language import SEMANTICS, SPOKEN, tested_block
+from curriculum.tasksets.wording import digest
 
 _HOLE = "____"
 _ASKED = (
@@ -50,7 +51,7 @@ def _loops(level: int, rng: Random) -> Item:
         f"{rng.choice(_ASKED).format(hole=_HOLE)}\n```python\n{chr(10).join(lines)}\n```\nAll of it does this, with "
         f"whole numbers a and b:\n{SPOKEN.text(tested.block)}{SEMANTICS} Examples:\n{tested.examples}\n{_END}"
     )
-    return Item(text=text, key=f"{tested.block} {missing}", spec=numbers_spec(tested), answer=tested.source)
+    return Item(text=text, key=digest(f"{tested.block} {missing}"), spec=numbers_spec(tested), answer=tested.source)
 
 
 COMPLETIONS = program_taskset(

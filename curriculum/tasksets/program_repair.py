@@ -14,6 +14,7 @@ from curriculum.tasksets.chains import FUNCTION, HIDDEN, SHOWN, TOPICS, Chain, T
 from curriculum.tasksets.program_tests import numbers_spec
 from curriculum.tasksets.programs import program_taskset
 from curriculum.tasksets.small_language import PYTHON, SEMANTICS, SPOKEN, differs, neighbours, tested_block
+from curriculum.tasksets.wording import digest
 
 _ASKED = (
     "This Python program should do what is said below, but one place of it is wrong. Give the whole program, repaired.",
@@ -62,7 +63,7 @@ def _loops(level: int, rng: Random) -> Item:
         f"{rng.choice(_ASKED)}\n```python\n{PYTHON.text(broken)}```\nIt should do this, with whole numbers a and b:\n"
         f"{SPOKEN.text(tested.block)}{SEMANTICS} Examples:\n{tested.examples}\n{_END}"
     )
-    return Item(text=text, key=f"{tested.block} {broken}", spec=numbers_spec(tested), answer=tested.source)
+    return Item(text=text, key=digest(f"{tested.block} {broken}"), spec=numbers_spec(tested), answer=tested.source)
 
 
 REPAIRS = replace(

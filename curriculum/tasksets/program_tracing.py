@@ -17,6 +17,7 @@ from curriculum.tasksets.small_language import (
     compiled,
     drawn_block,
 )
+from curriculum.tasksets.wording import digest
 from verifiers.answers.spec import AnswerSpec
 
 _ASKED = (
@@ -36,7 +37,7 @@ def _made(notation: Notation, level: int, rng: Random) -> Item:
     )
     return Item(
         text=text,
-        key=f"{block} {a} {b}",
+        key=digest(f"{block} {a} {b}"),
         spec=AnswerSpec(notation="digits", expected=str(result)),
         answer=str(result),
     )

@@ -10,6 +10,7 @@ from curriculum.tasksets.chains import HIDDEN, SHOWN
 from curriculum.tasksets.program_tests import numbers_spec
 from curriculum.tasksets.programs import program_taskset
 from curriculum.tasksets.small_language import BRACES, BRACKETS, FUNCTION, SEMANTICS, SPOKEN, Notation, tested_block
+from curriculum.tasksets.wording import digest
 
 _ASKED = (
     "Translate this program into Python, as a function `{name}(a, b)`.",
@@ -25,7 +26,7 @@ def _made(notation: Notation, level: int, rng: Random) -> Item:
         f"a and b are whole numbers, and the result is one. {SEMANTICS}\nExamples:\n{tested.examples}\n"
         "End with the whole Python program in one fenced code block."
     )
-    return Item(text=text, key=str(tested.block), spec=numbers_spec(tested), answer=tested.source)
+    return Item(text=text, key=digest(str(tested.block)), spec=numbers_spec(tested), answer=tested.source)
 
 
 TRANSLATIONS = program_taskset(

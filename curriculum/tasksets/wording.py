@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 PEOPLE = (
@@ -19,3 +20,8 @@ GOODS = ("lamp", "chair", "table", "shelf", "stool", "clock", "mirror", "basket"
 def listed(words: Sequence[str], last: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def digest(text: str) -> str:
+    """A key for what is long: the first 24 hex digits of its SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
