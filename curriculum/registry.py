@@ -21,13 +21,59 @@ from curriculum.families.phrased import calculators
 from curriculum.families.powers import POWERS
 from curriculum.families.sequences import SEQUENCES
 from curriculum.names import CALCULATORS as CALCULATORS
+from curriculum.tasksets.assignments import ASSIGNMENTS
+from curriculum.tasksets.calendars import CALENDARS
+from curriculum.tasksets.colourings import COLOURINGS
+from curriculum.tasksets.constraint_models import CONSTRAINT_MODELS
+from curriculum.tasksets.conversions import CONVERSIONS
+from curriculum.tasksets.disproofs import DISPROOFS
+from curriculum.tasksets.documents import DOCUMENTS
+from curriculum.tasksets.grids import GRIDS
+from curriculum.tasksets.json_documents import JSON_DOCUMENTS
+from curriculum.tasksets.knights import KNIGHTS
+from curriculum.tasksets.program_completion import COMPLETIONS
+from curriculum.tasksets.program_repair import REPAIRS
+from curriculum.tasksets.program_speed import SPEEDS
+from curriculum.tasksets.program_tracing import TRACES
+from curriculum.tasksets.program_translation import TRANSLATIONS
 from curriculum.tasksets.programs import PROGRAMS
+from curriculum.tasksets.propositions import PROPOSITIONS
+from curriculum.tasksets.regular_expressions import REGULAR_EXPRESSIONS
+from curriculum.tasksets.shortest_ways import SHORTEST_WAYS
+from curriculum.tasksets.tables import TABLES
+from curriculum.tasksets.text_changes import TEXT_CHANGES
 from curriculum.tasksets.theorems import THEOREMS
+from curriculum.tasksets.writing import WRITING
 
 _ROWS: tuple[Taskset, ...] = (
     *calculators(ARITHMETIC, DIVISORS, POWERS, COUNTING, SEQUENCES, DIGITS, LINEAR),
+    # data
+    TABLES,
+    DOCUMENTS,
+    # programs and proofs
     PROGRAMS,
+    REPAIRS,
+    COMPLETIONS,
+    TRANSLATIONS,
+    SPEEDS,
+    TRACES,
     THEOREMS,
+    DISPROOFS,
+    # puzzles
+    KNIGHTS,
+    ASSIGNMENTS,
+    GRIDS,
+    PROPOSITIONS,
+    COLOURINGS,
+    CONSTRAINT_MODELS,
+    SHORTEST_WAYS,
+    # texts
+    TEXT_CHANGES,
+    CALENDARS,
+    CONVERSIONS,
+    JSON_DOCUMENTS,
+    REGULAR_EXPRESSIONS,
+    WRITING,
 )
 TASKSETS: dict[str, Taskset] = {taskset.name: taskset for taskset in _ROWS}
 

@@ -72,10 +72,14 @@ def _line(level: int, rng: Random) -> Item:
         f"{rng.choice(_ROWS).format(names=listed(sorted(names)))}\n{_written(kept)}\nWho stands where? Answer with the "
         "names from left to right, with a comma and a blank between two of them."
     )
-    return Item(text=text, key=_key(count, kept), spec=ExactSpec(expected=answer), answer=answer)
+    return Item(text=text, key=_key(names, kept), spec=ExactSpec(expected=answer), answer=answer)
 
 
-_ROWS = ("{names} stand in a row.", "In a row, each in one place, stand {names}.", "A queue runs from left to right: in it are {names}.")
+_ROWS = (
+    "{names} stand in a row.",
+    "In a row, each in one place, stand {names}.",
+    "A queue runs from left to right: in it are {names}.",
+)
 
 
 def _left(names: Sequence[str], one: int, two: int) -> Clue:
@@ -86,7 +90,9 @@ def _left(names: Sequence[str], one: int, two: int) -> Clue:
 
 def _beside(names: Sequence[str], one: int, two: int) -> Clue:
     return Clue(
-        f"{names[one]} and {names[two]} are next to each other", f"{one}|{two}", lambda w: abs(w[0][one] - w[0][two]) == 1
+        f"{names[one]} and {names[two]} are next to each other",
+        f"{one}|{two}",
+        lambda w: abs(w[0][one] - w[0][two]) == 1,
     )
 
 
@@ -103,8 +109,8 @@ def _written(clues: Sequence[Clue]) -> str:
     return "\n".join(f"{at}. {clue.words[0].upper()}{clue.words[1:]}." for at, clue in enumerate(clues, 1))
 
 
-def _key(count: int, clues: Sequence[Clue]) -> str:
-    return f"{count} {' '.join(sorted(clue.key for clue in clues))}"
+def _key(names: Sequence[str], clues: Sequence[Clue]) -> str:
+    return f"{','.join(names)} {' '.join(sorted(clue.key for clue in clues))}"
 
 
 _SORTS = (
@@ -127,14 +133,20 @@ def _grid(level: int, rng: Random) -> Item:
     assert kept is not None
     asked = rng.randrange(sorts)
     answer = ", ".join(things[asked][solution[asked].index(who)] for who in range(count))
-    said = "; ".join(f"each {verb} one of {listed(sorted(what))}" for (_, verb, _, _), what in zip(chosen, things, strict=True))
+    said = "; ".join(
+        f"each {verb} one of {listed(sorted(what))}" for (_, verb, _, _), what in zip(chosen, things, strict=True)
+    )
     text = (
         f"{listed(names)} differ in everything that follows: {said}. Nobody shares anything.\n{_written(kept)}\n"
-        f"Which of the {chosen[asked][0]} belongs to whom? Answer with the {chosen[asked][0]} of {', '.join(names)}, in this "
+        f"Which of the {chosen[asked][0]} belongs to whom? Answer with the {chosen[asked][0]} of "
+        f"{', '.join(names)}, in this "
         "order, with a comma and a blank between two of them."
     )
     return Item(
-        text=text, key=f"{_key(count, kept)} asked {asked}", spec=ExactSpec(expected=answer), answer=answer
+        text=text,
+        key=f"{_key([*names, *(one for what in things for one in what)], kept)} asked {asked}",
+        spec=ExactSpec(expected=answer),
+        answer=answer,
     )
 
 
@@ -163,7 +175,8 @@ def _grid_clues(
             if third != who:
                 pair = sorted((who, third))
                 clues.append(Clue(f"{words.format(f'either {names[pair[0]]} or {names[pair[1]]}')}",
-                                  f"{sort}.{thing}?{pair}", lambda w, s=sort, t=thing, p=pair: w[s][t] in p))  # fmt: skip
+                                  f"{sort}.{thing}?{pair}",
+                                  lambda w, s=sort, t=thing, p=pair: w[s][t] in p))  # fmt: skip
             strong.append(Clue(words.format(names[who]), f"{sort}.{thing}={who}",
                                lambda w, s=sort, t=thing, o=who: w[s][t] == o))  # fmt: skip
             for more in range(sort):
@@ -180,7 +193,7 @@ def _grid_clues(
 def _schedule(level: int, rng: Random) -> Item:
     """Talks at hours, by what has to come before what and how far apart."""
     count = 4 + (level + 1) // 2 if level < 4 else 7
-    topics = rng.sample(TRADES, count) if count <= len(TRADES) else []
+    topics = rng.sample(TRADES, count)
     solution = rng.choice(_orders(count))
     first = 8 + rng.randrange(3)
     clues = []
@@ -192,7 +205,8 @@ def _schedule(level: int, rng: Random) -> Item:
                                   lambda w, a=one, b=two: w[0][a] < w[0][b]))  # fmt: skip
             if gap > 1:
                 clues.append(Clue(f"the {topics[two]} comes exactly {gap} hours after the {topics[one]}",
-                                  f"{one}+{gap}={two}", lambda w, a=one, b=two, g=gap: w[0][b] - w[0][a] == g))  # fmt: skip
+                                  f"{one}+{gap}={two}",
+                                  lambda w, a=one, b=two, g=gap: w[0][b] - w[0][a] == g))  # fmt: skip
         hour = rng.randrange(count)
         if hour > solution[one]:
             clues.append(Clue(f"the {topics[one]} comes before {first + hour} o'clock", f"{one}<h{hour}",
@@ -203,10 +217,11 @@ def _schedule(level: int, rng: Random) -> Item:
     answer = ", ".join(topics[solution.index(place)] for place in range(count))
     text = (
         f"At every full hour from {first} to {first + count - 1} o'clock one of these speaks, each once: "
-        f"{', '.join(f'the {topic}' for topic in sorted(topics))}.\n{_written(kept)}\nIn which order do they speak? Answer "
+        f"{', '.join(f'the {topic}' for topic in sorted(topics))}.\n{_written(kept)}\nIn which order do they speak? "
+        f"Answer "
         "with the words alone, such as baker, in the order of the hours, with a comma and a blank between two of them."
     )
-    return Item(text=text, key=f"{first if 'h' in str(kept) else ''}{_key(count, kept)}", spec=ExactSpec(expected=answer), answer=answer)
+    return Item(text=text, key=f"{first} {_key(topics, kept)}", spec=ExactSpec(expected=answer), answer=answer)
 
 
 ASSIGNMENTS = TopicTaskset(

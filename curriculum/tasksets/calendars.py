@@ -18,8 +18,27 @@ def _date(level: int, rng: Random) -> date:
 
 
 def _written(day: date, rng: Random) -> str:
-    months = "January February March April May June July August September October November December".split()
-    return rng.choice((day.isoformat(), f"{day.day} {months[day.month - 1]} {day.year}", f"{months[day.month - 1]} {day.day}, {day.year}"))
+    months = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ]
+    return rng.choice(
+        (
+            day.isoformat(),
+            f"{day.day} {months[day.month - 1]} {day.year}",
+            f"{months[day.month - 1]} {day.day}, {day.year}",
+        )
+    )
 
 
 _ISO = "Answer with the date as year-month-day, such as 2001-02-03."
@@ -66,7 +85,9 @@ def _between(level: int, rng: Random) -> Item:
     number = _count(one, two, kept)
     which = "days" if not level else f"days that are a {' or a '.join(_DAYS[at] for at in kept)}"
     asked = rng.choice(("How many {} are there", "How many {} does one count")).format(which)
-    text = f"{asked} from {_written(one, rng)} on, this day included, until {_written(two, rng)}, that day not included?"
+    text = (
+        f"{asked} from {_written(one, rng)} on, this day included, until {_written(two, rng)}, that day not included?"
+    )
     spec = AnswerSpec(notation="digits", expected=str(number))
     return Item(text=f"{text} Answer with the whole number.", key=f"{one} {two} {kept}", spec=spec, answer=str(number))
 
@@ -119,7 +140,8 @@ def _shifts(level: int, rng: Random) -> Item:
     said = "\n".join(rows)
     opening = rng.choice(("Times of work", "Somebody worked at these times", "These shifts were worked"))
     text = (
-        f"{opening}; where the end is earlier than the beginning, it is on the next day:\n{said}\nHow long is that in all, without "
+        f"{opening}; where the end is earlier than the beginning, it is on the next day:\n{said}\nHow long is that "
+        f"in all, without "
         "the breaks? Answer with hours and minutes, such as 7:05 or 31:40."
     )
     return Item(text=text, key=said, spec=ExactSpec(expected=answer), answer=answer)

@@ -50,8 +50,11 @@ def _said(edges: Edges, rng: Random) -> str:
 
 
 _ASKED = (
-    "The places {names} are joined by these lines: {edges}. Each place gets one of the colours {colours}; places that are joined "
-    "get different colours.",
+    (
+        "The places {names} are joined by these lines: {edges}. Each place gets one of the colours {colours}; places "
+        "that are joined "
+        "get different colours."
+    ),
     "Colour {names} with {colours}, so that no two joined ones have the same colour. Joined are: {edges}.",
     "These pairs among {names} must differ in colour: {edges}. The colours are {colours}.",
 )
@@ -94,7 +97,8 @@ def _first(level: int, rng: Random) -> Item:
     edges, found = fallback
     answer = "".join("123"[colour] for colour in found)
     text = (
-        f"{_head(count, edges, colours, rng)} Write a colouring as the colours of {', '.join(_LETTERS[:count])} in this order, "
+        f"{_head(count, edges, colours, rng)} Write a colouring as the colours of {', '.join(_LETTERS[:count])} in "
+        f"this order, "
         "without blanks. Of all that are possible, which one is the smallest number? Answer with it."
     )
     return Item(text=text, key=str(sorted(edges)), spec=ExactSpec(expected=answer), answer=answer)
@@ -127,11 +131,15 @@ def _forced(level: int, rng: Random) -> Item:
     said = ", ".join(f"{_LETTERS[at]} has colour {solution[at] + 1}" for at in sorted(given))
     answer = "".join("123"[colour] for colour in solution)
     text = (
-        f"{_head(count, edges, colours, rng)} It is known that {said}. Then there is one way only. Answer with the colours of "
+        f"{_head(count, edges, colours, rng)} It is known that {said}. Then there is one way only. Answer with the "
+        f"colours of "
         f"{', '.join(_LETTERS[:count])} in this order, without blanks."
     )
     return Item(
-        text=text, key=f"{sorted(edges)} {[(at, solution[at]) for at in sorted(given)]}", spec=ExactSpec(expected=answer), answer=answer
+        text=text,
+        key=f"{sorted(edges)} {[(at, solution[at]) for at in sorted(given)]}",
+        spec=ExactSpec(expected=answer),
+        answer=answer,
     )
 
 

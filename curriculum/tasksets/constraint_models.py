@@ -49,7 +49,8 @@ def _queens(level: int, rng: Random) -> Item:
     conditions += [f"(= {names[at]} {solution[at]})" for at in fixed]
     said = " and ".join(f"{names[at]} = {solution[at]}" for at in fixed)
     text = (
-        f"Place {size} queens on a board of {size} by {size}, one in each row, so that no two of them stand in the same column or "
+        f"Place {size} queens on a board of {size} by {size}, one in each row, so that no two of them stand in the "
+        f"same column or "
         f"diagonal. q1 is the column of the queen in row 1, counted from 1, and so on. {said} "
         f"{rng.choice(('is given', 'is settled', 'is already decided'))}."
     )
@@ -94,7 +95,9 @@ def _sums(level: int, rng: Random) -> Item:
             conditions.append(f"(= (+ {' '.join(names[at] for at in some)}) {total})")
             said.append(f"{' + '.join(names[at] for at in some)} is {total}")
         keyed.append(said[-1])
-    opening = rng.choice(("Find different whole numbers", "Which different whole numbers are possible", "Choose different whole numbers"))
+    opening = rng.choice(
+        ("Find different whole numbers", "Which different whole numbers are possible", "Choose different whole numbers")
+    )
     text = f"{opening} {', '.join(names)} from 1 to {most}, such that {'; '.join(said)}."
     return _item(text, names, conditions, values, f"{most} {sorted(keyed)}")
 
@@ -115,7 +118,8 @@ def _remainders(level: int, rng: Random) -> Item:
         conditions.append(f"(<= {low} (+ {names[at - 1]} {names[at]}) {high})")
         said.append(f"{names[at - 1]} + {names[at]} is at least {low} and at most {high}")
     opening = rng.choice(("Find", "Give", "Choose"))
-    text = f"{opening} {'a number' if count == 1 else 'numbers'} {', '.join(names)} of four digits, such that {'; '.join(said)}."
+    what = "a number" if count == 1 else "numbers"
+    text = f"{opening} {what} {', '.join(names)} of four digits, such that {'; '.join(said)}."
     return _item(text, names, conditions, values, " ".join(sorted(said)))
 
 
@@ -141,7 +145,8 @@ def _packing(level: int, rng: Random) -> Item:
     conditions += [f"(<= (+ {weighed}) {capacity})", f"(>= (+ {valued}) {goal})"]
     said = "; ".join(f"{name} weighs {w} and is worth {v}" for name, w, v in zip(names, weights, worths, strict=True))
     text = (
-        f"{rng.choice(('Things to pack', 'What may be taken along', 'Goods to choose from'))}: {said}. Choose some of them that weigh "
+        f"{rng.choice(('Things to pack', 'What may be taken along', 'Goods to choose from'))}: {said}. Choose some "
+        f"of them that weigh "
         f"at most {capacity} together and are worth at least {goal} together. The value of a name is 1 if the thing is "
         "chosen, and 0 if not."
     )

@@ -41,15 +41,20 @@ def _lines(columns: Sequence[str], records: Sequence[Record]) -> str:
 
 
 def _settings(columns: Sequence[str], records: Sequence[Record]) -> str:
-    return "\n\n".join("\n".join([f"[{at}]", *(f"{one} = {record[one]}" for one in columns)]) for at, record in enumerate(records, 1))
+    return "\n\n".join(
+        "\n".join([f"[{at}]", *(f"{one} = {record[one]}" for one in columns)]) for at, record in enumerate(records, 1)
+    )
 
 
 _WRITERS = {"CSV with a head": _csv, "a Markdown table": _markdown, "JSON lines": _lines, "settings": _settings}
 _EXAMPLES = {
     "CSV with a head": "no blanks behind commas",
-    "a Markdown table": "with one blank on each side of what stands in a cell, `|` at both ends, and --- below each column's name",
-    "JSON lines": "one object a line, with one blank behind each colon and each comma between two fields, numbers without quotes",
-    "settings": "a section [1], [2] and so on for each record, then a line such as `pieces = 3` for each field, and an empty line "
+    "a Markdown table": "with one blank on each side of what stands in a cell, `|` at both ends, "
+    "and --- below each column's name",
+    "JSON lines": "one object a line, with one blank behind each colon and each comma between two fields, "
+    "numbers without quotes",
+    "settings": "a section [1], [2] and so on for each record, then a line such as `pieces = 3` for each field, "
+    "and an empty line "
     "between two sections",
 }
 _ASKED = ("Write this as {}", "Convert this into {}", "Give the same data as {}")

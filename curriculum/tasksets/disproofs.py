@@ -52,16 +52,20 @@ def _derivations(level: int, rng: Random) -> Claim:
         if (count - 1 in made) == wanted:
             break
     order = rng.sample(range(len(rules)), len(rules))
-    said = [names[0], names[1], *(f"({' → '.join(names[one] for one in (*rules[at][0], rules[at][1]))})" for at in order)]
+    said = [
+        names[0],
+        names[1],
+        *(f"({' → '.join(names[one] for one in (*rules[at][0], rules[at][1]))})" for at in order),
+    ]
     statement = f"∀ {' '.join(names)} : Prop, {' → '.join([*said, names[-1]])}"
     if wanted:
         proof = f"fun {' '.join(names)} h0 h1 {' '.join(f'r{at}' for at in order)} => {made[count - 1]}"
     else:
-        given = ["trivial", "trivial"]
+        given = ["True.intro", "True.intro"]
         for at in order:
             before, after = rules[at]
             if after in made:
-                given.append(f"(fun {' '.join('_' for _ in before)} => trivial)")
+                given.append(f"(fun {' '.join('_' for _ in before)} => True.intro)")
             else:
                 false = next(place for place, one in enumerate(before) if one not in made)
                 given.append(f"(fun {' '.join('x' if place == false else '_' for place in range(len(before)))} => x)")
@@ -94,7 +98,9 @@ def _equalities(level: int, rng: Random) -> Claim:
     turned = [rng.random() < 0.5 for _ in links]
     order = rng.sample(range(len(links)), len(links))
     said = [
-        f"{names[links[at][1]]} = {names[links[at][0]]}" if turned[at] else f"{names[links[at][0]]} = {names[links[at][1]]}"
+        f"{names[links[at][1]]} = {names[links[at][0]]}"
+        if turned[at]
+        else f"{names[links[at][0]]} = {names[links[at][1]]}"
         for at in order
     ]
     statement = f"∀ {' '.join(names)} : Nat, {' → '.join([*said, f'{names[0]} = {names[1]}'])}"
@@ -155,8 +161,8 @@ def _properties(level: int, rng: Random) -> Claim:
         proof = f"fun {' '.join(shuffled)} {' '.join(f'r{at}' for at in order)} ⟨n, h⟩ => ⟨n, {term}⟩"
     else:
         models = " ".join(f"(fun _ => {'True' if at in reached else 'False'})" for at in range(count))
-        given = " ".join("(fun _ _ => trivial)" if rules[at][1] in reached else "(fun _ x => x)" for at in order)
-        proof = f"fun h => match h {models} {given} ⟨0, trivial⟩ with | ⟨_, x⟩ => x"
+        given = " ".join("(fun _ _ => True.intro)" if rules[at][1] in reached else "(fun _ x => x)" for at in order)
+        proof = f"fun h => match h {models} {given} ⟨0, True.intro⟩ with | ⟨_, x⟩ => x"
     return Claim(f"{count} {[rules[at] for at in order]}", statement, true, proof)
 
 

@@ -19,7 +19,9 @@ _SIZES = (3, 5, 8, 12, 18)
 
 def _number(text: str, key: str, value: int, files: dict[str, str]) -> Item:
     spec = AnswerSpec(notation="digits", expected=str(value))
-    return Item(text=f"{text} Answer with the whole number.", key=digest(key), spec=spec, answer=str(value), files=files)
+    return Item(
+        text=f"{text} Answer with the whole number.", key=digest(key), spec=spec, answer=str(value), files=files
+    )
 
 
 def _nested(level: int, rng: Random) -> Item:
@@ -72,14 +74,20 @@ def _tree(level: int, rng: Random) -> Item:
             below.add(at)
     leaves = [at for at in below if at not in parents]
     if level < 2:
-        text = f"tree.json is a tree: each node has a name, a size and perhaps parts. What is the sum of the sizes of {names[top]} and of everything below it?"
+        text = (
+            "tree.json is a tree: each node has a name, a size and perhaps parts. What is the sum of the sizes of "
+            f"{names[top]} and of everything below it?"
+        )
         return _number(text, f"{files} {top} all", sum(sizes[at] for at in below), files)
     text = (
-        f"tree.json is a tree: each node has a name, a size and perhaps parts. Among everything below {names[top]}, how many nodes "
+        f"tree.json is a tree: each node has a name, a size and perhaps parts. Among everything below {names[top]}, "
+        f"how many nodes "
         "have no parts, and what is the sum of their sizes? Answer with the two numbers, with a blank between them."
     )
     answer = f"{len(leaves)} {sum(sizes[at] for at in leaves)}"
-    return Item(text=text, key=digest(f"{files} {top} leaves"), spec=ExactSpec(expected=answer), answer=answer, files=files)
+    return Item(
+        text=text, key=digest(f"{files} {top} leaves"), spec=ExactSpec(expected=answer), answer=answer, files=files
+    )
 
 
 def _clock(seconds: int) -> str:
@@ -111,10 +119,8 @@ def _log(level: int, rng: Random) -> Item:
         return _log(level, rng)
     whose = f" of {user}" if level > 1 else ""
     which = "that were done, without those that failed" if level else "that came to an end, done or failed"
-    text = (
-        f"{rng.choice(('jobs.log says when jobs began and ended.', 'A log of jobs is in jobs.log, all of one day.'))} How many seconds "
-        f"did all jobs{whose} take together {which}? Jobs without an end do not count."
-    )
+    opening = rng.choice(("jobs.log says when jobs began and ended.", "A log of jobs is in jobs.log, all of one day."))
+    text = f"{opening} How many seconds did all jobs{whose} take together {which}? Jobs without an end do not count."
     return _number(text, f"{files} {whose} {which}", sum(chosen), files)
 
 
@@ -140,11 +146,15 @@ def _settings(level: int, rng: Random) -> Item:
     chosen = sorted(rng.sample(keys, min(len(keys), 2 + level)))
     result = " ".join(str(value(asked, key)) for key in chosen)
     text = (
-        f"In settings.ini a section has what is written in it, and everything else from the section that its base names, whose "
-        f"values may come from its own base in turn. {rng.choice(('Which values has', 'What are the values of'))} the section {asked} for "
+        f"In settings.ini a section has what is written in it, and everything else from the section that its base "
+        f"names, whose "
+        f"values may come from its own base in turn. {rng.choice(('Which values has', 'What are the values of'))} "
+        f"the section {asked} for "
         f"{', '.join(chosen)}? Answer with the numbers in this order, with a blank between two of them."
     )
-    return Item(text=text, key=digest(f"{files} {asked} {chosen}"), spec=ExactSpec(expected=result), answer=result, files=files)
+    return Item(
+        text=text, key=digest(f"{files} {asked} {chosen}"), spec=ExactSpec(expected=result), answer=result, files=files
+    )
 
 
 DOCUMENTS = TopicTaskset(

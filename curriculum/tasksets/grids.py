@@ -32,7 +32,9 @@ def _peers(size: int, houses: Sequence[Sequence[int]]) -> list[set[int]]:
     return [{other for house in houses if cell in house for other in house} - {cell} for cell in range(size * size)]
 
 
-def _fillings(cells: Cells, size: int, peers: Sequence[set[int]], order: Callable[[list[int]], list[int]]) -> Iterator[Cells]:
+def _fillings(
+    cells: Cells, size: int, peers: Sequence[set[int]], order: Callable[[list[int]], list[int]]
+) -> Iterator[Cells]:
     """All fillings, by the cell with the fewest choices first."""
     best, choices = -1, list(range(size + 2))
     for cell, value in enumerate(cells):
@@ -101,28 +103,48 @@ def _latin(level: int, rng: Random) -> Item:
 def _sudoku(level: int, rng: Random) -> Item:
     size, width, height = ((4, 2, 2), (4, 2, 2), (6, 3, 2), (6, 3, 2), (6, 3, 2))[level]
     rule = (
-        f"In each row, each column and each block of {height} rows by {width} columns every number from 1 to {size} stands "
+        f"In each row, each column and each block of {height} rows by {width} columns every number from 1 to {size} "
+        f"stands "
         "once."
     )
     return _square(size, width, height, (7, 10, 16, 20, 25)[level], rule, rng)
 
 
-_TURNS = ((0, 1, 2, 3, 4, 5, 6, 7, 8), (6, 3, 0, 7, 4, 1, 8, 5, 2), (8, 7, 6, 5, 4, 3, 2, 1, 0), (2, 5, 8, 1, 4, 7, 0, 3, 6))
+_TURNS = (
+    (0, 1, 2, 3, 4, 5, 6, 7, 8),
+    (6, 3, 0, 7, 4, 1, 8, 5, 2),
+    (8, 7, 6, 5, 4, 3, 2, 1, 0),
+    (2, 5, 8, 1, 4, 7, 0, 3, 6),
+)
 
 
 def _magic(level: int, rng: Random) -> Item:
     """All lines of three have one sum; three numbers are known that settle the others, which may be any numbers."""
     middle = rng.randint(-9, 20) + 20 * level
     a, b = rng.randint(1, 9 + 10 * level), rng.randint(1, 9 + 10 * level)
-    cells = [middle - a, middle + a + b, middle - b, middle + a - b, middle, middle - a + b, middle + b, middle - a - b, middle + a]
+    cells = [
+        middle - a,
+        middle + a + b,
+        middle - b,
+        middle + a - b,
+        middle,
+        middle - a + b,
+        middle + b,
+        middle - a - b,
+        middle + a,
+    ]
     cells = [cells[at] for at in rng.choice(_TURNS)]
     known = _settling(5 - min(level, 2), rng)
-    lines = "\n".join(" ".join(str(cells[at]) if at in known else "." for at in range(row, row + 3)) for row in (0, 3, 6))
+    lines = "\n".join(
+        " ".join(str(cells[at]) if at in known else "." for at in range(row, row + 3)) for row in (0, 3, 6)
+    )
     row = rng.choice([at for at in (0, 3, 6) if sum(cell in known for cell in range(at, at + 3)) < 2])
     answer = " ".join(map(str, cells[row : row + 3]))
     text = (
-        f"{rng.choice(_FILL)} In this magic square each row, each column and each of the two diagonals has the same sum; the "
-        f"numbers are whole and need not differ.\n{lines}\nAnswer with the numbers of row {row // 3 + 1}, counted from the "
+        f"{rng.choice(_FILL)} In this magic square each row, each column and each of the two diagonals has the same "
+        f"sum; the "
+        f"numbers are whole and need not differ.\n{lines}\nAnswer with the numbers of row {row // 3 + 1}, counted "
+        f"from the "
         "top, with a blank between two of them."
     )
     key = f"{[cells[at] if at in known else None for at in range(9)]} {row}"
@@ -167,7 +189,8 @@ def _sums(level: int, rng: Random) -> Item:
     cells = [0 if at in hidden else value for at, value in enumerate(full)]
     lines = [f"{line} = {total}" for line, total in zip(_shown(cells, size).split("\n"), rows, strict=True)]
     text = (
-        f"{rng.choice(_FILL)} Every place holds a digit from 1 to 9. Behind each row stands its sum, below each column the sum "
+        f"{rng.choice(_FILL)} Every place holds a digit from 1 to 9. Behind each row stands its sum, below each "
+        f"column the sum "
         f"of that column:\n{chr(10).join(lines)}\nsums of the columns: {' '.join(map(str, columns))}\n"
         "There is exactly one way. Answer with all digits, row by row from the top, without blanks."
     )

@@ -124,7 +124,10 @@ def _choices(level: int, rng: Random) -> Made:
         "maxItems": count,
         "items": {"oneOf": [one for one, _ in forms.values()]},
         "allOf": [
-            {"contains": {"properties": {"sort": {"const": sort}}, "required": ["sort"]}, "minContains": picked.count(sort)}
+            {
+                "contains": {"properties": {"sort": {"const": sort}}, "required": ["sort"]},
+                "minContains": picked.count(sort),
+            }
             for sort in chosen
         ],
     }

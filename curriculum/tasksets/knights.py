@@ -87,7 +87,9 @@ def _made(sayer: Callable[[int, int, Random], Saying], level: int, rng: Random) 
     names = sorted(rng.sample(PEOPLE, count))
     order = list(sayings)
     rng.shuffle(order)
-    said = "\n".join(f'{names[at]}: "{saying.words.format(*(names[i] for i in saying.about))}."' for at, saying in order)
+    said = "\n".join(
+        f'{names[at]}: "{saying.words.format(*(names[i] for i in saying.about))}."' for at, saying in order
+    )
     text = (
         f"{rng.choice(_INTRO)} {', '.join(names)} speak:\n{said}\nWho is what? Answer with one letter for each of "
         f"{', '.join(names)}, in this order and without blanks: T for a knight, L for a knave."

@@ -39,7 +39,9 @@ def _faulty(tested: Tested, rng: Random) -> Chain:
 def _runs(tested: Tested, chain: Chain) -> bool:
     """Whether the steps fit together: an end before its last step does not."""
     ends = tested.topic.ends
-    return all((step in ends) == (at == len(chain.links) - 1 and bool(ends)) for at, (step, _) in enumerate(chain.links))
+    return all(
+        (step in ends) == (at == len(chain.links) - 1 and bool(ends)) for at, (step, _) in enumerate(chain.links)
+    )
 
 
 def _chain(name: str, level: int, rng: Random) -> Item:
@@ -47,7 +49,8 @@ def _chain(name: str, level: int, rng: Random) -> Item:
     broken = _faulty(tested, rng)
     text = (
         f"{rng.choice(_ASKED)}\n```python\n{broken.source}```\n`{FUNCTION}(x)` takes {tested.topic.takes} and does "
-        f"this, in this order, and returns what is there then:\n{tested.chain.text}\nExamples:\n{tested.examples}\n{_END}"
+        f"this, in this order, and returns what is there "
+        f"then:\n{tested.chain.text}\nExamples:\n{tested.examples}\n{_END}"
     )
     return Item(text=text, key=f"{tested.chain.name} {broken.name}", spec=tested.spec, answer=tested.chain.source)
 

@@ -55,7 +55,8 @@ def _recursions(level: int, rng: Random) -> Item:
     plus, modulus = rng.randint(1, 9), rng.choice((9973, 99991, 999983, 1000003, 10007))
     terms = " + ".join(f"{factor} * {FUNCTION}(n - {at})" for at, factor in enumerate(factors, 1))
     slow = (
-        f"def {FUNCTION}(n):\n    if n < {order}:\n        return {first}[n]\n    return ({terms} + {plus}) % {modulus}\n"
+        f"def {FUNCTION}(n):\n    if n < {order}:\n        return {first}[n]\n"
+        f"    return ({terms} + {plus}) % {modulus}\n"
     )
     if level < 3:
         nexts = " + ".join(f"{factor} * last[-{at}]" for at, factor in enumerate(factors, 1))
@@ -98,9 +99,7 @@ def _sums(level: int, rng: Random) -> Item:
     )
     part = f"k * r + {modulus} * k * (k - 1) // 2"
     if squares:
-        part = (
-            f"k * r * r + {modulus} * r * k * (k - 1) + {modulus * modulus} * (k - 1) * k * (2 * k - 1) // 6"
-        )
+        part = f"k * r * r + {modulus} * r * k * (k - 1) + {modulus * modulus} * (k - 1) * k * (2 * k - 1) // 6"
     fast = (
         f"def {FUNCTION}(n):\n    total = {plus}\n    for r in {kept}:\n"
         f"        k = max(0, (n - r + {modulus - 1}) // {modulus})\n        total += {part}\n    return total\n"
@@ -119,7 +118,8 @@ def _pairs(level: int, rng: Random) -> Item:
     names = "ijk"[:count]
     terms = " + ".join(f"{factor} * {name}" for factor, name in zip(factors, names, strict=True))
     slow = f"def {FUNCTION}(n):\n    found = 0\n"
-    fast = f"def {FUNCTION}(n):\n    share = [(n - r + {modulus - 1}) // {modulus} for r in range({modulus})]\n    found = 0\n"
+    share = f"[(n - r + {modulus - 1}) // {modulus} for r in range({modulus})]"
+    fast = f"def {FUNCTION}(n):\n    share = {share}\n    found = 0\n"
     for at, name in enumerate(names):
         indent = "    " * (at + 1)
         slow += f"{indent}for {name} in range(n):\n"
@@ -144,7 +144,8 @@ def _paths(level: int, rng: Random) -> Item:
     stop = f"({p} * x + {q} * y) % {modulus} == {blocked} and (x > 1 or y > 1)"
     asked = " + ".join(f"{w} * {FUNCTION}(x - {dx}, y - {dy})" for w, (dx, dy) in zip(weights, moves, strict=True))
     slow = (
-        f"def {FUNCTION}(x, y):\n    if x < 0 or y < 0:\n        return 0\n    if x == 0 and y == 0:\n        return 1\n"
+        f"def {FUNCTION}(x, y):\n    if x < 0 or y < 0:\n        return 0\n    if x == 0 and y == 0:\n        "
+        f"return 1\n"
         f"    if {stop}:\n        return 0\n    return ({asked}) % {prime}\n"
     )
     known = " + ".join(f"{w} * ways.get((x - {dx}, y - {dy}), 0)" for w, (dx, dy) in zip(weights, moves, strict=True))

@@ -12,7 +12,6 @@ def numbers_spec(tested: TestedBlock) -> ProgramSpec:
     return ProgramSpec(
         function=FUNCTION,
         examples=tuple(
-            Example(arguments=f"{a}, {b}", expected=str(tested.run(a, b)), visible=visible)
-            for (a, b), visible in calls
+            Example(arguments=f"{a}, {b}", expected=str(tested.run(a, b)), visible=visible) for (a, b), visible in calls
         ),
     )

@@ -101,7 +101,8 @@ def _unique(level: int, rng: Random) -> Item:
     names = _names(count)
     answer = "".join("T" if true else "F" for true in worlds[0])
     text = (
-        f"{_head(names, rng)}\n{_written(formulas, names)}\nOnly one assignment is possible. Answer with one letter for each "
+        f"{_head(names, rng)}\n{_written(formulas, names)}\nOnly one assignment is possible. Answer with one letter "
+        f"for each "
         f"of {', '.join(names)}, in this order and without blanks: T for true, F for false."
     )
     return Item(text=text, key=_key(formulas), spec=ExactSpec(expected=answer), answer=answer)
@@ -118,7 +119,8 @@ def _count(level: int, rng: Random) -> Item:
             break
     names = _names(count)
     text = (
-        f"{_head(names, rng)}\n{_written(formulas, names)}\nHow many assignments of true or false to all {count} letters are "
+        f"{_head(names, rng)}\n{_written(formulas, names)}\nHow many assignments of true or false to all {count} "
+        f"letters are "
         "possible, and how many of them make {first} true? Answer with the two numbers, with a blank between them."
     ).replace("{first}", names[0])
     answer = f"{len(worlds)} {sum(world[0] for world in worlds)}"
@@ -139,7 +141,8 @@ def _follows(level: int, rng: Random) -> Item:
     claimed = "\n".join(f"{'ABCDEF'[at]}: {claim.words.format(*names)}" for at, claim in enumerate(claims))
     answer = "".join(letter for letter, true in zip("ABCDEF", follows, strict=True) if true)
     text = (
-        f"{_head(names, rng)}\n{_written(formulas, names)}\nWhich of these follow, that is, are true in every possible case?\n"
+        f"{_head(names, rng)}\n{_written(formulas, names)}\nWhich of these follow, that is, are true in every "
+        f"possible case?\n"
         f"{claimed}\nAnswer with their capital letters, in the order of the alphabet and without blanks."
     )
     return Item(text=text, key=f"{_key(formulas)} {_key(claims)}", spec=ExactSpec(expected=answer), answer=answer)
@@ -169,8 +172,10 @@ def _parity(level: int, rng: Random) -> Item:
     )
     answer = str(int("".join("1" if true else "0" for true in solution), 2))
     text = (
-        f"Each of {', '.join(names)} is 0 or 1.\n{said}\nRead {''.join(names)} as a number in base two, {names[0]} being its "
-        f"first digit. {rng.choice(('Which number is it?', 'What is its value?', 'Which one?'))} Answer in decimal digits."
+        f"Each of {', '.join(names)} is 0 or 1.\n{said}\nRead {''.join(names)} as a number in base two, {names[0]} "
+        f"being its "
+        f"first digit. {rng.choice(('Which number is it?', 'What is its value?', 'Which one?'))} Answer in decimal "
+        f"digits."
     )
     key = f"{[(row, sum(solution[at] for at in row) % 2) for row in rows]}"
     return Item(text=text, key=key, spec=AnswerSpec(notation="digits", expected=answer), answer=answer)
@@ -183,11 +188,6 @@ def _key(formulas: Sequence[Formula]) -> str:
 PROPOSITIONS = TopicTaskset(
     name="propositions",
     version=1,
-    makers={
-        "one_assignment": _unique,
-        "numbers_of_assignments": _count,
-        "what_follows": _follows,
-        "parities": _parity,
-    },
+    makers={"one_assignment": _unique, "numbers_of_assignments": _count, "what_follows": _follows, "parities": _parity},
     null_answers=("0", "true", "T", "none"),
 )

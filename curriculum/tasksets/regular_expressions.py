@@ -18,10 +18,7 @@ from curriculum.tasksets.programs import program_taskset
 from verifiers.programs.spec import Example, ProgramSpec
 
 FUNCTION = "pattern"
-_DRIVER = (
-    "import re\n\n\ndef drive(solution, text):\n"
-    "    return re.fullmatch(solution.pattern(), text) is not None\n"
-)
+_DRIVER = "import re\n\n\ndef drive(solution, text):\n    return re.fullmatch(solution.pattern(), text) is not None\n"
 _SHOWN, _TESTS, _ATTEMPTS = 3, 9, 500
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _OTHERS = "aQ7-_:.,x0Z"
@@ -108,10 +105,17 @@ def _near(text: str, rng: Random) -> str:
 
 
 _ASKED = (
-    "Write a regular expression, as Python's `re` reads it, that matches a text as a whole exactly where it is built so:",
+    (
+        "Write a regular expression, as Python's `re` reads it, that matches a text as a whole exactly where it is "
+        "built so:"
+    ),
     "Which regular expression of Python's `re` matches the whole of a text if, and only if, it has these parts:",
-    "A text is right where it has these parts. Give a regular expression of Python's `re` that matches right texts, as a "
-    "whole, and no others:",
+    (
+        "A text is right where it has these parts. Give a regular expression of Python's `re` that matches right "
+        "texts, "
+        "as a "
+        "whole, and no others:"
+    ),
 )
 
 

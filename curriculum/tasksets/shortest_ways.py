@@ -21,7 +21,9 @@ Place = TypeVar("Place", bound=Hashable)
 ATTEMPTS = 2_000
 
 
-def first_way(start: Place, moves: Callable[[Place], Iterator[tuple[str, Place]]], ends: Callable[[Place], bool]) -> str | None:
+def first_way(
+    start: Place, moves: Callable[[Place], Iterator[tuple[str, Place]]], ends: Callable[[Place], bool]
+) -> str | None:
     """The shortest way, and of several the first in the alphabet; None where there is none. Moves have one letter and
     come in the order of the alphabet, so the first way that a search in breadth finds is the first."""
     known, ways = {start}, deque([(start, "")])
@@ -42,11 +44,19 @@ _FIRST = "Of several shortest ways, answer with the one whose letters come first
 def _maze(level: int, rng: Random) -> Item:
     size = 5 + level
     for _ in range(ATTEMPTS):
-        walls = {(r, c) for r in range(size) for c in range(size) if rng.random() < 0.3} - {(0, 0), (size - 1, size - 1)}
+        walls = {(r, c) for r in range(size) for c in range(size) if rng.random() < 0.3} - {
+            (0, 0),
+            (size - 1, size - 1),
+        }
 
         def moves(place: tuple[int, int], walls: set[tuple[int, int]] = walls) -> Iterator[tuple[str, tuple[int, int]]]:
             row, column = place
-            for letter, other in (("D", (row + 1, column)), ("L", (row, column - 1)), ("R", (row, column + 1)), ("U", (row - 1, column))):
+            for letter, other in (
+                ("D", (row + 1, column)),
+                ("L", (row, column - 1)),
+                ("R", (row, column + 1)),
+                ("U", (row - 1, column)),
+            ):
                 if 0 <= other[0] < size and 0 <= other[1] < size and other not in walls:
                     yield letter, other
 
@@ -57,7 +67,8 @@ def _maze(level: int, rng: Random) -> Item:
     rows = ("".join("#" if (r, c) in walls else "." for c in range(size)) for r in range(size))
     said = rng.choice(("Find the shortest way", "Go the shortest way", "What is the shortest way"))
     text = (
-        f"A map, # is a wall:\n{chr(10).join(rows)}\n{said} from the upper left to the lower right corner. Moves go one "
+        f"A map, # is a wall:\n{chr(10).join(rows)}\n{said} from the upper left to the lower right corner. Moves go "
+        f"one "
         f"place: D down, L left, R right, U up. {_FIRST}"
     )
     return Item(text=text, key=str(sorted(walls)), spec=ExactSpec(expected=way), answer=way)
@@ -98,8 +109,10 @@ def _jugs(level: int, rng: Random) -> Item:
     ]  # fmt: skip
     held = ", ".join(f"jug {at + 1} {size}" for at, size in enumerate(sizes))
     text = (
-        f"{count} empty jugs hold these numbers of litres: {held}. There is as much water as one likes. What can be done:\n"
-        f"{chr(10).join(said)}\nHow does one get exactly {wanted} litres into one of the jugs with the fewest moves? {_FIRST}"
+        f"{count} empty jugs hold these numbers of litres: {held}. There is as much water as one likes. What can be "
+        f"done:\n"
+        f"{chr(10).join(said)}\nHow does one get exactly {wanted} litres into one of the jugs with the fewest "
+        f"moves? {_FIRST}"
     )
     return Item(text=text, key=f"{sizes} {wanted}", spec=ExactSpec(expected=way), answer=way)
 
@@ -130,8 +143,10 @@ def _crossing(level: int, rng: Random) -> Item:
                     heappush(ways, (spent + max(minutes[one], minutes[two]), order, tuple(sorted(rest)), not here))
     said = listed([f"{name} {time}" for name, time in zip(names, minutes, strict=True)])
     text = (
-        f"{listed(names)} stand at a bridge in the dark, with one lamp. At most two can be on the bridge at a time, and whoever "
-        f"is on it needs the lamp; two go as slowly as the slower of them. Minutes that each needs for the bridge: {said}. "
+        f"{listed(names)} stand at a bridge in the dark, with one lamp. At most two can be on the bridge at a time, "
+        f"and whoever "
+        f"is on it needs the lamp; two go as slowly as the slower of them. Minutes that each needs for the bridge: "
+        f"{said}. "
         f"{rng.choice(('After how many minutes at least', 'What is the least number of minutes after which'))} "
         "can all be on the other side? Answer with the whole number."
     )
@@ -154,12 +169,17 @@ def _roads(level: int, rng: Random) -> Item:
     rng.shuffle(said)
     lines = "\n".join(f"{towns[one]} - {towns[two]}: {roads[one, two]} km" for one, two in said)
     answer = str(lengths[count - 1])
-    asked = rng.choice(("How long is the shortest way", "How many kilometres are it at least", "What is the least distance by road"))
+    asked = rng.choice(
+        ("How long is the shortest way", "How many kilometres are it at least", "What is the least distance by road")
+    )
     text = (
-        f"Roads between towns, for both directions:\n{lines}\n{asked} from {towns[0]} to {towns[-1]}? Answer with the number of "
+        f"Roads between towns, for both directions:\n{lines}\n{asked} from {towns[0]} to {towns[-1]}? Answer with "
+        f"the number of "
         "kilometres alone."
     )
-    return Item(text=text, key=str(sorted(roads.items())), spec=AnswerSpec(notation="digits", expected=answer), answer=answer)
+    return Item(
+        text=text, key=str(sorted(roads.items())), spec=AnswerSpec(notation="digits", expected=answer), answer=answer
+    )
 
 
 def _lengths(count: int, roads: dict[tuple[int, int], int]) -> list[int]:

@@ -207,7 +207,10 @@ PYTHON = Notation("python", _infix, _python, f"def {FUNCTION}(a, b):\n    c = 0\
 SPOKEN = Notation("spoken", _spoken, _spoken_lines, "GIVEN a AND b\n  SET c TO 0\n{}\n  RESULT c\n")
 BRACKETS = Notation("brackets", _prefix, _bracketed, f"(function {FUNCTION} (a b)\n  (set c 0)\n{{}}\n  (result c))\n")
 BRACES = Notation(
-    "braces", _braced_expression, _braced, f"integer {FUNCTION}(integer a, integer b) {{{{\n  c = 0;\n{{}}\n  return c;\n}}}}\n"
+    "braces",
+    _braced_expression,
+    _braced,
+    f"integer {FUNCTION}(integer a, integer b) {{{{\n  c = 0;\n{{}}\n  return c;\n}}}}\n",
 )
 
 

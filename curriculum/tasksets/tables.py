@@ -37,7 +37,9 @@ def _csv(head: str, rows: list[Row]) -> str:
 
 def _number(text: str, key: str, value: int, files: dict[str, str]) -> Item:
     spec = AnswerSpec(notation="digits", expected=str(value))
-    return Item(text=f"{text} Answer with the whole number.", key=digest(key), spec=spec, answer=str(value), files=files)
+    return Item(
+        text=f"{text} Answer with the whole number.", key=digest(key), spec=spec, answer=str(value), files=files
+    )
 
 
 _FILE = (
@@ -62,7 +64,9 @@ def _sums(level: int, rng: Random) -> Item:
     words = " and ".join(said for said, _ in chosen)
     asked = rng.choice(("What is the value of all orders with", "Add up the values of all orders with"))
     text = f"{rng.choice(_FILE)} {asked} {words}?" if asked[0] == "W" else f"{rng.choice(_FILE)} {asked} {words}."
-    return _number(text, f"{_csv(_HEAD, rows)} {sorted(said for said, _ in chosen)}", value, {"orders.csv": _csv(_HEAD, rows)})
+    return _number(
+        text, f"{_csv(_HEAD, rows)} {sorted(said for said, _ in chosen)}", value, {"orders.csv": _csv(_HEAD, rows)}
+    )
 
 
 def _groups(level: int, rng: Random) -> Item:
@@ -81,11 +85,18 @@ def _groups(level: int, rng: Random) -> Item:
     word = place[at] if at < len(place) else f"number {at + 1} by its"
     answer = f"{ranks[at][0]} {ranks[at][1]}"
     text = (
-        f"{rng.choice(_FILE)} Add up the values by {what}. Which {what} has {word} total, and which total is it? Answer with "
+        f"{rng.choice(_FILE)} Add up the values by {what}. Which {what} has {word} total, and which total is it? "
+        f"Answer with "
         "the word as it stands in the file, a blank and the number."
     )
     key = f"{_csv(_HEAD, rows)} {what} {at}"
-    return Item(text=text, key=digest(key), spec=ExactSpec(expected=answer), answer=answer, files={"orders.csv": _csv(_HEAD, rows)})
+    return Item(
+        text=text,
+        key=digest(key),
+        spec=ExactSpec(expected=answer),
+        answer=answer,
+        files={"orders.csv": _csv(_HEAD, rows)},
+    )
 
 
 def _joins(level: int, rng: Random) -> Item:
@@ -96,8 +107,10 @@ def _joins(level: int, rng: Random) -> Item:
     cities = {name: next(row[2] for row in rows if row[1] == name) for name in people}
     files = {
         "orders.csv": "order,customer,article,pieces\n" + "".join(f"{r[0]},{r[1]},{r[3]},{r[4]}\n" for r in rows),
-        "articles.csv": "article,kilograms\n" + "".join(f"{good},{weights[good]}\n" for good in rng.sample(goods, len(goods))),
-        "customers.csv": "customer,town\n" + "".join(f"{name},{cities[name]}\n" for name in rng.sample(people, len(people))),
+        "articles.csv": "article,kilograms\n"
+        + "".join(f"{good},{weights[good]}\n" for good in rng.sample(goods, len(goods))),
+        "customers.csv": "customer,town\n"
+        + "".join(f"{name},{cities[name]}\n" for name in rng.sample(people, len(people))),
     }
     town = rng.choice(sorted(set(cities.values())))
     least = rng.randint(1, 4) if level > 1 else 1
@@ -106,8 +119,10 @@ def _joins(level: int, rng: Random) -> Item:
     if not value:
         return _joins(level, rng)
     opening = rng.choice((
-        "The files orders.csv, customers.csv and articles.csv belong together; articles.csv says what one piece weighs.",
-        "There are three files: orders.csv, customers.csv, and articles.csv with the weight of one piece of each article.",
+        ("The files orders.csv, customers.csv and articles.csv belong together; articles.csv says what one piece "
+        "weighs."),
+        ("There are three files: orders.csv, customers.csv, and articles.csv with the weight of one piece of each "
+        "article."),
     ))  # fmt: skip
     text = f"{opening} How many kilograms do all orders of customers from {town} weigh together{more}?"
     return _number(text, f"{files} {town} {least}", value, files)
@@ -134,7 +149,8 @@ def _changes(level: int, rng: Random) -> Item:
         "A store has the pieces of stock.csv in the beginning; changes.csv has every change after that.",
     ))  # fmt: skip
     text = (
-        f"{opening} After all changes, how many articles have more than {limit} pieces, and how many pieces are there of all "
+        f"{opening} After all changes, how many articles have more than {limit} pieces, and how many pieces are "
+        f"there of all "
         "articles together? Answer with the two numbers, with a blank between them."
     )
     answer = f"{len(kept)} {sum(stock.values())}"

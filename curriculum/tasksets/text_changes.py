@@ -28,13 +28,16 @@ def _changes(rng: Random) -> list[Change]:
         ("sort the words by the codes of their characters", lambda x: " ".join(sorted(x.split(" ")))),
         (f"replace every letter {one} by {two}", lambda x: x.replace(one, two)),
         (f"leave out every letter {two}", lambda x: " ".join(w for w in x.replace(two, "").split(" ") if w)),
-        ("write the first letter of each word at its end instead", lambda x: " ".join(w[1:] + w[:1] for w in x.split(" "))),
+        ("write the first letter of each word at its end instead",
+         lambda x: " ".join(w[1:] + w[:1] for w in x.split(" "))),
         ("write every second word in capital letters, beginning with the first",
          lambda x: " ".join(w.upper() if at % 2 == 0 else w for at, w in enumerate(x.split(" ")))),
         (f"move every small letter {shift} places on in the alphabet, where a follows z", lambda x: _shifted(x, shift)),
-        ("exchange neighbouring words: the first with the second, the third with the fourth, and so on; a last word without a partner stays",
+        (("exchange neighbouring words: the first with the second, the third with the fourth, and so on; a last word "
+         "without a partner stays"),
          lambda x: " ".join(_exchanged(x.split(" ")))),
-        ("keep only the first of equal letters in each word", lambda x: " ".join("".join(dict.fromkeys(w)) for w in x.split(" "))),
+        ("keep only the first of equal letters in each word",
+         lambda x: " ".join("".join(dict.fromkeys(w)) for w in x.split(" "))),
     ]  # fmt: skip
 
 
@@ -58,14 +61,18 @@ def _steps(level: int, rng: Random) -> Item:
     said = "\n".join(f"{at}. {words}" for at, (words, _) in enumerate(chosen, 1))
     opening = rng.choice(("Take the text", "Begin with the text", "Change the text"))
     return Item(
-        text=f"{opening} `{text}` and do this, in this order; a capital letter is not equal to the small one, and a word without letters vanishes:\n{said}\n{_ALONE}",
+        text=f"{opening} `{text}` and do this, in this order; a capital letter is not equal to the small one, and a "
+        f"word without letters vanishes:\n{said}\n{_ALONE}",
         key=f"{text} {said}",
         spec=ExactSpec(expected=result),
         answer=result,
     )
 
 
-_ROMAN = ((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"))  # fmt: skip
+_ROMAN = (
+    (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"),
+    (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
+)  # fmt: skip
 
 
 def roman(number: int) -> str:
@@ -98,7 +105,11 @@ def _numerals(level: int, rng: Random) -> Item:
     target = rng.choice((2, 4, 6, 9, 16, 0))
     total = sum(numbers)
     answer = in_base(total, target) if target else roman(total)
-    wanted = f"in base {target}{', with small letters' if target > 10 else ''}" if target else "as a Roman numeral in capitals"
+    wanted = (
+        f"in base {target}{', with small letters' if target > 10 else ''}"
+        if target
+        else "as a Roman numeral in capitals"
+    )
     asked = "Write" if count == 1 else rng.choice(("Add up", "Give the sum of"))
     return Item(
         text=f"{asked} {' and '.join(written)} {wanted}. {_ALONE}",
@@ -127,7 +138,11 @@ def _runs(level: int, rng: Random) -> Item:
 
 def _ciphers(level: int, rng: Random) -> Item:
     """A text in a secret writing that is explained: to be read."""
-    text = "".join(rng.sample(_WORDS, 2 + level // 2 if level < 4 else 5)) if level < 2 else " ".join(rng.sample(_WORDS, 1 + level))
+    text = (
+        "".join(rng.sample(_WORDS, 2 + level // 2 if level < 4 else 5))
+        if level < 2
+        else " ".join(rng.sample(_WORDS, 1 + level))
+    )
     key = rng.choice([word for word in _WORDS if len(word) > 3])
     width = 3 + level
     sort = rng.randrange(3)
@@ -138,7 +153,8 @@ def _ciphers(level: int, rng: Random) -> Item:
     elif sort == 1:
         secret = "".join(_shifted(c, _ALPHABET.index(key[at % len(key)])) for at, c in enumerate(plain))
         said = (
-            f"the word {key} was written below the text again and again, and each letter was moved on in the alphabet by the "
+            f"the word {key} was written below the text again and again, and each letter was moved on in the "
+            f"alphabet by the "
             "place of the letter below it, a counting 0, b 1 and so on, a following z"
         )
     else:
@@ -146,7 +162,8 @@ def _ciphers(level: int, rng: Random) -> Item:
         said = f"the text was written in rows of {width} letters, and then read column by column from the left"
     opening = rng.choice(("This was made secret", "This is a text in secret writing", "Read this"))
     return Item(
-        text=f"{opening}: `{secret}`. {said[0].upper()}{said[1:]}. What was the text? Answer with it in small letters without blanks.",
+        text=f"{opening}: `{secret}`. {said[0].upper()}{said[1:]}. What was the text? Answer with it in small letters "
+        "without blanks.",
         key=f"{secret} {said}",
         spec=ExactSpec(expected=plain),
         answer=plain,
