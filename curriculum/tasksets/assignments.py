@@ -32,6 +32,28 @@ class Clue:
     holds: Callable[[Sequence[Order]], bool]
 
 
+Holds = Callable[[Sequence[Order]], bool]
+
+
+def _belongs(sort: int, thing: int, people: Sequence[int]) -> Holds:
+    """It is one of these who has that thing."""
+    return lambda w: w[sort][thing] in people
+
+
+def _together(sort: int, thing: int, other: int, mate: int) -> Holds:
+    """Whoever has the one thing has the other one, too."""
+    return lambda w: w[sort][thing] == w[other][mate]
+
+
+def _within(one: int, first: int, last: int) -> Holds:
+    return lambda w: first <= w[0][one] <= last
+
+
+def _apart(one: int, two: int, least: int, most: int) -> Holds:
+    """So many places from the one to the other, which is later."""
+    return lambda w: least <= w[0][two] - w[0][one] <= most
+
+
 def _chosen(clues: Sequence[Clue], worlds: Sequence[Sequence[Order]], most: int) -> list[Clue] | None:
     """Clues that leave one world, each of which rules something out; None where they leave more."""
     kept: list[Clue] = []
@@ -63,7 +85,7 @@ def _line(level: int, rng: Random) -> Item:
                 clues.append(_between(names, one, two, gap - 1))
     middle = at[count // 2]
     clues.append(Clue(f"{names[middle]} stands neither at the left nor at the right end", f"m{middle}",
-                      lambda w, who=middle: 0 < w[0][who] < count - 1))  # fmt: skip
+                      _within(middle, 1, count - 2)))  # fmt: skip
     rng.shuffle(clues)
     kept = _chosen(clues, [(order,) for order in _orders(count)], len(clues))
     assert kept is not None
@@ -163,7 +185,9 @@ def _grid_clues(
     solution: Sequence[Order], rng: Random,
 ) -> list[Clue]:  # fmt: skip
     """Strong clues are rare, so that many are needed."""
-    count, clues, strong = len(names), [], []
+    count = len(names)
+    clues: list[Clue] = []
+    strong: list[Clue] = []
     for sort, order in enumerate(solution):
         for thing in range(count):
             who = order[thing]
@@ -171,20 +195,20 @@ def _grid_clues(
             third = rng.choice([one for one in range(count) if one != other])
             words = sorts[sort][2].format("{}", things[sort][thing])
             clues.append(Clue(f"it is not so that {words.format(names[other])}", f"{sort}.{thing}!{other}",
-                              lambda w, s=sort, t=thing, o=other: w[s][t] != o))  # fmt: skip
+                              _belongs(sort, thing, [one for one in range(count) if one != other])))  # fmt: skip
             if third != who:
                 pair = sorted((who, third))
                 clues.append(Clue(f"{words.format(f'either {names[pair[0]]} or {names[pair[1]]}')}",
                                   f"{sort}.{thing}?{pair}",
-                                  lambda w, s=sort, t=thing, p=pair: w[s][t] in p))  # fmt: skip
+                                  _belongs(sort, thing, pair)))  # fmt: skip
             strong.append(Clue(words.format(names[who]), f"{sort}.{thing}={who}",
-                               lambda w, s=sort, t=thing, o=who: w[s][t] == o))  # fmt: skip
+                               _belongs(sort, thing, [who])))  # fmt: skip
             for more in range(sort):
                 mate = solution[more].index(who)
                 first = sorts[more][2].format("who", things[more][mate]).removeprefix("who ")
                 clues.append(Clue(f"whoever {first} also {words.format('also').removeprefix('also ')}",
                                   f"{sort}.{thing}~{more}.{mate}",
-                                  lambda w, s=sort, t=thing, m=more, k=mate: w[s][t] == w[m][k]))  # fmt: skip
+                                  _together(sort, thing, more, mate)))  # fmt: skip
     rng.shuffle(clues)
     rng.shuffle(strong)
     return [*strong[: count // 4], *clues, *strong]
@@ -202,15 +226,15 @@ def _schedule(level: int, rng: Random) -> Item:
             gap = solution[two] - solution[one]
             if gap > 0:
                 clues.append(Clue(f"the {topics[one]} comes before the {topics[two]}", f"{one}<{two}",
-                                  lambda w, a=one, b=two: w[0][a] < w[0][b]))  # fmt: skip
+                                  _apart(one, two, 1, count)))  # fmt: skip
             if gap > 1:
                 clues.append(Clue(f"the {topics[two]} comes exactly {gap} hours after the {topics[one]}",
                                   f"{one}+{gap}={two}",
-                                  lambda w, a=one, b=two, g=gap: w[0][b] - w[0][a] == g))  # fmt: skip
+                                  _apart(one, two, gap, gap)))  # fmt: skip
         hour = rng.randrange(count)
         if hour > solution[one]:
             clues.append(Clue(f"the {topics[one]} comes before {first + hour} o'clock", f"{one}<h{hour}",
-                              lambda w, a=one, h=hour: w[0][a] < h))  # fmt: skip
+                              _within(one, 0, hour - 1)))  # fmt: skip
     rng.shuffle(clues)
     kept = _chosen(clues, [(order,) for order in _orders(count)], len(clues))
     assert kept is not None

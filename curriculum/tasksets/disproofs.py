@@ -39,16 +39,16 @@ def _derivations(level: int, rng: Random) -> Claim:
     names = rng.sample(_PROPOSITIONS, count)
     wanted = rng.random() < 0.5
     while True:
-        rules = []
+        rules: list[tuple[tuple[int, ...], int]] = []
         for at in range(2, count):
             others = [one for one in range(count) if one != at]
             before = sorted(rng.sample(range(at), rng.randint(1, 2))) if rng.random() < 0.8 else rng.sample(others, 2)
             rules.append((tuple(before), at))
         made: dict[int, str] = {0: "h0", 1: "h1"}
         for _ in rules:
-            for at, (before, after) in enumerate(rules):
-                if after not in made and all(one in made for one in before):
-                    made[after] = f"(r{at} {' '.join(made[one] for one in before)})"
+            for at, (needed, after) in enumerate(rules):
+                if after not in made and all(one in made for one in needed):
+                    made[after] = f"(r{at} {' '.join(made[one] for one in needed)})"
         if (count - 1 in made) == wanted:
             break
     order = rng.sample(range(len(rules)), len(rules))
@@ -63,12 +63,12 @@ def _derivations(level: int, rng: Random) -> Claim:
     else:
         given = ["True.intro", "True.intro"]
         for at in order:
-            before, after = rules[at]
+            needed, after = rules[at]
             if after in made:
-                given.append(f"(fun {' '.join('_' for _ in before)} => True.intro)")
+                given.append(f"(fun {' '.join('_' for _ in needed)} => True.intro)")
             else:
-                false = next(place for place, one in enumerate(before) if one not in made)
-                given.append(f"(fun {' '.join('x' if place == false else '_' for place in range(len(before)))} => x)")
+                false = next(place for place, one in enumerate(needed) if one not in made)
+                given.append(f"(fun {' '.join('x' if place == false else '_' for place in range(len(needed)))} => x)")
         proof = f"fun h => h {' '.join('True' if at in made else 'False' for at in range(count))} {' '.join(given)}"
     return Claim(f"{[rules[at] for at in order]}", statement, wanted, proof)
 

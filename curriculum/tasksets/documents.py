@@ -96,7 +96,9 @@ def _clock(seconds: int) -> str:
 
 def _log(level: int, rng: Random) -> Item:
     """Jobs that begin and end, in a log: how long they took in all."""
-    now, lines, open_jobs, taken = rng.randint(6, 9) * 3600, [], {}, {}
+    now, lines = rng.randint(6, 9) * 3600, []
+    open_jobs: dict[int, tuple[int, str]] = {}
+    taken: dict[int, tuple[int, str, bool]] = {}
     number = rng.randint(100, 400)
     for _ in range(4 * _SIZES[level]):
         now += rng.randint(5, 400)

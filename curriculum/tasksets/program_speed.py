@@ -6,6 +6,7 @@ slow or a busy machine decides nothing. That both do the same is tried on small 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 from curriculum.contract.topics import Item
@@ -23,7 +24,13 @@ _ASKED = (
 
 
 def _item(
-    slow: str, fast: str, small: list[tuple[int, ...]], large: list[tuple[int, ...]], says: str, key: str, rng: Random
+    slow: str,
+    fast: str,
+    small: Sequence[tuple[int, ...]],
+    large: Sequence[tuple[int, ...]],
+    says: str,
+    key: str,
+    rng: Random,
 ) -> Item:
     ours, theirs = compiled(fast), compiled(slow)
     if any(ours(*call) != theirs(*call) for call in small):

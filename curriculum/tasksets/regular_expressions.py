@@ -65,12 +65,16 @@ def _part(rng: Random) -> Part:
     return Part(f"the word {word}, or nothing", f"(?:{word})?", lambda rng: rng.choice((word, "")))
 
 
+def _sign(sign: str) -> Part:
+    return Part(f"the sign {sign}", re.escape(sign), lambda _: sign)
+
+
 def _codes(level: int, rng: Random) -> list[Part]:
     """Pieces, one after the other, with signs between them."""
     parts = [_part(rng)]
     for _ in range(1 + level):
         sign = rng.choice("-_:/")
-        parts += [Part(f"the sign {sign}", re.escape(sign), lambda _, sign=sign: sign), _part(rng)]
+        parts += [_sign(sign), _part(rng)]
     return parts
 
 
@@ -83,7 +87,7 @@ def _lists(level: int, rng: Random) -> list[Part]:
         f"{item.pattern}(?:{re.escape(sign)}{item.pattern}){{{least},{most}}}",
         lambda rng: sign.join(item.draw(rng) for _ in range(rng.randint(least, most) + 1)),
     )
-    return [*(_codes(level - 1, rng) if level else [_part(rng)]), Part("the sign =", "=", lambda _: "="), listed]
+    return [*(_codes(level - 1, rng) if level else [_part(rng)]), _sign("="), listed]
 
 
 def _choices(level: int, rng: Random) -> list[Part]:
@@ -112,9 +116,7 @@ _ASKED = (
     "Which regular expression of Python's `re` matches the whole of a text if, and only if, it has these parts:",
     (
         "A text is right where it has these parts. Give a regular expression of Python's `re` that matches right "
-        "texts, "
-        "as a "
-        "whole, and no others:"
+        "texts, as a whole, and no others:"
     ),
 )
 
@@ -127,11 +129,16 @@ def _made(sort: Callable[[int, Random], list[Part]], level: int, rng: Random) ->
         right = dict.fromkeys(text for _ in range(6 * _TESTS) if (text := _drawn(parts, rng)))
         near = dict.fromkeys(_near(text, rng) for text in right for _ in range(3))
         wrong = [text for text in near if not matches(text)]
-        if len(right) >= _TESTS + _SHOWN and len(wrong) >= _TESTS + _SHOWN:
+        longer = [text for one in right for sign in _OTHERS if not matches(text := one + sign)]
+        later = [text for one in right for sign in _OTHERS if not matches(text := sign + one)]
+        if len(right) >= _TESTS + _SHOWN and len(wrong) >= _TESTS + _SHOWN and longer and later:
             break
     else:
         raise AssertionError("no texts were found")  # the tables are such that this cannot be
-    yes, no = list(right)[: _TESTS + _SHOWN], rng.sample(wrong, _TESTS + _SHOWN)
+    yes, no = (
+        list(right)[: _TESTS + _SHOWN],
+        [*rng.sample(wrong, _TESTS + _SHOWN), rng.choice(longer), rng.choice(later)],
+    )
     said = "\n".join(f"{at}. {part.words}" for at, part in enumerate(parts, 1))
     text = (
         f"{rng.choice(_ASKED)}\n{said}\nThe parts follow each other without blanks.\n"

@@ -155,7 +155,9 @@ def _alternatives(level: int, rng: Random) -> Theorem:
     lengths[rng.randrange(len(lengths))] = 2 + level
     names = rng.sample(_MANY, sum(lengths) + 1)
     goal, rest = names[0], names[1:]
-    cases, rules, proofs = [], [], []
+    cases: list[str] = []
+    rules: list[str] = []
+    proofs: list[str] = []
     for length in lengths:
         steps, rest = [*rest[:length], goal], rest[length:]
         first = len(rules)

@@ -290,7 +290,7 @@ def _briefing(level: int, rng: Random) -> Item:
         CitationsItem(name="sources", least=cited),
     ]
     sources = tuple(CitedSource(key=key, text=note) for key, note in zip(keys, notes, strict=True))
-    return _item(text, f"{subject} {sorted(notes)} {cited}", items, answer, sources)
+    return _item(text, f"{subject} {said} {cited}", items, answer, sources)
 
 
 def _never(draft: TaskDraft, number: int) -> Spec:
