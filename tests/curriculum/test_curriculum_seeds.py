@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.learning.recipe import Recipe
 from curriculum import seeds
 from curriculum.contract.errors import LevelError, SeedError, UnknownTasksetError
 from curriculum.contract.task import Split, Task, asked
@@ -100,7 +101,7 @@ def test_names_in_the_table_are_the_tasksets_own_and_topics_are_unique() -> None
 
 def test_what_is_asked_by_default_are_the_calculators() -> None:
     """The smallest policy model reads no more."""
-    assert [name for name in TASKSETS if name not in CALCULATORS] == ["programs", "theorems"]
+    assert Recipe().tasksets == CALCULATORS
 
 
 def test_a_task_on_record_from_before_tasksets_is_the_same_question() -> None:
