@@ -35,7 +35,8 @@ def _item(
     ours, theirs = compiled(fast), compiled(slow)
     if any(ours(*call) != theirs(*call) for call in small):
         raise AssertionError(f"the fast program differs from the slow one: {key}")
-    shown, hidden = small[:_SHOWN], [*small[_SHOWN:], *large]
+    shown = list(small[:_SHOWN])
+    hidden = [call for call in dict.fromkeys([*small[_SHOWN:], *large]) if call not in shown]
     examples = "\n".join(f"{FUNCTION}({', '.join(map(str, call))}) == {ours(*call)}" for call in shown)
     text = (
         f"{rng.choice(_ASKED)}, {says}.\n```python\n{slow}```\nExamples:\n{examples}\n"

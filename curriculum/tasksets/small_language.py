@@ -277,7 +277,8 @@ def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBloc
     """A program of that level, from 0, with calls that tell it from at least NOTICED of TRIED of its neighbours."""
     for _ in range(ATTEMPTS):
         block = drawn_block(2 + level, 1 + level // 3, rng)
-        calls = [(rng.randint(-9, 60), rng.randint(-9, 60)) for _ in range(shown + hidden)]
+        places = rng.sample(range(70 * 70), shown + hidden)  # no call comes twice
+        calls = [(place // 70 - 9, place % 70 - 9) for place in places]
         run = compiled(PYTHON.text(block))
         results = [run(*call) for call in calls[shown:]]
         if len(set(results)) <= hidden // 2:

@@ -169,12 +169,12 @@ def _alternatives(level: int, rng: Random) -> Theorem:
         proofs.append(f"(fun c => {term})")
     rng.shuffle(rules)
     proof = proofs[-1]
-    for before in reversed(proofs[:-1]):
-        proof = f"(fun d => d.elim {before} {proof})"
+    for before in reversed(proofs[1:-1]):
+        proof = f"(fun d => d.casesOn {before} {proof})"
     return Theorem(
         f"{sorted(lengths)} {_order_of(rules)}",
         f" ({' '.join(names)} : Prop) {' '.join(rules)} (d : {' ∨ '.join(cases)}) : {goal}",
-        f"{proof} d",
+        f"d.casesOn {proofs[0]} {proof}",
     )
 
 

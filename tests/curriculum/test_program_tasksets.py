@@ -73,7 +73,7 @@ def test_a_program_to_be_completed_has_holes_and_more_of_them_at_higher_levels()
 
 @pytest.mark.parametrize("name", ["program_repair", "program_translation"])
 def test_hidden_tests_kill_nearly_all_mutants_of_the_reference(name: str) -> None:
-    """Of those that are left some do the same as the reference; `verifiers.programs.mutation` tries all in sandboxes."""
+    """Of those that are left some do the same as the reference; `verifiers.programs.mutation` tries all of them."""
     tried = killed = 0
     for draft in drafts(name)[:10]:
         for change in mutants(draft.answer)[::4]:
