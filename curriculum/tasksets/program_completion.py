@@ -51,7 +51,7 @@ def _loops(level: int, rng: Random) -> Item:
         f"{rng.choice(_ASKED).format(hole=_HOLE)}\n```python\n{chr(10).join(lines)}\n```\nAll of it does this, with "
         f"whole numbers a and b:\n{SPOKEN.text(tested.block)}{SEMANTICS} Examples:\n{tested.examples}\n{_END}"
     )
-    return Item(text=text, key=digest(f"{tested.block} {missing}"), spec=numbers_spec(tested), answer=tested.source)
+    return Item(text=text, key=digest(f"{tested.source} {missing}"), spec=numbers_spec(tested), answer=tested.source)
 
 
 COMPLETIONS = program_taskset(

@@ -66,7 +66,9 @@ def _loops(level: int, rng: Random) -> Item:
         f"{rng.choice(_ASKED)}\n```python\n{PYTHON.text(broken)}```\nIt should do this, with whole numbers a and b:\n"
         f"{SPOKEN.text(tested.block)}{SEMANTICS} Examples:\n{tested.examples}\n{_END}"
     )
-    return Item(text=text, key=digest(f"{tested.block} {broken}"), spec=numbers_spec(tested), answer=tested.source)
+    return Item(
+        text=text, key=digest(f"{tested.source} {PYTHON.text(broken)}"), spec=numbers_spec(tested), answer=tested.source
+    )
 
 
 REPAIRS = replace(

@@ -37,7 +37,7 @@ def _made(notation: Notation, level: int, rng: Random) -> Item:
     )
     return Item(
         text=text,
-        key=digest(f"{block} {a} {b}"),
+        key=digest(f"{PYTHON.text(block)} {a} {b}"),
         spec=AnswerSpec(notation="digits", expected=str(result)),
         answer=str(result),
     )

@@ -26,7 +26,7 @@ def _made(notation: Notation, level: int, rng: Random) -> Item:
         f"a and b are whole numbers, and the result is one. {SEMANTICS}\nExamples:\n{tested.examples}\n"
         "End with the whole Python program in one fenced code block."
     )
-    return Item(text=text, key=digest(str(tested.block)), spec=numbers_spec(tested), answer=tested.source)
+    return Item(text=text, key=digest(tested.source), spec=numbers_spec(tested), answer=tested.source)
 
 
 TRANSLATIONS = program_taskset(

@@ -39,7 +39,7 @@ class Rounds:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Conditional:
     """One block or another, by a comparison."""
 
     left: Expression
@@ -49,7 +49,7 @@ class Choice:
     otherwise: tuple[Statement, ...]
 
 
-Statement = Put | Rounds | Choice
+Statement = Put | Rounds | Conditional
 Block = tuple[Statement, ...]
 
 
@@ -66,7 +66,7 @@ def _statement(depth: int, rng: Random, *, looped: bool) -> Statement:
         divisor = rng.randint(3, 5)
         left: Expression = ("%", rng.choice(VARIABLES), divisor)
         then, otherwise = (tuple(_statement(depth - 1, rng, looped=looped) for _ in range(1)) for _ in range(2))
-        return Choice(left, rng.choice(("<", "==")), rng.randint(1, divisor - 1), then, otherwise)
+        return Conditional(left, rng.choice(("<", "==")), rng.randint(1, divisor - 1), then, otherwise)
     one, two = rng.sample(VARIABLES, 2)
     number = rng.randint(2, 9)
     values: tuple[Expression, ...] = (
@@ -142,7 +142,7 @@ def _python(block: Block, indent: str = "    ", depth: int = 0) -> Iterator[str]
             case Rounds(count, inner):
                 yield f"{indent}for {'ijkmn'[depth]} in range({count}):"
                 yield from _python(inner, indent + "    ", depth + 1)
-            case Choice(left, sign, right, then, otherwise):
+            case Conditional(left, sign, right, then, otherwise):
                 yield f"{indent}if {_infix(left)} {sign} {_infix(right)}:"
                 yield from _python(then, indent + "    ", depth)
                 yield f"{indent}else:"
@@ -158,7 +158,7 @@ def _spoken_lines(block: Block, indent: str = "  ") -> Iterator[str]:
                 yield f"{indent}REPEAT {count} TIMES"
                 yield from _spoken_lines(inner, indent + "  ")
                 yield f"{indent}END"
-            case Choice(left, sign, right, then, otherwise):
+            case Conditional(left, sign, right, then, otherwise):
                 yield f"{indent}IF {_spoken(left)} {_WORDS[sign]} {_spoken(right)} THEN"
                 yield from _spoken_lines(then, indent + "  ")
                 yield f"{indent}ELSE"
@@ -176,7 +176,7 @@ def _bracketed(block: Block, indent: str = "  ") -> Iterator[str]:
                 *before, last = _bracketed(inner, indent + "  ")
                 yield from before
                 yield last + ")"
-            case Choice(left, sign, right, then, otherwise):
+            case Conditional(left, sign, right, then, otherwise):
                 yield f"{indent}(if {_prefix((sign, left, right))}"
                 for word, inner, end in (("then", then, ")"), ("else", otherwise, "))")):
                     yield f"{indent}  ({word}"
@@ -195,7 +195,7 @@ def _braced(block: Block, indent: str = "  ", depth: int = 0) -> Iterator[str]:
                 yield f"{indent}for ({name} = 0; {name} < {count}; {name}++) {{"
                 yield from _braced(inner, indent + "  ", depth + 1)
                 yield f"{indent}}}"
-            case Choice(left, sign, right, then, otherwise):
+            case Conditional(left, sign, right, then, otherwise):
                 yield f"{indent}if ({_braced_expression(left)} {sign} {_braced_expression(right)}) {{"
                 yield from _braced(then, indent + "  ", depth)
                 yield f"{indent}}} else {{"
@@ -238,10 +238,10 @@ def _others(one: Statement) -> Iterator[Statement]:
         case Rounds(count, inner):
             yield Rounds(count + 1, inner)
             yield from (Rounds(count, other) for other in neighbours(inner))
-        case Choice(left, sign, right, then, otherwise):
-            yield Choice(left, sign, right, otherwise, then)
-            yield from (Choice(left, sign, right, other, otherwise) for other in neighbours(then))
-            yield from (Choice(left, sign, right, then, other) for other in neighbours(otherwise))
+        case Conditional(left, sign, right, then, otherwise):
+            yield Conditional(left, sign, right, otherwise, then)
+            yield from (Conditional(left, sign, right, other, otherwise) for other in neighbours(then))
+            yield from (Conditional(left, sign, right, then, other) for other in neighbours(otherwise))
 
 
 def _changed(value: Expression) -> Iterator[Expression]:
