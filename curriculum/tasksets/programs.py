@@ -17,7 +17,7 @@ from verifiers.contract.kinds import AnswerForm
 from verifiers.programs.spec import ProgramSpec
 from verifiers.registry.spec import Spec
 
-TURNS, TOKENS = 8, 2_000
+TURNS, TOKENS = 8, 4_000
 IDLE = tuple(f"def {FUNCTION}(x):\n    return {result}\n" for result in ("x", "0", "[]", '""', "None"))
 """Programs that do no work."""
 

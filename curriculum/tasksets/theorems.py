@@ -20,7 +20,7 @@ from verifiers.registry.spec import Spec
 
 NAME = "target"
 SECONDS = 30.0
-TURNS, TOKENS = 4, 2_000
+TURNS, TOKENS = 4, 4_000
 IMPOSSIBLE = 10**19
 _PROPOSITIONS = "pqrstuvwabcdeg"
 _VARIABLES = "xyzuvwkmij"
