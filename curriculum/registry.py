@@ -31,18 +31,28 @@ from curriculum.tasksets.algebra.polynomial_roots import POLYNOMIAL_ROOTS
 from curriculum.tasksets.algebra.polynomials import POLYNOMIALS
 from curriculum.tasksets.algebra.rational_expressions import RATIONAL_EXPRESSIONS
 from curriculum.tasksets.algebra.recurrences import RECURRENCES
+from curriculum.tasksets.assignments import ASSIGNMENTS
 from curriculum.tasksets.calculus.derivatives import DERIVATIVES
 from curriculum.tasksets.calculus.integrals import INTEGRALS
 from curriculum.tasksets.calculus.limits import LIMITS
 from curriculum.tasksets.calculus.optimization import OPTIMIZATION
 from curriculum.tasksets.calculus.series import SERIES
+from curriculum.tasksets.calendars import CALENDARS
+from curriculum.tasksets.colourings import COLOURINGS
 from curriculum.tasksets.combinatorics.arrangements import ARRANGEMENTS
 from curriculum.tasksets.combinatorics.expected_values import EXPECTED_VALUES
 from curriculum.tasksets.combinatorics.probability import PROBABILITY
+from curriculum.tasksets.constraint_models import CONSTRAINT_MODELS
+from curriculum.tasksets.conversions import CONVERSIONS
+from curriculum.tasksets.disproofs import DISPROOFS
+from curriculum.tasksets.documents import DOCUMENTS
 from curriculum.tasksets.geometry.circles import CIRCLES
 from curriculum.tasksets.geometry.coordinate_geometry import COORDINATE_GEOMETRY
 from curriculum.tasksets.geometry.transformations import TRANSFORMATIONS
 from curriculum.tasksets.geometry.triangles import TRIANGLES
+from curriculum.tasksets.grids import GRIDS
+from curriculum.tasksets.json_documents import JSON_DOCUMENTS
+from curriculum.tasksets.knights import KNIGHTS
 from curriculum.tasksets.number_theory.digit_problems import DIGIT_PROBLEMS
 from curriculum.tasksets.number_theory.diophantine_equations import DIOPHANTINE_EQUATIONS
 from curriculum.tasksets.number_theory.divisibility import DIVISIBILITY
@@ -50,8 +60,19 @@ from curriculum.tasksets.number_theory.fraction_arithmetic import FRACTION_ARITH
 from curriculum.tasksets.number_theory.modular_arithmetic import MODULAR_ARITHMETIC
 from curriculum.tasksets.number_theory.number_bases import NUMBER_BASES
 from curriculum.tasksets.number_theory.primes import PRIMES
+from curriculum.tasksets.program_completion import COMPLETIONS
+from curriculum.tasksets.program_repair import REPAIRS
+from curriculum.tasksets.program_speed import SPEEDS
+from curriculum.tasksets.program_tracing import TRACES
+from curriculum.tasksets.program_translation import TRANSLATIONS
 from curriculum.tasksets.programs import PROGRAMS
+from curriculum.tasksets.propositions import PROPOSITIONS
+from curriculum.tasksets.regular_expressions import REGULAR_EXPRESSIONS
+from curriculum.tasksets.shortest_ways import SHORTEST_WAYS
+from curriculum.tasksets.tables import TABLES
+from curriculum.tasksets.text_changes import TEXT_CHANGES
 from curriculum.tasksets.theorems import THEOREMS
+from curriculum.tasksets.writing import WRITING
 
 _ROWS: tuple[Taskset, ...] = (
     *calculators(ARITHMETIC, DIVISORS, POWERS, COUNTING, SEQUENCES, DIGITS, LINEAR),
@@ -89,9 +110,33 @@ _ROWS: tuple[Taskset, ...] = (
     TRIANGLES,
     CIRCLES,
     TRANSFORMATIONS,
+    # data
+    TABLES,
+    DOCUMENTS,
     # programs and proofs
     PROGRAMS,
+    REPAIRS,
+    COMPLETIONS,
+    TRANSLATIONS,
+    SPEEDS,
+    TRACES,
     THEOREMS,
+    DISPROOFS,
+    # puzzles
+    KNIGHTS,
+    ASSIGNMENTS,
+    GRIDS,
+    PROPOSITIONS,
+    COLOURINGS,
+    CONSTRAINT_MODELS,
+    SHORTEST_WAYS,
+    # texts
+    TEXT_CHANGES,
+    CALENDARS,
+    CONVERSIONS,
+    JSON_DOCUMENTS,
+    REGULAR_EXPRESSIONS,
+    WRITING,
 )
 TASKSETS: dict[str, Taskset] = {taskset.name: taskset for taskset in _ROWS}
 

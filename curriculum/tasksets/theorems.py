@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 
 from curriculum.contract.task import asked
@@ -19,10 +20,11 @@ from verifiers.registry.spec import Spec
 
 NAME = "target"
 SECONDS = 30.0
-TURNS, TOKENS = 4, 2_000
+TURNS, TOKENS = 4, 4_000
 IMPOSSIBLE = 10**19
 _PROPOSITIONS = "pqrstuvwabcdeg"
 _VARIABLES = "xyzuvwkmij"
+_MANY = tuple(f"{letter}{number}" for letter in "pqstuvw" for number in range(1, 9))
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Theorem:
 
 
 def _witness(level: int, rng: Random) -> Theorem:
-    """Numbers that meet equations: one number and one equation, then two of each, then three."""
+    """Numbers that meet equations: one number and one equation, then up to five of each."""
     count = level + 1
     names = rng.sample(_VARIABLES, count)
     solution = [rng.randint(2, 29 + 20 * level) for _ in names]
@@ -98,20 +100,13 @@ def _equations(level: int, rng: Random) -> Theorem:
 
 
 def _recurrence(level: int, rng: Random) -> Theorem:
-    """A sequence that grows by a constant: one value, then its closed form, then two that stay equal."""
-    f, g = rng.sample("fgsu", 2)
+    """A sequence that grows by a constant: one value, then its closed form, then two to four that stay equal."""
+    f = rng.choice("fgsu")
     start, step = rng.randint(1, 99), rng.randint(2, 99)
     key = f"{level} {start} {step}"
     grow = f"congrArg (fun m => m + {step})"
-    if level == 2:
-        return Theorem(
-            key,
-            f" ({f} {g} : Nat → Nat) (hf : {f} 0 = {start}) (hg : {g} 0 = {start})"
-            f" (kf : ∀ n, {f} (n + 1) = {g} n + {step}) (kg : ∀ n, {g} (n + 1) = {f} n + {step})"
-            f" (n : Nat) : {f} n = {g} n",
-            "by\n  induction n with\n  | zero => exact hf.trans hg.symm\n"
-            f"  | succ n ih => exact (kf n).trans (({grow} ih.symm).trans (kg n).symm)",
-        )
+    if level >= 2:
+        return _equal_sequences(level, key, start, step, rng)
     given = f" ({f} : Nat → Nat) (h : {f} 0 = {start}) (k : ∀ n, {f} (n + 1) = {f} n + {step})"
     if level == 1:
         return Theorem(
@@ -126,20 +121,107 @@ def _recurrence(level: int, rng: Random) -> Theorem:
     return Theorem(f"{key} {at}", f"{given} : {f} {at} = {start + at * step}", proof)
 
 
+def _equal_sequences(count: int, key: str, start: int, step: int, rng: Random) -> Theorem:
+    """So many sequences, each defined by the next, the last by the first: all of them stay equal."""
+    names = rng.sample("fgsu", count)
+    starts = " ".join(f"(h{at} : {name} 0 = {start})" for at, name in enumerate(names))
+    rules = " ".join(
+        f"(k{at} : ∀ n, {name} (n + 1) = {names[(at + 1) % count]} n + {step})" for at, name in enumerate(names)
+    )
+    pairs = list(pairwise(names))
+    links = [f"ih{'.2' * at}{'.1' if at < count - 2 else ''}" for at in range(count - 1)]
+    back = links[-1]
+    for link in reversed(links[:-1]):
+        back = f"({link}).trans ({back})"
+    links.append(f"({back}).symm")
+    zero = [f"h{at}.trans h{at + 1}.symm" for at in range(count - 1)]
+    grow = f"congrArg (fun m => m + {step})"
+    succ = [f"(k{at} n).trans (({grow} ({links[at + 1]})).trans (k{at + 1} n).symm)" for at in range(count - 1)]
+
+    def both(parts: list[str]) -> str:
+        return parts[0] if len(parts) == 1 else f"⟨{', '.join(parts)}⟩"
+
+    return Theorem(
+        key,
+        f" ({' '.join(names)} : Nat → Nat) {starts} {rules} (n : Nat) : "
+        + " ∧ ".join(f"{one} n = {other} n" for one, other in pairs),
+        f"by\n  induction n with\n  | zero => exact {both(zero)}\n  | succ n ih => exact {both(succ)}",
+    )
+
+
+def _alternatives(level: int, rng: Random) -> Theorem:
+    """Several cases, from each of which the same follows, over rules of its own."""
+    lengths = [rng.randint(1, 3 + level // 3) for _ in range(2 + level // 2)]
+    lengths[rng.randrange(len(lengths))] = 2 + level
+    names = rng.sample(_MANY, sum(lengths) + 1)
+    goal, rest = names[0], names[1:]
+    cases: list[str] = []
+    rules: list[str] = []
+    proofs: list[str] = []
+    for length in lengths:
+        steps, rest = [*rest[:length], goal], rest[length:]
+        first = len(rules)
+        rules += [f"(r{first + at} : {one} → {two})" for at, (one, two) in enumerate(pairwise(steps))]
+        cases.append(steps[0])
+        term = "c"
+        for at in range(length):
+            term = f"r{first + at} ({term})"
+        proofs.append(f"(fun c => {term})")
+    rng.shuffle(rules)
+    proof = proofs[-1]
+    for before in reversed(proofs[1:-1]):
+        proof = f"(fun d => d.casesOn {before} {proof})"
+    return Theorem(
+        f"{sorted(lengths)} {_order_of(rules)}",
+        f" ({' '.join(names)} : Prop) {' '.join(rules)} (d : {' ∨ '.join(cases)}) : {goal}",
+        f"d.casesOn {proofs[0]} {proof}",
+    )
+
+
+def _order_of(rules: Sequence[str]) -> str:
+    """In what order rules stand, by their numbers."""
+    return " ".join(rule[2 : rule.index(" ")] for rule in rules)
+
+
+def _compositions(level: int, rng: Random) -> Theorem:
+    """What nested functions give, each known by an equation."""
+    count = 1 + min(level, 3)
+    names = rng.sample("fghk", count)
+    made = {name: (rng.randint(2, 9), rng.randint(1, 29)) for name in names}
+    chain = [*names, *(rng.choice(names) for _ in range(level))]
+    rng.shuffle(chain)
+    value = rng.randint(2, 29)
+    key = f"{[made[name] for name in names]} {[names.index(name) for name in chain]} {value}"
+    term, proof = str(value), "rfl"
+    for name in chain:
+        factor, plus = made[name]
+        proof = f"(e{name} ({term})).trans (congrArg (fun m => {factor} * m + {plus}) ({proof}))"
+        term, value = f"{name} ({term})" if "(" in term else f"{name} {term}", factor * value + plus
+    given = " ".join(f"(e{name} : ∀ n, {name} n = {a} * n + {b})" for name, (a, b) in made.items())
+    return Theorem(key, f" ({' '.join(names)} : Nat → Nat) {given} : {term} = {value}", proof)
+
+
 SCHEMATA: dict[str, Callable[[int, Random], Theorem]] = {
     "witness": _witness,
     "implications": _implications,
     "equations": _equations,
     "recurrence": _recurrence,
+    "alternatives": _alternatives,
+    "compositions": _compositions,
 }
+
+
+def lean_missing() -> str:
+    """Why no proof can be checked on this machine; empty where one can."""
+    return "" if toolchain.find() is not None else f"no Lean is installed: {toolchain.how_to_have_one()}"
 
 
 class Theorems:
     """The taskset."""
 
     name = "theorems"
-    version = 1
-    level_count = 3
+    version = 2
+    level_count = 5
     topics: Sequence[str] = tuple(SCHEMATA)
     null_answers: Sequence[str] = (
         f"theorem {NAME} : True := trivial",
@@ -177,7 +259,7 @@ class Theorems:
 
     def missing(self) -> str:
         """Says how to have a Lean where there is none."""
-        return "" if toolchain.find() is not None else f"no Lean is installed: {toolchain.how_to_have_one()}"
+        return lean_missing()
 
 
 THEOREMS = Theorems()

@@ -1,0 +1,200 @@
+"""Chains of steps on lists and texts: what programs that are described step by step are made of.
+
+What always holds: a chain's source, its words and what it computes say the same; `tells_apart` says of tests whether
+they fail every constant, the argument itself and every program that leaves a step out. Statements and sources are put
+together from a table of steps of ours; numbers are all that is filled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from random import Random
+from typing import Any
+
+from verifiers.programs.spec import Example, ProgramSpec
+
+FUNCTION = "solve"
+SHOWN, HIDDEN = 2, 12
+"""Examples in the statement, and tests that are not."""
+ATTEMPTS = 1_000
+VOWELS = "aeiouAEIOU"
+LETTERS = "abcdeinostAEST"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do with what is there so far."""
+
+    name: str
+    text: str
+    """`{k}` is the step's number, where it has one."""
+    code: str
+    """A Python expression in `x` and `{k}`."""
+    apply: Callable[[Any, int], Any]
+    """What the code does."""
+    numbers: tuple[int, int] = (0, 0)
+    """From and to which the step's number is drawn."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One sort of function: some steps, then an end."""
+
+    name: str
+    takes: str
+    steps: tuple[Step, ...]
+    ends: tuple[Step, ...]
+    """Empty: what the steps give is what is returned."""
+    draw: Callable[[Random], Any]
+    edges: tuple[Any, ...]
+    """Arguments that are always tested."""
+
+
+def _numbers(rng: Random) -> list[int]:
+    return [rng.randint(-9, 20) for _ in range(rng.randint(4, 9))]
+
+
+def _text(rng: Random) -> str:
+    words = ("".join(rng.choices(LETTERS, k=rng.randint(1, 6))) for _ in range(rng.randint(2, 5)))
+    return " ".join(words)
+
+
+ON_LISTS = (
+    Step("even", "keep only the even numbers", "[n for n in x if n % 2 == 0]",
+         lambda x, _: [n for n in x if n % 2 == 0]),
+    Step("above", "keep only the numbers above {k}", "[n for n in x if n > {k}]", lambda x, k: [n for n in x if n > k],
+         (0, 9)),
+    Step("times", "multiply each number by {k}", "[n * {k} for n in x]", lambda x, k: [n * k for n in x], (2, 9)),
+    Step("plus", "add {k} to each number", "[n + {k} for n in x]", lambda x, k: [n + k for n in x], (2, 19)),
+    Step("square", "square each number", "[n * n for n in x]", lambda x, _: [n * n for n in x]),
+    Step("sort", "sort the numbers, the smallest first", "sorted(x)", lambda x, _: sorted(x)),
+    Step("turn", "reverse the order", "x[::-1]", lambda x, _: x[::-1]),
+    Step("once", "keep the first of equal numbers only", "list(dict.fromkeys(x))", lambda x, _: list(dict.fromkeys(x))),
+    Step("drop", "leave out the first {k} items", "x[{k}:]", lambda x, k: x[k:], (1, 3)),
+    Step("each", "keep every second item, beginning with the first", "x[::2]", lambda x, _: x[::2]),
+    Step("gaps", "replace the list by the differences of neighbours, the later minus the earlier",
+         "[b - a for a, b in zip(x, x[1:])]", lambda x, _: [b - a for a, b in pairwise(x)]),
+    Step("running", "replace each item by the sum of all items up to it",
+         "[sum(x[: i + 1]) for i in range(len(x))]", lambda x, _: list(accumulate(x))),
+)  # fmt: skip
+TO_NUMBERS = (
+    Step("sum", "return the sum of the items", "sum(x)", lambda x, _: sum(x)),
+    Step("largest", "return the largest item, or 0 when there is none", "max(x, default=0)",
+         lambda x, _: max(x, default=0)),
+    Step("count", "return how many items are at least {k}", "sum(n >= {k} for n in x)",
+         lambda x, k: sum(n >= k for n in x), (1, 9)),
+    Step("spread", "return the largest minus the smallest item, or 0 when there is none",
+         "max(x, default=0) - min(x, default=0)", lambda x, _: max(x, default=0) - min(x, default=0)),
+    Step("left", "return the remainder of the sum of the items divided by {k}", "sum(x) % {k}",
+         lambda x, k: sum(x) % k, (23, 97)),
+)  # fmt: skip
+ON_TEXTS = (
+    Step("turned", "reverse the text", "x[::-1]", lambda x, _: x[::-1]),
+    Step("vowels", "remove all vowels", f'"".join(c for c in x if c not in "{VOWELS}")',
+         lambda x, _: "".join(c for c in x if c not in VOWELS)),
+    Step("swapped", "turn capitals into small letters and small letters into capitals", "x.swapcase()",
+         lambda x, _: x.swapcase()),
+    Step("words", "reverse the order of the words", '" ".join(x.split(" ")[::-1])',
+         lambda x, _: " ".join(x.split(" ")[::-1])),
+    Step("sorted", "sort the words by their characters' codes", '" ".join(sorted(x.split(" ")))',
+         lambda x, _: " ".join(sorted(x.split(" ")))),
+    Step("long", "keep only the words of at least {k} characters",
+         '" ".join(w for w in x.split(" ") if len(w) >= {k})',
+         lambda x, k: " ".join(w for w in x.split(" ") if len(w) >= k), (2, 4)),
+    Step("doubled", "write every character twice", '"".join(c + c for c in x)', lambda x, _: "".join(c + c for c in x)),
+    Step("cut", "cut each word to its first {k} characters", '" ".join(w[:{k}] for w in x.split(" "))',
+         lambda x, k: " ".join(w[:k] for w in x.split(" ")), (2, 4)),
+)  # fmt: skip
+_EDGES: tuple[list[int], ...] = ([], [7], [0, 0, 0], [-5, -5, 12, -8])
+TOPICS = {
+    topic.name: topic
+    for topic in (
+        Topic("lists_to_numbers", "a list of whole numbers", ON_LISTS, TO_NUMBERS, _numbers, _EDGES),
+        Topic("lists_to_lists", "a list of whole numbers", ON_LISTS, (), _numbers, _EDGES),
+        Topic("texts", "a text of words with one blank between them", ON_TEXTS, (), _text, ("", "a", "Tea As Neat")),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Steps with their numbers: a program in the small."""
+
+    links: tuple[tuple[Step, int], ...]
+
+    def run(self, argument: Any) -> Any:
+        for step, number in self.links:
+            argument = step.apply(argument, number)
+        return argument
+
+    @property
+    def text(self) -> str:
+        return "\n".join(f"{at}. {step.text.format(k=k)}" for at, (step, k) in enumerate(self.links, 1))
+
+    @property
+    def source(self) -> str:
+        lines = (f"    x = {step.code.replace('{k}', str(k))}\n" for step, k in self.links)
+        return f"def {FUNCTION}(x):\n{''.join(lines)}    return x\n"
+
+    @property
+    def name(self) -> str:
+        return ",".join(f"{step.name} {k}" if step.numbers != (0, 0) else step.name for step, k in self.links)
+
+    def shorter(self) -> list[Chain]:
+        """Each without one of its steps."""
+        return [Chain(self.links[:at] + self.links[at + 1 :]) for at in range(len(self.links))]
+
+
+def drawn_chain(topic: Topic, steps: int, rng: Random) -> Chain:
+    chosen = [*rng.sample(topic.steps, steps), *(rng.sample(topic.ends, 1) if topic.ends else ())]
+    return Chain(tuple((step, rng.randint(*step.numbers)) for step in chosen))
+
+
+def tells_apart(chain: Chain, arguments: Sequence[Any]) -> bool:
+    """Says whether these tests fail every constant, the argument itself, and every program that leaves a step out."""
+    right = [chain.run(argument) for argument in arguments]
+    others = ([other.run(argument) for argument in arguments] for other in chain.shorter())
+    return len({repr(one) for one in right}) > 2 and list(arguments) != right and all(one != right for one in others)
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A chain with arguments that tell it apart."""
+
+    topic: Topic
+    chain: Chain
+    shown: tuple[Any, ...]
+    hidden: tuple[Any, ...]
+
+    @property
+    def examples(self) -> str:
+        """Those that are shown, a line each."""
+        return "\n".join(f"{FUNCTION}({one!r}) == {self.chain.run(one)!r}" for one in self.shown)
+
+    @property
+    def spec(self) -> ProgramSpec:
+        tests = [(one, True) for one in self.shown] + [(one, False) for one in self.hidden]
+        return ProgramSpec(
+            function=FUNCTION,
+            examples=tuple(
+                Example(arguments=repr(one), expected=repr(self.chain.run(one)), visible=visible)
+                for one, visible in tests
+            ),
+        )
+
+    def fails(self, other: Chain) -> bool:
+        """Whether a hidden test tells the other chain from this one."""
+        return any(other.run(one) != self.chain.run(one) for one in self.hidden)
+
+
+def tested_chain(topic: Topic, steps: int, rng: Random) -> Tested:
+    """A chain of so many steps, and an end where the topic has ends, with tests that tell it apart."""
+    for _ in range(ATTEMPTS):
+        chain = drawn_chain(topic, steps, rng)
+        arguments = [*topic.edges, *(topic.draw(rng) for _ in range(SHOWN + HIDDEN - len(topic.edges)))]
+        hidden = [arguments[at] for at in range(len(arguments) - SHOWN)]
+        if tells_apart(chain, hidden):
+            return Tested(topic, chain, tuple(arguments[-SHOWN:]), tuple(hidden))
+    raise AssertionError(f"no tests were found for {topic.name}")  # the tables are such that this cannot be

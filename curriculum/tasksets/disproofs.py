@@ -1,0 +1,219 @@
+"""Lean statements that are true or false: the answer proves the statement, or its negation.
+
+What is checked is the one of the two that is true; who made the statement knows which, so whoever answers has to find
+out and to prove it. True and false ones are drawn alike, and a proof of the wrong one does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from random import Random
+
+from curriculum.contract.taskset import TaskDraft
+from curriculum.contract.topics import IMPOSSIBLE, Item, TopicTaskset
+from curriculum.tasksets.theorems import NAME, SECONDS, TOKENS, TURNS, lean_missing
+from verifiers.contract.kinds import AnswerForm
+from verifiers.lean.spec import LeanSpec
+from verifiers.registry.spec import Spec
+
+_PROPOSITIONS = tuple(f"{letter}{at}" for letter in "pqrst" for at in range(1, 4))
+_NUMBERS = "xyzuvwkmij"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A closed statement, whether it is true, and a proof of it or of its negation."""
+
+    key: str
+    statement: str
+    true: bool
+    proof: str
+
+
+def _derivations(level: int, rng: Random) -> Claim:
+    """Rules from some propositions to others: whether the last one follows from the first ones."""
+    count = 5 + 2 * level
+    names = rng.sample(_PROPOSITIONS, count)
+    wanted = rng.random() < 0.5
+    while True:
+        rules: list[tuple[tuple[int, ...], int]] = []
+        for at in range(2, count):
+            others = [one for one in range(count) if one != at]
+            before = sorted(rng.sample(range(at), rng.randint(1, 2))) if rng.random() < 0.8 else rng.sample(others, 2)
+            rules.append((tuple(before), at))
+        made: dict[int, str] = {0: "h0", 1: "h1"}
+        for _ in rules:
+            for at, (needed, after) in enumerate(rules):
+                if after not in made and all(one in made for one in needed):
+                    made[after] = f"(r{at} {' '.join(made[one] for one in needed)})"
+        if (count - 1 in made) == wanted:
+            break
+    order = rng.sample(range(len(rules)), len(rules))
+    said = [
+        names[0],
+        names[1],
+        *(f"({' → '.join(names[one] for one in (*rules[at][0], rules[at][1]))})" for at in order),
+    ]
+    statement = f"∀ {' '.join(names)} : Prop, {' → '.join([*said, names[-1]])}"
+    if wanted:
+        proof = f"fun {' '.join(names)} h0 h1 {' '.join(f'r{at}' for at in order)} => {made[count - 1]}"
+    else:
+        given = ["True.intro", "True.intro"]
+        for at in order:
+            needed, after = rules[at]
+            if after in made:
+                given.append(f"(fun {' '.join('_' for _ in needed)} => True.intro)")
+            else:
+                false = next(place for place, one in enumerate(needed) if one not in made)
+                given.append(f"(fun {' '.join('x' if place == false else '_' for place in range(len(needed)))} => x)")
+        proof = f"fun h => h {' '.join('True' if at in made else 'False' for at in range(count))} {' '.join(given)}"
+    return Claim(f"{[rules[at] for at in order]}", statement, wanted, proof)
+
+
+def _equalities(level: int, rng: Random) -> Claim:
+    """Equations between numbers: whether two of them are equal."""
+    count = 4 + level
+    names = rng.sample(_NUMBERS, count)
+    true = rng.random() < 0.5
+    path = [0, *rng.sample(range(2, count), rng.randint(1 + level // 2, count - 2)), 1]
+    rest = [at for at in range(count) if at not in path]
+    links = list(pairwise(path))
+    if true:
+        links += [(rng.choice(path), at) for at in rest]
+        same = set(range(count))
+    else:
+        cut = rng.randrange(len(links))
+        del links[cut]
+        left = path[: cut + 1]
+        right = path[cut + 1 :]
+        same = set(left)
+        for at in rest:
+            side = rng.choice((left, right))
+            links.append((rng.choice(side), at))
+            if side is left:
+                same.add(at)
+    turned = [rng.random() < 0.5 for _ in links]
+    order = rng.sample(range(len(links)), len(links))
+    said = [
+        f"{names[links[at][1]]} = {names[links[at][0]]}"
+        if turned[at]
+        else f"{names[links[at][0]]} = {names[links[at][1]]}"
+        for at in order
+    ]
+    statement = f"∀ {' '.join(names)} : Nat, {' → '.join([*said, f'{names[0]} = {names[1]}'])}"
+    if true:
+        steps = [f"h{at}.symm" if turned[at] else f"h{at}" for at in range(len(path) - 1)]
+        chain = steps[-1]
+        for step in reversed(steps[:-1]):
+            chain = f"({step}).trans ({chain})"
+        proof = f"fun {' '.join(names)} {' '.join(f'h{at}' for at in order)} => {chain}"
+    else:
+        values = " ".join("0" if at in same else "1" for at in range(count))
+        proof = f"fun h => absurd (h {values} {' '.join('rfl' for _ in order)}) (by decide)"
+    return Claim(f"{[(links[at], turned[at]) for at in order]}", statement, true, proof)
+
+
+def _sequences(level: int, rng: Random) -> Claim:
+    """A sequence by its first term and its rule: whether a later term is the number that is said."""
+    start, step, at = rng.randint(1, 9), rng.randint(2, 9), rng.randint(2, 3) + level
+    true = rng.random() < 0.5
+    value = start + at * step
+    said = value if true else value + rng.choice((-2, -1, 1, 2, step))
+    statement = f"∀ f : Nat → Nat, f 0 = {start} → (∀ n, f (n + 1) = f n + {step}) → f {at} = {said}"
+    if true:
+        proof = "h"
+        for before in range(at):
+            proof = f"(k {before}).trans (congrArg (fun m => m + {step}) ({proof}))"
+        proof = f"fun f h k => {proof}"
+    else:
+        model = f"fun n => Nat.rec (motive := fun _ => Nat) {start} (fun _ m => m + {step}) n"
+        proof = f"fun h => absurd (h ({model}) rfl (fun _ => rfl)) (by decide)"
+    return Claim(f"{start} {step} {at} {said}", statement, true, proof)
+
+
+def _properties(level: int, rng: Random) -> Claim:
+    """Properties that pass on: whether something has the last one because something has one of them."""
+    count = 3 + level
+    names = [f"P{at}" for at in range(1, count + 1)]
+    true = rng.random() < 0.5
+    links = list(pairwise(range(count)))
+    if not true:
+        turned = rng.randrange(len(links))
+        links[turned] = links[turned][::-1]
+    more = [(one, two) for one in range(count) for two in range(one) if rng.random() < 0.3]
+    rules = [*links, *(pair for pair in more if pair not in links)]
+    order = rng.sample(range(len(rules)), len(rules))
+    shuffled = rng.sample(names, count)
+    said = [f"(∀ n, {shuffled[rules[at][0]]} n → {shuffled[rules[at][1]]} n)" for at in order]
+    statement = (
+        f"∀ {' '.join(shuffled)} : Nat → Prop, {' → '.join(said)} → (∃ n, {shuffled[0]} n) → ∃ n, {shuffled[-1]} n"
+    )
+    reached = {0}
+    for _ in rules:
+        reached |= {two for one, two in rules if one in reached}
+    if true:
+        term = "h"
+        for at in range(count - 1):
+            term = f"(r{at} n {term})"
+        proof = f"fun {' '.join(shuffled)} {' '.join(f'r{at}' for at in order)} ⟨n, h⟩ => ⟨n, {term}⟩"
+    else:
+        models = " ".join(f"(fun _ => {'True' if at in reached else 'False'})" for at in range(count))
+        given = " ".join("(fun _ _ => True.intro)" if rules[at][1] in reached else "(fun _ x => x)" for at in order)
+        proof = f"fun h => match h {models} {given} ⟨0, True.intro⟩ with | ⟨_, x⟩ => x"
+    return Claim(f"{count} {[rules[at] for at in order]}", statement, true, proof)
+
+
+_ASKED = (
+    "One of these two statements of Lean 4 is true. Prove the one that is",
+    "Prove or disprove: give a proof of the first statement, or of the second, which is its negation",
+    "Decide whether this statement is true, and prove it or its negation, as they stand here",
+)
+
+
+def _made(schema: Callable[[int, Random], Claim], level: int, rng: Random) -> Item:
+    claim = schema(level, rng)
+    yes, no = f"theorem {NAME} : {claim.statement}", f"theorem {NAME} : ¬ ({claim.statement})"
+    right = yes if claim.true else no
+    text = (
+        f"{rng.choice(_ASKED)}, in Lean 4 without any import:\n{yes}\n{no}\n"
+        "End with the theorem that you prove, and its proof, in one fenced code block."
+    )
+    return Item(
+        text=text,
+        key=claim.key,
+        spec=LeanSpec(statement=f"{right} := sorry\n", seconds=SECONDS),
+        answer=f"{right} := {claim.proof}\n",
+    )
+
+
+def _false(draft: TaskDraft, number: int) -> Spec:
+    """A statement of the same name that is false."""
+    assert isinstance(draft.spec, LeanSpec)
+    wrong = f"theorem {NAME} : {IMPOSSIBLE + number} + 1 = {IMPOSSIBLE + number} := sorry\n"
+    return draft.spec.model_copy(update={"statement": wrong})
+
+
+DISPROOFS = TopicTaskset(
+    name="disproofs",
+    version=1,
+    makers={
+        "disproofs_of_derivations": partial(_made, _derivations),
+        "disproofs_of_equalities": partial(_made, _equalities),
+        "disproofs_of_sequences": partial(_made, _sequences),
+        "disproofs_of_properties": partial(_made, _properties),
+    },
+    null_answers=(
+        f"theorem {NAME} : True := trivial",
+        f"theorem {NAME} : False := by decide",
+        f"theorem {NAME} : ¬ False := fun h => h",
+        "example : True := trivial",
+    ),
+    form=AnswerForm.BLOCK,
+    turns=TURNS,
+    tokens=TOKENS,
+    contradicted=_false,
+    lacking=lean_missing,
+)

@@ -1,0 +1,249 @@
+"""Squares of numbers that rules fill in exactly one way: Latin squares, small sudokus, magic squares, sums.
+
+Numbers are taken away as long as a search still finds one filling only; the answer is a line of the square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+from curriculum.contract.topics import Item, TopicTaskset
+from verifiers.exact.spec import ExactSpec
+
+Cells = list[int]
+"""Row by row; 0 is empty."""
+
+
+def _houses(size: int, width: int, height: int) -> list[list[int]]:
+    """Rows, columns, and boxes where they have a width: the cells in which each number stands once."""
+    rows = [[row * size + column for column in range(size)] for row in range(size)]
+    columns = [[row * size + column for row in range(size)] for column in range(size)]
+    boxes = [
+        [(top + row) * size + left + column for row in range(height) for column in range(width)]
+        for top in range(0, size, height or size)
+        for left in range(0, size, width or size)
+        if width
+    ]
+    return [*rows, *columns, *boxes]
+
+
+def _peers(size: int, houses: Sequence[Sequence[int]]) -> list[set[int]]:
+    return [{other for house in houses if cell in house for other in house} - {cell} for cell in range(size * size)]
+
+
+def _fillings(
+    cells: Cells, size: int, peers: Sequence[set[int]], order: Callable[[list[int]], list[int]]
+) -> Iterator[Cells]:
+    """All fillings, by the cell with the fewest choices first."""
+    best, choices = -1, list(range(size + 2))
+    for cell, value in enumerate(cells):
+        if not value:
+            taken = {cells[peer] for peer in peers[cell]}
+            free = [number for number in range(1, size + 1) if number not in taken]
+            if len(free) < len(choices):
+                best, choices = cell, free
+    if best < 0:
+        yield list(cells)
+        return
+    for number in order(choices):
+        cells[best] = number
+        yield from _fillings(cells, size, peers, order)
+    cells[best] = 0
+
+
+def _unique(cells: Cells, size: int, peers: Sequence[set[int]]) -> bool:
+    found = _fillings(list(cells), size, peers, list)
+    next(found)
+    return next(found, None) is None
+
+
+def _shown(cells: Sequence[int], size: int) -> str:
+    rows = (cells[at : at + size] for at in range(0, len(cells), size))
+    return "\n".join(" ".join(str(value) if value else "." for value in row) for row in rows)
+
+
+def _square(size: int, width: int, height: int, holes: int, rule: str, rng: Random) -> Item:
+    houses = _houses(size, width, height)
+    peers = _peers(size, houses)
+
+    def shuffled(numbers: list[int]) -> list[int]:
+        return rng.sample(numbers, len(numbers))
+
+    full = next(_fillings([0] * size * size, size, peers, shuffled))
+    cells, taken = list(full), 0
+    for cell in rng.sample(range(size * size), size * size):
+        kept, cells[cell] = cells[cell], 0
+        if _unique(cells, size, peers):
+            taken += 1
+        else:
+            cells[cell] = kept
+        if taken == holes:
+            break
+    empty = [sum(not value for value in cells[at : at + size]) for at in range(0, size * size, size)]
+    row = rng.choice([at for at in range(size) if empty[at] == max(empty)])
+    answer = "".join(map(str, full[row * size : (row + 1) * size]))
+    text = (
+        f"{rng.choice(_FILL)} {rule}\n{_shown(cells, size)}\nThere is exactly one way. Answer with the numbers of row "
+        f"{row + 1}, counted from the top, without blanks."
+    )
+    return Item(text=text, key=f"{cells} {row}", spec=ExactSpec(expected=answer), answer=answer)
+
+
+_FILL = ("Fill in the empty places, shown as points.", "Each point stands for a number. Find the numbers.",
+         "Complete this square.")  # fmt: skip
+
+
+def _latin(level: int, rng: Random) -> Item:
+    size = (4, 5, 5, 6, 6)[level]
+    rule = f"In each row and each column every number from 1 to {size} stands once."
+    return _square(size, 0, 0, (8, 12, 15, 20, 24)[level], rule, rng)
+
+
+def _sudoku(level: int, rng: Random) -> Item:
+    size, width, height = ((4, 2, 2), (4, 2, 2), (6, 3, 2), (6, 3, 2), (6, 3, 2))[level]
+    rule = (
+        f"In each row, each column and each block of {height} rows by {width} columns every number from 1 to {size} "
+        f"stands "
+        "once."
+    )
+    return _square(size, width, height, (7, 10, 16, 20, 25)[level], rule, rng)
+
+
+_TURNS = (
+    (0, 1, 2, 3, 4, 5, 6, 7, 8),
+    (6, 3, 0, 7, 4, 1, 8, 5, 2),
+    (8, 7, 6, 5, 4, 3, 2, 1, 0),
+    (2, 5, 8, 1, 4, 7, 0, 3, 6),
+)
+
+
+def _magic(level: int, rng: Random) -> Item:
+    """All lines of three have one sum; three numbers are known that settle the others, which may be any numbers."""
+    middle = rng.randint(-9, 20) + 20 * level
+    a, b = rng.randint(1, 9 + 10 * level), rng.randint(1, 9 + 10 * level)
+    cells = [
+        middle - a,
+        middle + a + b,
+        middle - b,
+        middle + a - b,
+        middle,
+        middle - a + b,
+        middle + b,
+        middle - a - b,
+        middle + a,
+    ]
+    cells = [cells[at] for at in rng.choice(_TURNS)]
+    known = _settling(5 - min(level, 2), rng)
+    lines = "\n".join(
+        " ".join(str(cells[at]) if at in known else "." for at in range(row, row + 3)) for row in (0, 3, 6)
+    )
+    row = rng.choice([at for at in (0, 3, 6) if sum(cell in known for cell in range(at, at + 3)) < 2])
+    answer = " ".join(map(str, cells[row : row + 3]))
+    text = (
+        f"{rng.choice(_FILL)} In this magic square each row, each column and each of the two diagonals has the same "
+        f"sum; the "
+        f"numbers are whole and need not differ.\n{lines}\nAnswer with the numbers of row {row // 3 + 1}, counted "
+        f"from the "
+        "top, with a blank between two of them."
+    )
+    key = f"{[cells[at] if at in known else None for at in range(9)]} {row}"
+    return Item(text=text, key=key, spec=ExactSpec(expected=answer), answer=answer)
+
+
+def _settling(count: int, rng: Random) -> set[int]:
+    """Cells that settle all others, and leave a row with at most one of them."""
+    while True:
+        known = set(rng.sample(range(9), count))
+        if _rank(known) == 3 and any(len(known & {at, at + 1, at + 2}) < 2 for at in (0, 3, 6)):
+            return known
+
+
+_COORDINATES = ((1, -1, 0), (1, 1, 1), (1, 0, -1), (1, 1, -1), (1, 0, 0), (1, -1, 1), (1, 0, 1), (1, -1, -1), (1, 1, 0))
+"""What the numbers of a magic square are made of: the middle one and two differences."""
+
+
+def _rank(cells: set[int]) -> int:
+    rows = [list(_COORDINATES[cell]) for cell in sorted(cells)]
+    rank = 0
+    for column in range(3):
+        pivot = next((at for at in range(rank, len(rows)) if rows[at][column]), None)
+        if pivot is None:
+            continue
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        head = rows[rank]
+        for at in range(rank + 1, len(rows)):
+            factor = rows[at][column]
+            rows[at] = [one * head[column] - factor * other for one, other in zip(rows[at], head, strict=True)]
+        rank += 1
+    return rank
+
+
+def _sums(level: int, rng: Random) -> Item:
+    """A square of digits of which sums of rows and columns and some digits are known."""
+    size = 3 if level < 3 else 4
+    full = [rng.randint(1, 9) for _ in range(size * size)]
+    rows = [sum(full[at * size : (at + 1) * size]) for at in range(size)]
+    columns = [sum(full[at::size]) for at in range(size)]
+    hidden = _hidden_by_sums(size, (4, 5, 6, 8, 10)[level], full, rng)
+    cells = [0 if at in hidden else value for at, value in enumerate(full)]
+    lines = [f"{line} = {total}" for line, total in zip(_shown(cells, size).split("\n"), rows, strict=True)]
+    text = (
+        f"{rng.choice(_FILL)} Every place holds a digit from 1 to 9. Behind each row stands its sum, below each "
+        f"column the sum "
+        f"of that column:\n{chr(10).join(lines)}\nsums of the columns: {' '.join(map(str, columns))}\n"
+        "There is exactly one way. Answer with all digits, row by row from the top, without blanks."
+    )
+    answer = "".join(map(str, full))
+    return Item(text=text, key=f"{cells} {rows} {columns}", spec=ExactSpec(expected=answer), answer=answer)
+
+
+def _hidden_by_sums(size: int, count: int, full: Sequence[int], rng: Random) -> set[int]:
+    """Up to so many places whose digits the sums and the others settle."""
+    hidden: set[int] = set()
+    for cell in rng.sample(range(size * size), size * size):
+        if len(hidden) < count and _count_sums(size, sorted({*hidden, cell}), list(full), 2) == 1:
+            hidden.add(cell)
+    return hidden
+
+
+def _count_sums(size: int, hidden: Sequence[int], full: list[int], most: int) -> int:
+    """How many ways there are, counted up to `most`, to fill the hidden places with the same sums."""
+    rows, columns = [0] * size, [0] * size
+    for cell in hidden:
+        rows[cell // size] += full[cell]
+        columns[cell % size] += full[cell]
+    last_row = {cell // size: cell for cell in hidden}
+    last_column = {cell % size: cell for cell in hidden}
+
+    def fill(at: int) -> int:
+        if at == len(hidden):
+            return 1
+        cell = hidden[at]
+        row, column, found = cell // size, cell % size, 0
+        choices: Sequence[int] = range(1, 10)
+        if last_row[row] == cell:
+            choices = (rows[row],)
+        if last_column[column] == cell:
+            choices = [one for one in choices if one == columns[column]]
+        for digit in choices:
+            if not 1 <= digit <= min(9, rows[row], columns[column]):
+                continue
+            rows[row] -= digit
+            columns[column] -= digit
+            found += fill(at + 1)
+            rows[row] += digit
+            columns[column] += digit
+            if found >= most:
+                break
+        return found
+
+    return fill(0)
+
+
+GRIDS = TopicTaskset(
+    name="grids",
+    version=1,
+    makers={"latin_squares": _latin, "small_sudokus": _sudoku, "magic_squares": _magic, "squares_of_sums": _sums},
+    null_answers=("1234", "12345", "123456", "0"),
+)

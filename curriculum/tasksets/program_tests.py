@@ -1,0 +1,17 @@
+"""The hidden tests of programs over whole numbers."""
+
+from __future__ import annotations
+
+from curriculum.tasksets.small_language import FUNCTION, TestedBlock
+from verifiers.programs.spec import Example, ProgramSpec
+
+
+def numbers_spec(tested: TestedBlock) -> ProgramSpec:
+    """What the program gives for its calls; those that are shown are visible."""
+    calls = [(call, True) for call in tested.shown] + [(call, False) for call in tested.hidden]
+    return ProgramSpec(
+        function=FUNCTION,
+        examples=tuple(
+            Example(arguments=f"{a}, {b}", expected=str(tested.run(a, b)), visible=visible) for (a, b), visible in calls
+        ),
+    )

@@ -1,0 +1,300 @@
+"""Programs of a small imperative language over whole numbers, written in Python and in three other notations.
+
+What always holds: a program ends (every loop has a constant number of rounds), no divisor is zero, and all notations
+of a program say the same. Division rounds down, so a remainder by a positive number is never negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+FUNCTION = "solve"
+VARIABLES = "abc"
+"""The first two are the arguments, the third begins at 0 and is the result."""
+ATTEMPTS = 1_000
+TRIED, NOTICED = 12, 0.9
+"""Neighbours of a program that its tests are tried on, and the share that they have to fail."""
+SEMANTICS = "Division rounds down, and a remainder is never negative."
+
+Expression = int | str | tuple[str, "Expression", "Expression"]
+"""A number, a variable, or an operator with two operands."""
+
+
+@dataclass(frozen=True)
+class Put:
+    """A variable gets a value."""
+
+    variable: str
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """A block, so many times."""
+
+    count: int
+    block: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """One block or another, by a comparison."""
+
+    left: Expression
+    sign: str
+    right: Expression
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...]
+
+
+Statement = Put | Rounds | Conditional
+Block = tuple[Statement, ...]
+
+
+def drawn_block(size: int, depth: int, rng: Random) -> Block:
+    """So many statements outside of loops and choices, these nested at most so deep. The last one sets the result."""
+    statements = [_statement(depth, rng, looped=False) for _ in range(size - 1)]
+    return (*statements, Put("c", ("+", ("*", "c", rng.randint(2, 9)), rng.choice("ab"))))
+
+
+def _statement(depth: int, rng: Random, *, looped: bool) -> Statement:
+    if depth and rng.random() < 0.7:
+        if rng.random() < 0.5:
+            return Rounds(rng.randint(2, 5), tuple(_statement(depth - 1, rng, looped=True) for _ in range(2)))
+        divisor = rng.randint(3, 5)
+        left: Expression = ("%", rng.choice(VARIABLES), divisor)
+        then, otherwise = (tuple(_statement(depth - 1, rng, looped=looped) for _ in range(1)) for _ in range(2))
+        return Conditional(left, rng.choice(("<", "==")), rng.randint(1, divisor - 1), then, otherwise)
+    one, two = rng.sample(VARIABLES, 2)
+    number = rng.randint(2, 9)
+    values: tuple[Expression, ...] = (
+        ("+", one, number),
+        ("-", two, one),
+        ("+", one, ("*", two, number)),
+        ("+", ("//", ("*", one, number), 2), two),
+        ("%", ("+", ("*", one, number), two), rng.randint(30, 99)),
+    )
+    if looped:  # what grows with each round would have hundreds of digits
+        values = tuple(("%", value, rng.randint(101, 999)) for value in values[:3])
+    return Put(one, rng.choice(values))
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How programs are written."""
+
+    name: str
+    expression: Callable[[Expression], str]
+    lines: Callable[[Block], Iterator[str]]
+    frame: str
+    """With `{}` for the lines."""
+
+    def text(self, block: Block) -> str:
+        return self.frame.format("\n".join(self.lines(block)))
+
+
+def _infix(value: Expression, *, outer: bool = True) -> str:
+    if not isinstance(value, tuple):
+        return str(value)
+    sign, left, right = value
+    text = f"{_infix(left, outer=False)} {sign} {_infix(right, outer=False)}"
+    return text if outer else f"({text})"
+
+
+_WORDS = {"+": "plus", "-": "minus", "*": "times", "//": "divided by", "%": "modulo", "<": "is below", "==": "equals"}
+
+
+def _spoken(value: Expression, *, outer: bool = True) -> str:
+    if not isinstance(value, tuple):
+        return str(value)
+    sign, left, right = value
+    text = f"{_spoken(left, outer=False)} {_WORDS[sign]} {_spoken(right, outer=False)}"
+    return text if outer else f"({text})"
+
+
+_PREFIX = {"//": "div", "%": "mod", "==": "="}
+
+
+def _prefix(value: Expression) -> str:
+    if not isinstance(value, tuple):
+        return str(value)
+    sign, left, right = value
+    return f"({_PREFIX.get(sign, sign)} {_prefix(left)} {_prefix(right)})"
+
+
+def _braced_expression(value: Expression, *, outer: bool = True) -> str:
+    if not isinstance(value, tuple):
+        return str(value)
+    sign, left, right = value
+    if sign == "//":
+        return f"floor({_braced_expression(left)} / {_braced_expression(right)})"
+    text = f"{_braced_expression(left, outer=False)} {sign} {_braced_expression(right, outer=False)}"
+    return text if outer else f"({text})"
+
+
+def _python(block: Block, indent: str = "    ", depth: int = 0) -> Iterator[str]:
+    for one in block:
+        match one:
+            case Put(variable, value):
+                yield f"{indent}{variable} = {_infix(value)}"
+            case Rounds(count, inner):
+                yield f"{indent}for {'ijkmn'[depth]} in range({count}):"
+                yield from _python(inner, indent + "    ", depth + 1)
+            case Conditional(left, sign, right, then, otherwise):
+                yield f"{indent}if {_infix(left)} {sign} {_infix(right)}:"
+                yield from _python(then, indent + "    ", depth)
+                yield f"{indent}else:"
+                yield from _python(otherwise, indent + "    ", depth)
+
+
+def _spoken_lines(block: Block, indent: str = "  ") -> Iterator[str]:
+    for one in block:
+        match one:
+            case Put(variable, value):
+                yield f"{indent}SET {variable} TO {_spoken(value)}"
+            case Rounds(count, inner):
+                yield f"{indent}REPEAT {count} TIMES"
+                yield from _spoken_lines(inner, indent + "  ")
+                yield f"{indent}END"
+            case Conditional(left, sign, right, then, otherwise):
+                yield f"{indent}IF {_spoken(left)} {_WORDS[sign]} {_spoken(right)} THEN"
+                yield from _spoken_lines(then, indent + "  ")
+                yield f"{indent}ELSE"
+                yield from _spoken_lines(otherwise, indent + "  ")
+                yield f"{indent}END"
+
+
+def _bracketed(block: Block, indent: str = "  ") -> Iterator[str]:
+    for one in block:
+        match one:
+            case Put(variable, value):
+                yield f"{indent}(set {variable} {_prefix(value)})"
+            case Rounds(count, inner):
+                yield f"{indent}(repeat {count}"
+                *before, last = _bracketed(inner, indent + "  ")
+                yield from before
+                yield last + ")"
+            case Conditional(left, sign, right, then, otherwise):
+                yield f"{indent}(if {_prefix((sign, left, right))}"
+                for word, inner, end in (("then", then, ")"), ("else", otherwise, "))")):
+                    yield f"{indent}  ({word}"
+                    *before, last = _bracketed(inner, indent + "    ")
+                    yield from before
+                    yield last + end
+
+
+def _braced(block: Block, indent: str = "  ", depth: int = 0) -> Iterator[str]:
+    for one in block:
+        match one:
+            case Put(variable, value):
+                yield f"{indent}{variable} = {_braced_expression(value)};"
+            case Rounds(count, inner):
+                name = "ijkmn"[depth]
+                yield f"{indent}for ({name} = 0; {name} < {count}; {name}++) {{"
+                yield from _braced(inner, indent + "  ", depth + 1)
+                yield f"{indent}}}"
+            case Conditional(left, sign, right, then, otherwise):
+                yield f"{indent}if ({_braced_expression(left)} {sign} {_braced_expression(right)}) {{"
+                yield from _braced(then, indent + "  ", depth)
+                yield f"{indent}}} else {{"
+                yield from _braced(otherwise, indent + "  ", depth)
+                yield f"{indent}}}"
+
+
+PYTHON = Notation("python", _infix, _python, f"def {FUNCTION}(a, b):\n    c = 0\n{{}}\n    return c\n")
+SPOKEN = Notation("spoken", _spoken, _spoken_lines, "GIVEN a AND b\n  SET c TO 0\n{}\n  RESULT c\n")
+BRACKETS = Notation("brackets", _prefix, _bracketed, f"(function {FUNCTION} (a b)\n  (set c 0)\n{{}}\n  (result c))\n")
+BRACES = Notation(
+    "braces",
+    _braced_expression,
+    _braced,
+    f"integer {FUNCTION}(integer a, integer b) {{{{\n  c = 0;\n{{}}\n  return c;\n}}}}\n",
+)
+
+
+def compiled(source: str) -> Callable[..., int]:
+    """The function of a program in Python. Only for sources that were made here."""
+    names: dict[str, Callable[..., int]] = {}
+    exec(compile(source, "made here", "exec"), names)  # noqa: S102
+    return names[FUNCTION]
+
+
+def neighbours(block: Block) -> Iterator[Block]:
+    """Programs that differ in one place: a statement left out, a number one larger, a sign, two blocks exchanged."""
+    for at, one in enumerate(block):
+        before, after = block[:at], block[at + 1 :]
+        if len(block) > 1:
+            yield (*before, *after)
+        for other in _others(one):
+            yield (*before, other, *after)
+
+
+def _others(one: Statement) -> Iterator[Statement]:
+    match one:
+        case Put(variable, value):
+            yield from (Put(variable, other) for other in _changed(value))
+        case Rounds(count, inner):
+            yield Rounds(count + 1, inner)
+            yield from (Rounds(count, other) for other in neighbours(inner))
+        case Conditional(left, sign, right, then, otherwise):
+            yield Conditional(left, sign, right, otherwise, then)
+            yield from (Conditional(left, sign, right, other, otherwise) for other in neighbours(then))
+            yield from (Conditional(left, sign, right, then, other) for other in neighbours(otherwise))
+
+
+def _changed(value: Expression) -> Iterator[Expression]:
+    if isinstance(value, int):
+        yield value + 1
+    elif isinstance(value, tuple):
+        sign, left, right = value
+        if sign in "+-":
+            yield ("-" if sign == "+" else "+", left, right)
+        yield from ((sign, other, right) for other in _changed(left))
+        yield from ((sign, left, other) for other in _changed(right))
+
+
+@dataclass(frozen=True)
+class TestedBlock:
+    """A program with calls that tell it from most of its neighbours; the others may well do the same as it does."""
+
+    block: Block
+    shown: tuple[tuple[int, int], ...]
+    hidden: tuple[tuple[int, int], ...]
+    run: Callable[..., int]
+
+    @property
+    def source(self) -> str:
+        return PYTHON.text(self.block)
+
+    @property
+    def examples(self) -> str:
+        return "\n".join(f"{FUNCTION}({a}, {b}) == {self.run(a, b)}" for a, b in self.shown)
+
+
+def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBlock:
+    """A program of that level, from 0, with calls that tell it from at least NOTICED of TRIED of its neighbours."""
+    for _ in range(ATTEMPTS):
+        block = drawn_block(2 + level, 1 + level // 3, rng)
+        places = rng.sample(range(70 * 70), shown + hidden)  # no call comes twice
+        calls = [(place // 70 - 9, place % 70 - 9) for place in places]
+        run = compiled(PYTHON.text(block))
+        results = [run(*call) for call in calls[shown:]]
+        if len(set(results)) <= hidden // 2:
+            continue
+        others = list(neighbours(block))
+        tried = rng.sample(others, min(TRIED, len(others)))
+        if sum(map(differs(calls[shown:], results), tried)) >= NOTICED * len(tried):
+            return TestedBlock(block, tuple(calls[:shown]), tuple(calls[shown:]), run)
+    raise AssertionError(f"no tests were found at level {level}")  # the tables are such that this cannot be
+
+
+def differs(calls: Sequence[tuple[int, int]], results: Sequence[int]) -> Callable[[Block], bool]:
+    """Says of a program whether one of these calls gives something else."""
+
+    def found(block: Block) -> bool:
+        run = compiled(PYTHON.text(block))
+        return any(run(*call) != result for call, result in zip(calls, results, strict=True))
+
+    return found
