@@ -136,7 +136,8 @@ def test_a_night_on_programs_and_theorems_learns_from_what_was_proved(
     assert cycle.plan["tasksets"] == list(NAMES)
     rollouts = ledger.rollouts(RolloutFilter(cycle="n"), limit=10_000)
     judged = {one.rollout.id: one.verdict for one in rollouts}
-    assert {verdict.verifier for verdict in judged.values()} == {"program", "lean"}
+    answered = {one.verdict.verifier for one in rollouts if one.rollout.ended is RolloutEnd.ANSWERED}
+    assert answered == {"program", "lean"}, "a long proof may have no room in this tokenizer"
     assert Counter(verdict.outcome for verdict in judged.values()).keys() == {Outcome.PASS, Outcome.FAIL}
     groups = [group for step in range(2) for group in _step(ledger, step).groups]
     mixed = [group for group in groups if len(set(group.rewards)) == 2]
@@ -207,7 +208,7 @@ def test_a_lean_that_is_lost_on_the_way_is_no_reward_and_no_evaluation_is_made_w
     night: Callable[..., WorkContext], ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = policy(100.0, "theorems = 25.0")
-    seed = 1  # of which no more than half of the held-out tasks are theorems
+    seed = 3  # of which no more than half of the held-out tasks are theorems
     script = Script(few, seed)
     monkeypatch.setitem(ENGINES, "scripted", lambda rows, slots, threads: script.engine)
     context = night("scripted")
