@@ -196,7 +196,7 @@ def _compositions(level: int, rng: Random) -> Theorem:
     for name in chain:
         factor, plus = made[name]
         proof = f"(e{name} ({term})).trans (congrArg (fun m => {factor} * m + {plus}) ({proof}))"
-        term, value = f"{name} ({term})" if "(" in term else f"{name} {term}", factor * value + plus
+        term, value = f"{name} {term}" if term.isdigit() else f"{name} ({term})", factor * value + plus
     given = " ".join(f"(e{name} : ∀ n, {name} n = {a} * n + {b})" for name, (a, b) in made.items())
     return Theorem(key, f" ({' '.join(names)} : Nat → Nat) {given} : {term} = {value}", proof)
 

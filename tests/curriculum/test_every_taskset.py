@@ -77,7 +77,7 @@ RECORDED = {
     "shortest_ways": "1:527217644192",
     "tables": "1:760c2931fc51",
     "text_changes": "1:0eb8ffdc1f77",
-    "theorems": "2:71e2ed184845",
+    "theorems": "2:585edc3b9c0d",
     "transformations": "1:140e657dcd56",
     "triangles": "1:da63cd5fdc8e",
     "writing": "1:d983ceeb3a24",
