@@ -22,6 +22,7 @@ from curriculum import seeds
 from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.task import Split, Task
 from curriculum.contract.taskset import TaskDraft
+from curriculum.difficulty import Difficulty
 from curriculum.registry import CALCULATORS, key_of, make_draft, stable_random, task_of, taskset_named
 
 ATTEMPTS = 2_000
@@ -115,9 +116,9 @@ class TaskStream:
     before: Sequence[Task] = ()
     """Asked in an order of each step's own before any other is drawn."""
 
-    def tasks(self, step: int, count: int) -> list[Task]:
-        """`count` different tasks of that step; more of them begin with these. Raises ExhaustedError when there are not
-        so many."""
+    def tasks(self, step: int, count: int, known: Difficulty | None = None) -> list[Task]:
+        """`count` different tasks of that step; more of them begin with these. Levels come equally often, unless it is
+        `known` what lies at the edge of the model's ability. Raises ExhaustedError when there are not so many."""
         rng = stable_random("stream", self.split.value, self.seed, step)
         seen = set(self.exclude)
         drawn: list[Task] = []
@@ -125,13 +126,13 @@ class TaskStream:
         pool = order.sample(list(self.before), len(self.before))
         for _ in range(count):
             may = self._open(drawn)
-            known = next((task for task in pool if task.taskset in may and key_of(task) not in seen), None)
-            if known is not None:
-                pool.remove(known)
-                seen.add(key_of(known))
-                drawn.append(known)
+            waiting = next((task for task in pool if task.taskset in may and key_of(task) not in seen), None)
+            if waiting is not None:
+                pool.remove(waiting)
+                seen.add(key_of(waiting))
+                drawn.append(waiting)
             else:
-                drawn.append(draw_task(self.split, rng, seen, may)[0])
+                drawn.append(draw_task(self.split, rng, seen, may, known)[0])
         return drawn
 
     def _open(self, drawn: Sequence[Task]) -> list[str]:
@@ -149,17 +150,21 @@ def ceil_share(percent: float, of: int) -> int:
 
 
 def draw_task(
-    split: Split, rng: Random, seen: set[str], tasksets: Sequence[str] = CALCULATORS
+    split: Split, rng: Random, seen: set[str], tasksets: Sequence[str] = CALCULATORS, known: Difficulty | None = None
 ) -> tuple[Task, TaskDraft]:
     """A task uniform over the topics of these tasksets, then over levels, that asks nothing in `seen`; adds it there.
+    With `known`, what lies at the edge of the model's ability comes more often.
 
     Raises ExhaustedError when nothing else is left."""
     if not tasksets:
         raise ExhaustedError("no family may be drawn", hint="raise the shares of families in the policy's [data]")
     weights = [len(taskset_named(name).topics) for name in tasksets]
     for _ in range(ATTEMPTS):
-        name = rng.choices(tasksets, weights)[0]
-        level = rng.randrange(taskset_named(name).level_count)
+        if known is None:
+            name = rng.choices(tasksets, weights)[0]
+            level = rng.randrange(taskset_named(name).level_count)
+        else:
+            name, level = known.choose({one: taskset_named(one).level_count for one in tasksets}, weights, rng)
         seed = seeds.draw(split, rng)
         draft = make_draft(name, level, seed)
         if draft.key not in seen:

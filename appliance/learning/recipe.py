@@ -134,11 +134,14 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     planning: PlanningRecipe = PlanningRecipe()
     branching: BranchingRecipe = BranchingRecipe()
     collapse: CollapseRecipe = CollapseRecipe()
+    difficulty: Literal["uniform", "adaptive"] = "uniform"
+    """`uniform` asks all levels equally often, `adaptive` those that the model passes between .2 and .8 of the time, by
+    what the steps before came to; it needs `max_staleness = 0`."""
 
     _LATER: ClassVar = (
         "reward", "top_p", "top_k", "min_p", "mismatch", "planning", "method", "lora_rank", "lora_alpha", "precision",
         "gradient_checkpointing", "packing", "micro_batch_tokens", "optimizer", "max_staleness",
-        "branching", "collapse",
+        "branching", "collapse", "difficulty",
     )  # fmt: skip
     """Fields that the first version did not have, whose checkpoints name the digest without them."""
 
@@ -163,6 +166,13 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
         why = value.refusal(info.data.get("rollouts_per_task", 2**30), info.data.get("max_staleness", 0))
         if why:
             raise ValueError(why)
+        return value
+
+    @field_validator("difficulty")
+    @classmethod
+    def _after_the_steps_before(cls, value: str, info: ValidationInfo) -> str:
+        if value == "adaptive" and info.data.get("max_staleness", 0):
+            raise ValueError("adaptive needs max_staleness = 0: it looks at what the steps before came to")
         return value
 
     def digest(self) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Literal
 
@@ -41,7 +41,9 @@ from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import item_of, success, validate
 from appliance.worker.progress import CycleProgress
 from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
-from appliance.worker.step_sampling import LookAhead, StepSample, staleness
+from appliance.worker.step_sampling import LookAhead, StepSample, seen_of, staleness
+from curriculum.contract.task import Task
+from curriculum.difficulty import Difficulty
 from curriculum.seeds import derive
 
 KEEP = 2
@@ -77,6 +79,7 @@ class RlLoop:
             self._trainer.take_moments(part.moments)
         self._stopping = EarlyStopping(drop=training.watch_drop, items=training.watch_items)
         self._collapse = CollapseWatch()
+        self._difficulty = Difficulty() if training.difficulty == "adaptive" else None
         rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
         self._stream = setup.training_tasks(rules, part.unsolved)
         self._held_out = setup.held_out(derive("watch", setup.seed), training.watch_items)
@@ -104,6 +107,8 @@ class RlLoop:
         if notes:
             self._stopping = EarlyStopping.model_validate(notes["watch"])
             self._collapse = CollapseWatch.model_validate(notes.get("collapse", {}))
+            if self._difficulty is not None:
+                self._difficulty = Difficulty.model_validate(notes.get("difficulty", {}))
             self._push(self._trainer.step)
         recorded = set(self._context.ledger.recorded_steps(self._cycle))
         while True:
@@ -117,6 +122,7 @@ class RlLoop:
                 if step in recorded:
                     record = self._context.ledger.step(self._cycle, step)
                     assert record is not None
+                    self._observe(map(Task.model_validate, record.tasks), record.judged)
                     self._learn(step, record.judged, record.groups, {"replayed": 1.0})
                 else:
                     self._step(step)
@@ -186,6 +192,7 @@ class RlLoop:
             metrics=metrics,
         )
         self._context.ledger.commit_step(record)
+        self._observe(sample.tasks, judged)
         metrics["ledger_seconds"] = clock() - sampled
         self._learn(step, record.judged, record.groups, metrics)
 
@@ -201,7 +208,13 @@ class RlLoop:
         return sample
 
     def _new_sample(self, step: int) -> StepSample:
-        return StepSample(step, self._setup, self._context, self._stream, refilled=self._part.teacher is None)
+        alone = self._part.teacher is None
+        return StepSample(step, self._setup, self._context, self._stream, refilled=alone, known=self._difficulty)
+
+    def _observe(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
+        """Takes what a step came to into what is known of levels, where that is asked for."""
+        if self._difficulty is not None:
+            self._difficulty = self._difficulty.after(seen_of(tasks, judged))
 
     def _push(self, step: int) -> None:
         """Gives the engines the weights as they are, in the middle of rollouts where some are under way."""
@@ -267,7 +280,8 @@ class RlLoop:
         folder = step_folder(self._checkpoints, step)
         if not folder.exists():
             watch, collapse = self._stopping.model_dump(mode="json"), self._collapse.model_dump(mode="json")
-            self._trainer.save(folder, {"watch": watch, "collapse": collapse})
+            known = {} if self._difficulty is None else {"difficulty": self._difficulty.model_dump(mode="json")}
+            self._trainer.save(folder, {"watch": watch, "collapse": collapse, **known})
             spare = step_folder(self._checkpoints, self._stopping.best_step)
             prune(self._checkpoints, KEEP, spare=(spare,))
             self._progress.save()

@@ -30,6 +30,7 @@ from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import assignments
 from appliance.worker.setup import CycleSetup
 from curriculum.contract.task import Task
+from curriculum.difficulty import Difficulty, Place, Seen
 from curriculum.sealed import TaskStream
 from curriculum.seeds import derive
 
@@ -40,9 +41,17 @@ class StepSample:
     """Is what one step is learned from, as it comes in, round by round."""
 
     def __init__(
-        self, step: int, setup: CycleSetup, context: WorkContext, stream: TaskStream, *, refilled: bool = True
+        self,
+        step: int,
+        setup: CycleSetup,
+        context: WorkContext,
+        stream: TaskStream,
+        *,
+        refilled: bool = True,
+        known: Difficulty | None = None,
     ) -> None:
-        """`refilled`: fresh tasks make up for those without signal."""
+        """`refilled`: fresh tasks make up for those without signal. `known`: which levels are asked more often."""
+        self._known = known
         self.step = step
         self.tasks: list[Task] = []
         self.judged: list[Judged] = []
@@ -59,7 +68,8 @@ class StepSample:
             return []
         self._rounds -= 1
         cycle, step, places = self._setup.cycle, self.step, self._training.rollouts_per_task
-        self._fresh = self._stream.tasks(step, len(self.tasks) + self._missing)[len(self.tasks) :]
+        asked = self._stream.tasks(step, len(self.tasks) + self._missing, self._known)
+        self._fresh = asked[len(self.tasks) :]
         return assignments(
             self._fresh,
             self._context.policy,
@@ -154,6 +164,18 @@ def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:
         if not is_masked(one):
             rewards.setdefault(one.rollout.task, []).append(reward_of(one, recipe))
     return sum(carry_signal(found) for found in rewards.values())
+
+
+def seen_of(tasks: Iterable[Task], judged: Sequence[Judged]) -> list[Seen]:
+    """Says what came of each task of a step; what the infrastructure lost says nothing."""
+    passed: dict[str, list[bool]] = {}
+    for one in judged:
+        if not is_masked(one):
+            passed.setdefault(one.rollout.task, []).append(one.verdict.passed)
+    return [
+        Seen(Place(task.taskset, task.level), sum(passed.get(task.id, ())), len(passed.get(task.id, ())))
+        for task in tasks
+    ]
 
 
 def staleness(judged: Sequence[Judged], cycle: str, step: int) -> list[int]:

@@ -6,8 +6,11 @@ from random import Random
 
 import pytest
 
+from appliance.learning.recipe import TrainingRecipe
 from benchmarks.difficulty import simulated
+from curriculum.contract.task import Split
 from curriculum.difficulty import Difficulty, Place, Seen, State
+from curriculum.sealed import TaskStream
 
 LEVELS = {"a": 3, "b": 3}
 EVEN = [1.0, 1.0]
@@ -65,6 +68,22 @@ def test_a_group_that_nobody_judged_says_nothing_and_without_a_taskset_there_is_
     assert Difficulty().after([Seen(Place("a", 0), 0, 0)]).counts == {}
     with pytest.raises(ValueError, match="nothing to choose from"):
         Difficulty().choose({}, [], Random(0))
+
+
+def test_a_stream_that_knows_the_levels_asks_those_at_the_edge_and_within_the_shares() -> None:
+    name, other = "divisors", "powers"
+    rates = {Place(one, level): 0.5 if (one, level) == (name, 1) else 1.0 for one in (name, other) for level in (0, 1)}
+    stream = TaskStream(Split.TRAIN, 3, shares={name: 75.0, other: 75.0}, tasksets=(name, other))
+    plain, chosen = stream.tasks(0, 24), stream.tasks(0, 24, told(rates))
+    at_edge = [sum((task.taskset, task.level) == (name, 1) for task in tasks) for tasks in (plain, chosen)]
+    assert at_edge[1] > 1.5 * at_edge[0]
+    assert sum(task.taskset == name for task in chosen) <= 18
+    assert stream.tasks(0, 24, told(rates)) == chosen
+
+
+def test_adaptive_levels_need_the_steps_before() -> None:
+    with pytest.raises(ValueError, match="max_staleness = 0"):
+        TrainingRecipe(difficulty="adaptive", max_staleness=1)
 
 
 def test_in_a_simulated_training_most_of_what_is_asked_lies_within_the_band() -> None:

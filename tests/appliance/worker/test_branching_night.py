@@ -1,7 +1,9 @@
-"""A night whose attempts branch trains on each token at most once, goes on after a kill, and shows its trees."""
+"""A night whose attempts branch, and whose levels follow what was passed, trains on each token at most once, goes on
+after a kill, and shows its trees."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,17 +15,23 @@ from appliance.cli.rollouts import show_detail
 from appliance.daemon.views import Rollouts
 from appliance.learning.batches import samples
 from appliance.learning.branching_recipe import BranchingRecipe
+from appliance.learning.checkpoints import STATE
 from appliance.learning.recipe import Recipe
 from appliance.learning.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import load_policy
 from appliance.worker.context import WorkContext
+from curriculum.difficulty import Difficulty
 from runtime.settings import RuntimeSettings
 
 NIGHT: Recipe = SHORT.model_copy(
     update={
         "training": SHORT.training.model_copy(
-            update={"branching": BranchingRecipe(where="highest_entropy"), "objective": "grpo"}
+            update={
+                "branching": BranchingRecipe(where="highest_entropy"),
+                "objective": "grpo",
+                "difficulty": "adaptive",
+            }
         )
     }
 )
@@ -31,6 +39,12 @@ NIGHT: Recipe = SHORT.model_copy(
 
 class KilledError(Exception):
     """Stands for a kill between a step's record and its learning."""
+
+
+def difficulty_of(data: Path) -> Difficulty:
+    """What the last checkpoint knows of the levels."""
+    last = sorted((data / "cycles" / "n" / "checkpoints").iterdir())[-1]
+    return Difficulty.model_validate(json.loads((last / STATE).read_text())["progress"]["notes"]["difficulty"])
 
 
 def goes_on(data: Path, runtime: RuntimeSettings) -> dict[str, bytes]:
@@ -63,6 +77,10 @@ def test_a_night_with_branches_goes_on_after_a_kill_to_the_same_bits_and_shows_i
     other = tmp_path / "other"
     shutil.copytree(data, other, ignore=shutil.ignore_patterns("checkpoints", "run"))
     assert goes_on(data, runtime) == goes_on(other, runtime), "from a checkpoint, and from the records alone"
+    known = [difficulty_of(folder) for folder in (data, other)]
+    assert known[0] == known[1]
+    assert known[0].step == NIGHT.training.steps
+    assert sum(counts.passed + counts.failed for counts in known[0].counts.values()) > 0
 
     with SqliteLedger(data / "ledger.sqlite3") as ledger:
         branch = None
