@@ -152,7 +152,7 @@ def _instrument(ledger: Any, hit: Callable[[str], None]) -> None:
     from appliance.inference import torch_engine, weights
 
     for module in (torch_engine, weights):
-        _before(module, "weights_digest", lambda: hit("push"))
+        _before(module, "proof_of", lambda: hit("push"))
     _before(torch_engine.TorchEngine, "step", lambda: hit("sampling"))
     _before(torch.optim.AdamW, "step", lambda: hit("learning"))
     sync = os.fsync

@@ -51,7 +51,7 @@ class Seen(NamedTuple):
     judged: int
 
 
-class State(StrEnum):
+class LevelState(StrEnum):
     """What is thought of a place."""
 
     NEW = "new"
@@ -60,7 +60,7 @@ class State(StrEnum):
     TOO_HARD = "too hard"
 
 
-class Counts(FrozenModel):
+class PassCounts(FrozenModel):
     """Fading counts of one place, as they were after `step`."""
 
     passed: float = Field(ge=0)
@@ -76,7 +76,7 @@ class Counts(FrozenModel):
 class Difficulty(FrozenModel):
     """What was observed so far. JSON by its fields: keys are `taskset/level`."""
 
-    counts: dict[str, Counts] = Field(default_factory=dict)
+    counts: dict[str, PassCounts] = Field(default_factory=dict)
     step: int = 0
 
     def after(self, seen: Iterable[Seen]) -> Difficulty:
@@ -89,7 +89,7 @@ class Difficulty(FrozenModel):
             key = _key(place)
             known = counts.get(key)
             before = known.at(step) if known is not None else (0.0, 0.0)
-            counts[key] = Counts(
+            counts[key] = PassCounts(
                 passed=round(before[0] + WEIGHT * passed, DIGITS),
                 failed=round(before[1] + WEIGHT * (judged - passed), DIGITS),
                 step=step,
@@ -108,18 +108,18 @@ class Difficulty(FrozenModel):
         a, b = self.posterior(place, levels)
         return a / (a + b)
 
-    def state(self, place: Place, levels: int, draws: int = 200) -> State:
+    def state(self, place: Place, levels: int, draws: int = 200) -> LevelState:
         """What is thought of a place, for people; the same for the same counts."""
         if _key(place) not in self.counts:
-            return State.NEW
+            return LevelState.NEW
         rng = Random(0)
         a, b = self.posterior(place, levels)
         found = [rng.betavariate(a, b) for _ in range(draws)]
         if sum(one > HIGH for one in found) >= SURE * draws:
-            return State.SOLVED
+            return LevelState.SOLVED
         if sum(one < LOW for one in found) >= SURE * draws:
-            return State.TOO_HARD
-        return State.EDGE
+            return LevelState.TOO_HARD
+        return LevelState.EDGE
 
     def choose(self, levels: Mapping[str, int], weights: Sequence[float], rng: Random) -> Place:
         """Draws a place of these tasksets, each with how many levels it has and how often it may come beside the

@@ -14,13 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from appliance.agent.conversation import Conversation
 from appliance.inference.engine import Turn
 from appliance.records.rollouts import Message, ToolStatus, WeightSpan
 from curriculum.seeds import derive
 from runtime.sandbox import Session
+
+if TYPE_CHECKING:
+    from appliance.agent.conversation import Conversation
 
 Where = Literal["failed_call", "repair", "highest_entropy", "both"]
 """`both` is the failed call, and the highest entropy where none failed."""

@@ -163,7 +163,7 @@ def _contradicted(draft: TaskDraft, number: int) -> Spec:
 CONSTRAINT_MODELS = TopicTaskset(
     name="constraint_models",
     version=1,
-    makers={"queens": _queens, "sums_and_products": _sums, "remainders_at_once": _remainders, "packing": _packing},
+    makers={"queens": _queens, "systems": _sums, "remainders_at_once": _remainders, "packing": _packing},
     null_answers=("()", "((a 1) (b 2))", "sat", "unsat"),
     form=AnswerForm.BLOCK,
     contradicted=_contradicted,

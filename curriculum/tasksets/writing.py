@@ -304,7 +304,7 @@ CLAIM = "All items of the checklist are fulfilled: length, headings, words and f
 WRITING = TopicTaskset(
     name="writing",
     version=1,
-    makers={"essays": _essay, "reports": _report, "letters": _letter, "briefings": _briefing},
+    makers={"essays": _essay, "reports": _report, "correspondence": _letter, "briefings": _briefing},
     null_answers=(
         "I do not know.",
         CLAIM,

@@ -9,7 +9,7 @@ import pytest
 from appliance.learning.recipe import TrainingRecipe
 from benchmarks.difficulty import simulated
 from curriculum.contract.task import Split
-from curriculum.difficulty import Difficulty, Place, Seen, State
+from curriculum.difficulty import Difficulty, LevelState, Place, Seen
 from curriculum.sealed import TaskStream
 
 LEVELS = {"a": 3, "b": 3}
@@ -35,12 +35,16 @@ def test_what_is_at_the_edge_is_asked_and_what_is_solved_or_too_hard_is_not() ->
     known = told({solved: 1.0, edge: 0.5, hard: 0.0, **{Place("b", level): 0.0 for level in range(3)}})
     counts = asked(known)
     assert counts[edge] > 0.9 * sum(counts.values())
-    assert [known.state(place, 3) for place in (solved, edge, hard)] == [State.SOLVED, State.EDGE, State.TOO_HARD]
+    assert [known.state(place, 3) for place in (solved, edge, hard)] == [
+        LevelState.SOLVED,
+        LevelState.EDGE,
+        LevelState.TOO_HARD,
+    ]
 
 
 def test_a_level_that_was_never_asked_is_tried_and_guessed_from_its_neighbours() -> None:
     known = told({Place("a", 0): 0.5, Place("b", 0): 0.0})
-    assert known.state(Place("a", 1), 3) is State.NEW
+    assert known.state(Place("a", 1), 3) is LevelState.NEW
     assert asked(known)[Place("a", 1)] > 10
     assert known.rate(Place("a", 0), 3) > known.rate(Place("a", 1), 3) > known.rate(Place("a", 2), 3)
     assert known.rate(Place("b", 1), 3) < 0.1
@@ -53,7 +57,7 @@ def test_what_was_dropped_is_asked_again_after_a_while() -> None:
     for _ in range(150):
         known = known.after([])
     assert at_once == 0
-    assert known.state(place, 3) is State.EDGE
+    assert known.state(place, 3) is LevelState.EDGE
     assert asked(known)[place] > 5
 
 
