@@ -177,6 +177,8 @@ def task_of(draft: TaskDraft, taskset: str, level: int, seed: int) -> Task:
         form=draft.form,
         tools=draft.tools,
         files=dict(draft.files),
+        environment=draft.environment,
+        world=dict(draft.world),
         turns=draft.turns,
         tokens=draft.tokens,
         key=draft.key,

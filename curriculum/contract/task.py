@@ -47,12 +47,16 @@ class Task(FrozenModel):
     """Never shown to the agent."""
     form: AnswerForm = AnswerForm.BOXED
     """How the final answer is marked."""
-    tools: tuple[Literal["python"], ...] = ("python",)
-    """What may be called. Without any, a call ends like one that cannot be read."""
+    tools: tuple[str, ...] = ("python",)
+    """What may be called: `python`, and tools of the environment. Without any, a call ends like one that cannot be
+    read."""
     files: dict[str, str] = Field(default_factory=dict)
     """Texts that lie in the working folder at first, by name."""
-    environment: Literal["python"] = "python"
-    """What a call changes: the names and files of a Python session."""
+    environment: str = "python"
+    """What a call changes: the names and files of a Python session, and beside it the world of an environment, by its
+    name in `curriculum.environments`."""
+    world: dict[str, Any] = Field(default_factory=dict)
+    """What that world is made from (`Environment.files`), as plain JSON. Never shown to the agent."""
     turns: int | None = Field(default=None, ge=0)
     """Tool calls at most; None, or more than the agent's budget: as many as that."""
     tokens: int | None = Field(default=None, ge=1)
@@ -83,7 +87,8 @@ class Task(FrozenModel):
     @cached_property
     def id(self) -> str:
         """First 20 hex digits of the SHA-256 of what is asked, with what it is worked on, and how it is checked."""
-        asked = self.model_dump(mode="json", include={"messages", "form", "tools", "files", "environment", "spec"})
+        fields = {"messages", "form", "tools", "files", "environment", "spec"} | ({"world"} if self.world else set())
+        asked = self.model_dump(mode="json", include=fields)
         content = json.dumps(asked, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(content.encode()).hexdigest()[:20]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from curriculum.contract.errors import LevelError
 from curriculum.contract.task import TaskMessage
@@ -31,7 +31,9 @@ class TaskDraft:
     answer: str
     """A final answer that passes; for tests and reports, never for the agent."""
     form: AnswerForm = AnswerForm.BOXED
-    tools: tuple[Literal["python"], ...] = ("python",)
+    tools: tuple[str, ...] = ("python",)
+    environment: str = "python"
+    world: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     turns: int | None = None
     tokens: int | None = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Literal
+from typing import Any
 
 from curriculum.contract.task import asked
 from curriculum.contract.taskset import TaskDraft, require_level
@@ -35,6 +35,7 @@ class Item:
     answer: str
     """One that passes."""
     files: Mapping[str, str] = field(default_factory=dict)
+    world: Mapping[str, Any] = field(default_factory=dict)
 
 
 def answered(text: str, key: str, answer: str, spec: AnswerSpec | None = None) -> Item:
@@ -57,7 +58,8 @@ class TopicTaskset:
     null_answers: Sequence[str]
     level_count: int = LEVELS
     form: AnswerForm = AnswerForm.BOXED
-    tools: tuple[Literal["python"], ...] = ("python",)
+    tools: tuple[str, ...] = ("python",)
+    environment: str = "python"
     turns: int | None = None
     tokens: int | None = None
     contradicted: Callable[[TaskDraft, int], Spec] = never_met
@@ -83,6 +85,8 @@ class TopicTaskset:
             form=self.form,
             tools=self.tools,
             files=item.files,
+            environment=self.environment,
+            world=item.world,
             turns=self.turns,
             tokens=self.tokens,
         )

@@ -29,6 +29,8 @@ class AnswerForm(StrEnum):
     """The content of the one fenced code block, which is closed and not empty; what stands around it is not read."""
     WHOLE = "whole"
     """All of the last turn, but for blanks around it."""
+    WORLD = "world"
+    """What the world of the task's environment submits when the conversation has ended."""
 
 
 @dataclass(frozen=True)

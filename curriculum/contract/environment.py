@@ -1,0 +1,63 @@
+"""The seam for environments: what tools a task offers beside Python, and the world that their calls change.
+
+A world is a program that runs in a sandbox of its own and answers calls as plain data. The model's Python runs in
+another sandbox and cannot reach it. What always holds: a world is made from the environment's program, its files and
+the task's setup alone, so that the same task begins with the same world everywhere; arguments reach it as JSON and as
+nothing else; what it answers is text. Each environment has a folder and a row in `curriculum.environments`; nobody
+else knows what it is about.
+
+The program is the source of a module for the guest's Python. It runs in the folder that holds the files; `SETUP`, the
+task's setup, and the exception `ToolError` are defined before it runs. It defines
+
+    def call(tool: str, arguments: dict) -> str    one call of a tool; ToolError(text) for what the model did wrong
+    def submission() -> str                        for tasks whose answer is what became of the world; asked once
+
+and may be forked between two calls, so it keeps nothing outside its own memory and folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from pydantic import Field
+
+from runtime.model import FrozenModel
+
+
+class ToolSchema(FrozenModel):
+    """What a model is told of a tool."""
+
+    name: str = Field(pattern=r"[a-z][a-z0-9_]{0,62}\Z")
+    description: str
+    parameters: dict[str, Any]
+    """A JSON Schema of an object: the arguments. Those that do not fit it never reach the world."""
+
+
+class Environment(Protocol):
+    """Makes worlds of one sort."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> int:
+        """Changes whenever the same setup and calls give another answer."""
+
+    @property
+    def tools(self) -> Sequence[ToolSchema]:
+        """Lists what its worlds can be asked. A task offers those of them that it names."""
+
+    @property
+    def reads_only(self) -> bool:
+        """Says whether no call changes the world; then the rollouts of a task may share one."""
+
+    @property
+    def program(self) -> str:
+        """The source of the module that runs in the world's sandbox."""
+
+    def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
+        """What lies in the world's folder at first, by plain name. Pure; raises CurriculumError for a wrong setup."""
+
+    def missing(self) -> str:
+        """Why its worlds cannot be made on this machine, in a sentence; empty when they can."""
