@@ -51,6 +51,7 @@ from curriculum.tasksets.geometry.coordinate_geometry import COORDINATE_GEOMETRY
 from curriculum.tasksets.geometry.transformations import TRANSFORMATIONS
 from curriculum.tasksets.geometry.triangles import TRIANGLES
 from curriculum.tasksets.grids import GRIDS
+from curriculum.tasksets.hidden_rules import HIDDEN_RULES
 from curriculum.tasksets.json_documents import JSON_DOCUMENTS
 from curriculum.tasksets.knights import KNIGHTS
 from curriculum.tasksets.number_theory.digit_problems import DIGIT_PROBLEMS
@@ -137,6 +138,8 @@ _ROWS: tuple[Taskset, ...] = (
     JSON_DOCUMENTS,
     REGULAR_EXPRESSIONS,
     WRITING,
+    # environments
+    HIDDEN_RULES,
 )
 TASKSETS: dict[str, Taskset] = {taskset.name: taskset for taskset in _ROWS}
 
