@@ -47,6 +47,7 @@ from curriculum.tasksets.geometry.coordinate_geometry import COORDINATE_GEOMETRY
 from curriculum.tasksets.geometry.transformations import TRANSFORMATIONS
 from curriculum.tasksets.geometry.triangles import TRIANGLES
 from curriculum.tasksets.grids import GRIDS
+from curriculum.tasksets.hidden_rules import HIDDEN_RULES
 from curriculum.tasksets.json_documents import JSON_DOCUMENTS
 from curriculum.tasksets.knights import KNIGHTS
 from curriculum.tasksets.number_theory.digit_problems import DIGIT_PROBLEMS
@@ -101,6 +102,7 @@ DOMAINS: dict[str, tuple[Taskset, ...]] = {
     "proofs": (THEOREMS, DISPROOFS),
     "puzzles": (KNIGHTS, ASSIGNMENTS, GRIDS, PROPOSITIONS, COLOURINGS, CONSTRAINT_MODELS, SHORTEST_WAYS),
     "texts": (TEXT_CHANGES, CALENDARS, CONVERSIONS, JSON_DOCUMENTS, REGULAR_EXPRESSIONS, WRITING),
+    "environments": (HIDDEN_RULES,),
 }
 """The tasksets by what they are about. Whoever adds one adds a row."""
 BUILT_IN = Catalog(DOMAINS)

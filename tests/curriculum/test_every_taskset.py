@@ -46,6 +46,7 @@ RECORDED = {
     "fraction_arithmetic": "1:acb36a44b5a3",
     "functions": "1:bc5dbda16753",
     "grids": "1:1dce07207c55",
+    "hidden_rules": "1:25f2b0363f99",
     "inequalities": "1:54315ae37ccd",
     "integrals": "1:b27116f23303",
     "json_documents": "1:3bbb22b9e92d",
