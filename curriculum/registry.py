@@ -9,6 +9,7 @@ from __future__ import annotations
 from random import Random
 
 from curriculum import seeds
+from curriculum.checklists.long_form import LONG_FORM
 from curriculum.contract.errors import UnknownTasksetError
 from curriculum.contract.task import Split, Task
 from curriculum.contract.taskset import TaskDraft, Taskset
@@ -137,6 +138,7 @@ _ROWS: tuple[Taskset, ...] = (
     JSON_DOCUMENTS,
     REGULAR_EXPRESSIONS,
     WRITING,
+    LONG_FORM,
 )
 TASKSETS: dict[str, Taskset] = {taskset.name: taskset for taskset in _ROWS}
 
