@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from curriculum.catalog import Catalog
 from curriculum.catalog import stable_random as stable_random
+from curriculum.checklists.long_form import LONG_FORM
 from curriculum.contract.taskset import Taskset
 from curriculum.families.arithmetic import ARITHMETIC
 from curriculum.families.counting import COUNTING
@@ -101,7 +102,7 @@ DOMAINS: dict[str, tuple[Taskset, ...]] = {
     "programs": (PROGRAMS, REPAIRS, COMPLETIONS, TRANSLATIONS, SPEEDS, TRACES),
     "proofs": (THEOREMS, DISPROOFS),
     "puzzles": (KNIGHTS, ASSIGNMENTS, GRIDS, PROPOSITIONS, COLOURINGS, CONSTRAINT_MODELS, SHORTEST_WAYS),
-    "texts": (TEXT_CHANGES, CALENDARS, CONVERSIONS, JSON_DOCUMENTS, REGULAR_EXPRESSIONS, WRITING),
+    "texts": (TEXT_CHANGES, CALENDARS, CONVERSIONS, JSON_DOCUMENTS, REGULAR_EXPRESSIONS, WRITING, LONG_FORM),
     "environments": (HIDDEN_RULES,),
 }
 """The tasksets by what they are about. Whoever adds one adds a row."""
