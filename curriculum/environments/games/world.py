@@ -7,11 +7,10 @@ is submitted is the list of actions that were played, in order, and nothing else
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from curriculum.worlds.guest import ToolError
     from verifiers.games.rules import RESET, Game, Play
 
     SETUP: dict[str, Any] = {}
-
-    class ToolError(Exception): ...
 
 
 AT_ONCE = 20
