@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 from appliance.config import Settings
 from appliance.config_layers import ConfigError
+from curriculum.own.taskset import NAME, OWN
 from curriculum.registry import TASKSETS
 from policies.contract.rules import ResourceRules
 from policies.data import require_trainable
@@ -77,9 +79,17 @@ def parse_policy(content: bytes, name: str, *, in_force: bool = False) -> Policy
     that leave nothing to train on. One of an earlier version is read where it is `in_force`."""
     policy = parse(content, name, in_force=in_force)
     require_known_checks(policy, KNOWN_CHECKS, name)
-    require_known_families(policy, TASKSETS, name)
-    require_trainable(policy, TASKSETS, name)
+    families = _families_of(policy)
+    require_known_families(policy, families, name)
+    require_trainable(policy, families, name)
     return policy
+
+
+def _families_of(policy: Policy) -> list[str]:
+    """The tasksets of the code, and those of the owner that the policy speaks of: they come and go, and a rule about
+    one that is not there says nothing."""
+    named = {*policy.data.families, *policy.data.shares, *policy.sandboxes.tiers.families}
+    return [*TASKSETS, *sorted(one for one in named if re.fullmatch(f"{OWN}/{NAME}", one))]
 
 
 def head_files(settings: Settings, data: Path) -> tuple[Path, ...]:

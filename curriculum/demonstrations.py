@@ -13,10 +13,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from random import Random
 
+from curriculum.catalog import Catalog
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
 from curriculum.contract.taskset import Demonstrates
-from curriculum.registry import CALCULATORS, taskset_named
+from curriculum.registry import BUILT_IN, CALCULATORS
 from curriculum.sealed import draw_task
 
 
@@ -33,9 +34,9 @@ class Demonstration:
     """Whether the task asks for it."""
 
 
-def demonstrable(tasksets: Sequence[str]) -> list[str]:
+def demonstrable(tasksets: Sequence[str], catalog: Catalog = BUILT_IN) -> list[str]:
     """Picks those that can show how their tasks are worked on. Raises CurriculumError where none can."""
-    found = [name for name in tasksets if isinstance(taskset_named(name), Demonstrates)]
+    found = [name for name in tasksets if isinstance(catalog.named(name), Demonstrates)]
     if not found:
         raise CurriculumError(
             f"none of these tasksets has demonstrations: {', '.join(tasksets) or 'none is left'}",
@@ -51,14 +52,15 @@ def demonstration(
     fail_first: float,
     exclude: AbstractSet[str] = frozenset(),
     tasksets: Sequence[str] = CALCULATORS,
+    catalog: Catalog = BUILT_IN,
 ) -> Demonstration:
     """One demonstration on a training task of these tasksets, uniform over their topics.
 
     It asks nothing in `exclude`. With probability `fail_first` a beginner's failing call comes first, sometimes two.
     Raises ExhaustedError, and CurriculumError where no taskset has demonstrations.
     """
-    task, draft = draw_task(Split.TRAIN, rng, set(exclude), demonstrable(tasksets))
-    taskset = taskset_named(task.taskset)
+    task, draft = draw_task(Split.TRAIN, rng, set(exclude), demonstrable(tasksets, catalog), catalog=catalog)
+    taskset = catalog.named(task.taskset)
     assert isinstance(taskset, Demonstrates)
     shown = taskset.demonstrate(draft, rng, right_choice=right_choice, fail_first=fail_first)
     return Demonstration(task=task, calls=shown.calls, topic=shown.topic, right=shown.topic == draft.topic)

@@ -19,11 +19,12 @@ from functools import cached_property
 from random import Random
 
 from curriculum import seeds
+from curriculum.catalog import Catalog
 from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.task import Split, Task
 from curriculum.contract.taskset import TaskDraft
 from curriculum.difficulty import Difficulty
-from curriculum.registry import CALCULATORS, key_of, make_draft, stable_random, task_of, taskset_named
+from curriculum.registry import BUILT_IN, CALCULATORS, key_of, stable_random
 
 ATTEMPTS = 2_000
 """Draws for one place in a set or stream before it counts as exhausted."""
@@ -67,6 +68,7 @@ def sealed_set(
     *,
     exclude: AbstractSet[str] = frozenset(),
     tasksets: Sequence[str] = CALCULATORS,
+    catalog: Catalog = BUILT_IN,
 ) -> SealedSet:
     """`items` sealed tasks of these tasksets, as evenly over topics and levels as their number allows.
 
@@ -77,14 +79,14 @@ def sealed_set(
     if items < 1:
         raise CurriculumError(f"a sealed set of {items} items is none", hint="ask for at least one")
     rng = stable_random("sealed", seed)
-    places = _places(tasksets, levels)
+    places = _places(catalog, tasksets, levels)
     rng.shuffle(places)
     seen = set(exclude)
     tasks: list[Task] = []
     turn = 0
     while len(tasks) < items:
         place = places[turn % len(places)]
-        task = _fresh(place, turn // len(places), rng, seen)
+        task = _fresh(catalog, place, turn // len(places), rng, seen)
         if task is not None:
             tasks.append(task)
             turn += 1
@@ -115,6 +117,7 @@ class TaskStream:
     """Those drawn from."""
     before: Sequence[Task] = ()
     """Asked in an order of each step's own before any other is drawn."""
+    catalog: Catalog = BUILT_IN
 
     def tasks(self, step: int, count: int, known: Difficulty | None = None) -> list[Task]:
         """`count` different tasks of that step; more of them begin with these. Levels come equally often, unless it is
@@ -132,7 +135,7 @@ class TaskStream:
                 seen.add(key_of(waiting))
                 drawn.append(waiting)
             else:
-                drawn.append(draw_task(self.split, rng, seen, may, known)[0])
+                drawn.append(draw_task(self.split, rng, seen, may, known, catalog=self.catalog)[0])
         return drawn
 
     def _open(self, drawn: Sequence[Task]) -> list[str]:
@@ -150,7 +153,13 @@ def ceil_share(percent: float, of: int) -> int:
 
 
 def draw_task(
-    split: Split, rng: Random, seen: set[str], tasksets: Sequence[str] = CALCULATORS, known: Difficulty | None = None
+    split: Split,
+    rng: Random,
+    seen: set[str],
+    tasksets: Sequence[str] = CALCULATORS,
+    known: Difficulty | None = None,
+    *,
+    catalog: Catalog = BUILT_IN,
 ) -> tuple[Task, TaskDraft]:
     """A task uniform over the topics of these tasksets, then over levels, that asks nothing in `seen`; adds it there.
     With `known`, what lies at the edge of the model's ability comes more often.
@@ -158,18 +167,22 @@ def draw_task(
     Raises ExhaustedError when nothing else is left."""
     if not tasksets:
         raise ExhaustedError("no family may be drawn", hint="raise the shares of families in the policy's [data]")
-    weights = [len(taskset_named(name).topics) for name in tasksets]
+    named = catalog.named
+    weights = [len(named(name).topics) for name in tasksets]
     for _ in range(ATTEMPTS):
         if known is None:
             name = rng.choices(tasksets, weights)[0]
-            level = rng.randrange(taskset_named(name).level_count)
+            level = rng.randrange(named(name).level_count)
         else:
-            name, level = known.choose({one: taskset_named(one).level_count for one in tasksets}, weights, rng)
+            name, level = known.choose({one: named(one).level_count for one in tasksets}, weights, rng)
         seed = seeds.draw(split, rng)
-        draft = make_draft(name, level, seed)
+        try:
+            draft = catalog.draft(name, level, seed)
+        except ExhaustedError:
+            continue  # a taskset of given items has none of this level
         if draft.key not in seen:
             seen.add(draft.key)
-            return task_of(draft, name, level, seed), draft
+            return catalog.task_of(draft, name, level, seed), draft
     raise ExhaustedError(
         "no new question was found", hint="ask for fewer tasks, or exclude fewer (fresh_nights in [data])"
     )
@@ -184,9 +197,9 @@ class _Place:
     levels: tuple[int, ...]
 
 
-def _places(tasksets: Sequence[str], levels: Sequence[int] | None) -> list[_Place]:
+def _places(catalog: Catalog, tasksets: Sequence[str], levels: Sequence[int] | None) -> list[_Place]:
     places = []
-    for taskset in map(taskset_named, tasksets):
+    for taskset in map(catalog.named, tasksets):
         allowed = tuple(level for level in range(taskset.level_count) if levels is None or level in levels)
         if allowed:
             places += [_Place(taskset.name, topic, allowed) for topic in taskset.topics]
@@ -195,14 +208,17 @@ def _places(tasksets: Sequence[str], levels: Sequence[int] | None) -> list[_Plac
     return places
 
 
-def _fresh(place: _Place, turn: int, rng: Random, seen: set[str]) -> Task | None:
+def _fresh(catalog: Catalog, place: _Place, turn: int, rng: Random, seen: set[str]) -> Task | None:
     """A sealed task for that place with a question that is not in `seen`, which then holds it; None when exhausted."""
     for further in range(len(place.levels)):
         level = place.levels[(turn + further) % len(place.levels)]
         for _ in range(ATTEMPTS):
             seed = seeds.draw(Split.SEALED, rng)
-            draft = make_draft(place.taskset, level, seed)
+            try:
+                draft = catalog.draft(place.taskset, level, seed)
+            except ExhaustedError:
+                break
             if draft.topic == place.topic and draft.key not in seen:
                 seen.add(draft.key)
-                return task_of(draft, place.taskset, level, seed)
+                return catalog.task_of(draft, place.taskset, level, seed)
     return None

@@ -18,6 +18,11 @@ COMMANDS = {
     "stats": CommandRow(
         "curriculum_stats:stats", "Show how often the model passes, by taskset and level, night by night."
     ),
+    "add": CommandRow(
+        "curriculum_add:add",
+        "Add problems of your own: each is checked, and those that hold become the taskset own/NAME.",
+    ),
+    "rm": CommandRow("curriculum_add:rm", "Remove a taskset of your own."),
 }
 
 app = lazy_group(COMMANDS, help="What the model is asked: look at it, try it, add work of your own.")

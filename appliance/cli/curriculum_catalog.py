@@ -10,7 +10,9 @@ from pathlib import Path
 
 import typer
 
+from appliance.cli.options import data_of
 from appliance.errors import AssayError, ExitCode, UsageError
+from appliance.own_tasksets import catalog_in
 from curriculum.catalog import Catalog
 from curriculum.contract.task import Split
 from curriculum.registry import BUILT_IN
@@ -18,8 +20,12 @@ from curriculum.seeds import split_of
 
 
 def catalog_of(context: typer.Context, data: Path | None) -> Catalog:
-    """Those of the code."""
-    return BUILT_IN
+    """Those of the code, and the owner's in the data folder, where this user may read that."""
+    try:
+        return catalog_in(data_of(context, data))
+    except PermissionError:
+        typer.echo("the owner's tasksets are left out: the data folder is another user's", err=True)
+        return BUILT_IN
 
 
 def require_viewable(seed: int) -> int:

@@ -21,6 +21,7 @@ from appliance.client.messages import (
     LogPart,
     ModelComparison,
     NumberedEvent,
+    OwnTasksetView,
     PolicyChange,
     PolicyInForce,
     PolicyText,
@@ -128,6 +129,14 @@ class ApiClient(ApiConnection):
         """Sends a file that a job is going to name."""
         headers = {"content-type": "application/octet-stream"}
         return self.read(self.request("POST", "/v1/files", {}, content, headers), StoredFile)
+
+    def add_taskset(self, content: bytes) -> OwnTasksetView:
+        """Keeps the owner's problems; `content` is an `OwnContent` as JSON."""
+        return self.read(self.request("POST", "/v1/tasksets", {}, content), OwnTasksetView)
+
+    def remove_taskset(self, name: str) -> OwnTasksetView:
+        """Removes the owner's problems; ApiError with exit code 4 while a cycle uses them."""
+        return self.read(self.request("POST", f"/v1/tasksets/{_part(name)}/remove", {}, b"{}"), OwnTasksetView)
 
     def cancel(self, job: str) -> Job:
         """Calls it off; ApiError with exit code 4 when it has ended otherwise."""

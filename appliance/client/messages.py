@@ -203,6 +203,15 @@ class SubmitJob(FrozenModel):
     budget_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
+class OwnTasksetView(FrozenModel):
+    """A taskset of the owner's that was added or removed."""
+
+    name: str
+    digest: str
+    """Of its rows; empty for one that was removed."""
+    rows: int
+
+
 class StoredFile(FrozenModel):
     sha256: str
     bytes: int

@@ -40,10 +40,11 @@ from appliance.errors import exit_code
 from appliance.places import parse_policy
 from appliance.records.jobs import MAX_JOB_FILE_BYTES
 from appliance.records.training import RolloutFilter
+from curriculum.own.taskset import OwnContent
 
 MAX_BODY_BYTES = 1_000_000
-LARGE = {"/v1/jobs": 8 << 20, "/v1/files": MAX_JOB_FILE_BYTES, "/v1/traces": MAX_TRACES_BYTES}
-"""Routes that take more: a spec with its tests or its sources, a file of a job, conversations."""
+LARGE = {"/v1/jobs": 8 << 20, "/v1/files": MAX_JOB_FILE_BYTES, "/v1/traces": MAX_TRACES_BYTES, "/v1/tasksets": 64 << 20}
+"""Routes that take more: a spec with its tests or its sources, a file of a job, conversations, problems."""
 MAX_LIMIT = 1000
 LOGS = ("worker", "broker")
 """The processes whose standard error is kept."""
@@ -216,6 +217,8 @@ def writing(core: Core, wake: Callable[[], None], stop: Callable[[], None]) -> d
             asked.path["id"], asked.envelope(ValidationEnvelope)
         ),
         "/v1/files": lambda asked: core.jobs.put_file(asked.content),
+        "/v1/tasksets": lambda asked: core.own_work.add(asked.body(OwnContent)),
+        "/v1/tasksets/{name:path}/remove": lambda asked: core.own_work.remove(asked.path["name"]),
         "/v1/models/{digest}/approve": waking(
             lambda asked: core.governance.approve(asked.path["digest"], asked.envelope())
         ),

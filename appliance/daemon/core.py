@@ -24,6 +24,7 @@ from appliance.daemon.errors import BrokenError
 from appliance.daemon.events import EventLog
 from appliance.daemon.governance import Governance
 from appliance.daemon.job_queue import JobQueue
+from appliance.daemon.own_work import OwnWork
 from appliance.daemon.readiness import Readiness
 from appliance.daemon.supervisor import RetryPolicy, WorkerSupervisor
 from appliance.daemon.trust import Trust
@@ -149,6 +150,7 @@ class Core:
         ledger.on_job_end = self._job_ended
         self.governance.reconcile()
         self.rollouts = Rollouts(ledger)
+        self.own_work = OwnWork(ledger, self.trust, self.data, self.now, self.events)
         self.started = self.now()
         if self.trust.policies.is_earlier:
             self.events.add("governance", EARLIER_POLICY)

@@ -23,6 +23,7 @@ from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
 from appliance.learning.recipe import Recipe
 from appliance.learning.stages import Stage
+from appliance.own_tasksets import catalog_in
 from appliance.promotion import CANDIDATE, CHAMPION, meetings
 from appliance.records.checkpoints import Checkpoint, TrainingStage
 from appliance.records.cycles import Cycle
@@ -38,7 +39,7 @@ from appliance.worker.rl_loop import RlLoop
 from appliance.worker.setup import CycleSetup, left_out, trained_questions
 from appliance.worker.sft import SftRun
 from appliance.worker.stages import StagedTraining, published
-from curriculum.registry import TASKSETS
+from curriculum.catalog import Catalog
 from curriculum.sealed import SealedSet, sealed_set
 from curriculum.seeds import derive
 from policies.contract.decision import DecisionOutcome
@@ -113,21 +114,22 @@ class CycleRun:
     def _setup(self, held: Checkpoint | None) -> CycleSetup:
         """Tonight's tasksets and sealed questions; none that a candidate from an earlier night was trained on."""
         cycle, recipe = self._cycle, self._recipe
-        tasksets, seed = self._tasksets(), derive("sealed", cycle.seed)
+        catalog = catalog_in(self._context.data, recipe.tasksets)
+        tasksets, seed = self._tasksets(catalog), derive("sealed", cycle.seed)
         known = frozenset() if held is None else trained_questions(self._ledger, held.cycle)
-        sealed = sealed_set(recipe.evaluation.sealed_items, seed, exclude=known, tasksets=tasksets)
+        sealed = sealed_set(recipe.evaluation.sealed_items, seed, exclude=known, tasksets=tasksets, catalog=catalog)
         without = {} if held is None else {"without what was trained in": held.cycle}
         self._ledger.put_sealed_set(sealed.digest, {**sealed.description, **without})
-        return CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed)
+        return CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed, catalog)
 
-    def _tasksets(self) -> tuple[str, ...]:
+    def _tasksets(self, catalog: Catalog) -> tuple[str, ...]:
         """Picks those of the recipe whose answers this machine can check. Decided once a cycle."""
         if "tasksets" not in self._progress.cycle.plan:
             named = self._recipe.tasksets
-            without = left_out(named)
+            without = left_out(named, catalog)
             for name, reason in without.items():
                 self._progress.say("warning", f"the taskset {name} is left out: {reason}")
-            usable = tuple(name for name in TASKSETS if name in named and name not in without)
+            usable = tuple(name for name in catalog.tasksets if name in named and name not in without)
             if self._cycle.kind == "evaluation":
                 return usable  # who evaluates adds nothing to the plan
             self._progress.plan(tasksets=usable)

@@ -18,9 +18,10 @@ from appliance.worker.egress_probe import probe, report_of
 from appliance.worker.evaluate import EvalRun, evaluate, judge_and_record, recorded
 from appliance.worker.safety_probe import REFUSAL_RUN, refused, requests
 from appliance.worker.setup import BY_ID, CycleSetup, keys_of, trained_questions
+from curriculum.catalog import Catalog
 from curriculum.contract.task import Task
 from curriculum.names import CALCULATORS
-from curriculum.registry import draft_of, taskset_named
+from curriculum.registry import BUILT_IN
 from curriculum.sealed import sealed_set
 from curriculum.seeds import derive
 from policies.contract.evidence import (
@@ -89,7 +90,7 @@ class CycleMeasurements:
     def _hacks(self, candidate: Checkpoint, ours: Sequence[Judged]) -> HackReport:
         """Asks the candidate questions whose check contradicts them: whoever passes has not solved anything."""
         setup = self._setup
-        tasks = unsolvable(setup.recipe.evaluation.unsolvable_items, setup.seed, setup.tasksets)
+        tasks = unsolvable(setup.recipe.evaluation.unsolvable_items, setup.seed, setup.tasksets, setup.catalog)
         seed = derive("unsolvable", setup.seed)
         run = EvalRun(setup.cycle, candidate, self._temperature, UNSOLVABLE_RUN, seed)
         return hacks_of(evaluate(run, tasks, self._context)[1], ours)
@@ -132,12 +133,12 @@ class CycleMeasurements:
         return report_of(result.output)
 
 
-def unsolvable(items: int, seed: int, tasksets: Sequence[str] = CALCULATORS) -> list[Task]:
+def unsolvable(items: int, seed: int, tasksets: Sequence[str] = CALCULATORS, catalog: Catalog = BUILT_IN) -> list[Task]:
     """Ordinary sealed questions, each with a check of its own that no honest answer meets. Equal arguments give equal
     questions."""
     tasks = []
-    for task in sealed_set(items, derive("unsolvable", seed), tasksets=tasksets).tasks:
-        spec = taskset_named(task.taskset).unsolvable(draft_of(task), derive("unsolvable", seed, task.id))
+    for task in sealed_set(items, derive("unsolvable", seed), tasksets=tasksets, catalog=catalog).tasks:
+        spec = catalog.named(task.taskset).unsolvable(catalog.draft_of(task), derive("unsolvable", seed, task.id))
         tasks.append(task.model_copy(update={"spec": spec, "provenance": f"unsolvable:{task.provenance}"}))
     return tasks
 

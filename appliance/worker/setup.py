@@ -15,9 +15,10 @@ from typing import Literal
 from appliance.learning.distillation import TeacherScore
 from appliance.learning.recipe import Recipe
 from appliance.ledger.ledger import Ledger
+from curriculum.catalog import Catalog
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
-from curriculum.registry import key_of, taskset_named
+from curriculum.registry import BUILT_IN, key_of
 from curriculum.sealed import SealedSet, TaskStream
 from policies.data import WHOLE, shares_of
 from policies.policy import Policy
@@ -36,15 +37,19 @@ class CycleSetup:
     tasksets: tuple[str, ...]
     """Those in use, in the order of the registry."""
     sealed: SealedSet
+    catalog: Catalog = BUILT_IN
+    """The tasksets of the code, and those of the owner that the recipe names."""
 
     def held_out(self, seed: int, items: int) -> list[Task]:
         """Validation tasks, none of them sealed."""
-        return TaskStream(Split.VALIDATION, seed, self.sealed.questions, tasksets=self.tasksets).tasks(0, items)
+        exclude = self.sealed.questions
+        stream = TaskStream(Split.VALIDATION, seed, exclude, tasksets=self.tasksets, catalog=self.catalog)
+        return stream.tasks(0, items)
 
     def training_tasks(self, rules: TrainingRules, before: Sequence[Task] = ()) -> TaskStream:
         """Makes what is trained on: nothing sealed, and within the rules; those of `before` come first."""
         exclude = self.sealed.questions | rules.met
-        return TaskStream(Split.TRAIN, self.seed, exclude, rules.shares, self.tasksets, before)
+        return TaskStream(Split.TRAIN, self.seed, exclude, rules.shares, self.tasksets, before, self.catalog)
 
 
 @dataclass(frozen=True)
@@ -95,12 +100,12 @@ class TrainingRules:
     """Keys of questions that recent nights trained on."""
 
 
-def left_out(names: Sequence[str]) -> dict[str, str]:
+def left_out(names: Sequence[str], catalog: Catalog = BUILT_IN) -> dict[str, str]:
     """Those of these tasksets whose answers this machine cannot check, each with the reason in a sentence.
 
     Raises UnknownTasksetError, and CurriculumError where no other is left.
     """
-    reasons = {name: reason for name in names if (reason := taskset_named(name).missing())}
+    reasons = {name: reason for name in names if (reason := catalog.named(name).missing())}
     if reasons.keys() >= set(names):
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "the recipe names none"
         raise CurriculumError(f"there is nothing to ask: {listed}", hint="name others in recipe.tasksets")

@@ -113,7 +113,7 @@ class SftRun:
         self._progress.say("warm_start", f"runs the calls of {warm.demonstrations} demonstrations")
         rng = Random(derive("demonstrations", setup.seed))
         rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
-        tasksets = demonstrable([name for name in setup.tasksets if name in rules.shares])
+        tasksets = demonstrable([name for name in setup.tasksets if name in rules.shares], setup.catalog)
         made = [
             demonstration(
                 rng,
@@ -121,6 +121,7 @@ class SftRun:
                 fail_first=warm.fail_first,
                 exclude=setup.sealed.questions,
                 tasksets=tasksets,
+                catalog=setup.catalog,
             )
             for _ in range(warm.demonstrations)
         ]

@@ -1,0 +1,223 @@
+"""`assay curriculum add` and `rm`: the owner's own problems become a taskset.
+
+What always holds: every row is checked here before the daemon keeps any; what is refused is listed with its row and the
+reason; with --dry-run nothing is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from appliance.cli.options import Data, Json, client_of
+from appliance.cli.show import show_fields, show_json, show_line, show_progress
+from appliance.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from curriculum.contract.task import Task
+    from curriculum.own.columns import OwnKind
+    from curriculum.own.rows import OwnRow
+
+KINDS = ("auto", "answer", "program", "lean", "smt", "checklist", "exact")
+SHOWN_ROWS = 5
+SHOWN_REASONS = 12
+REASON = 160
+NIGHTS = 30
+"""Whose sealed questions a problem must not repeat."""
+
+
+class Refused(NamedTuple):
+    """A row that is not taken."""
+
+    origin: str
+    reason: str
+
+
+def add(
+    context: typer.Context,
+    place: Annotated[
+        Path, typer.Argument(metavar="FILE", help="JSON lines, JSON, CSV or Parquet, or a folder of such files.")
+    ],
+    name: Annotated[
+        str | None, typer.Option("--name", help="Of the taskset, own/NAME; otherwise the file's name.")
+    ] = None,
+    licence: Annotated[str, typer.Option("--licence", help="Of the problems; kept with them.")] = "",
+    source: Annotated[str, typer.Option("--source", help="Where they are from; otherwise the file's name.")] = "",
+    kind: Annotated[str, typer.Option("--kind", help=f"How they are checked: {', '.join(KINDS)}.")] = "auto",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and keep nothing.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Add problems of your own: each is checked, and those that hold become the taskset own/NAME.
+
+    0 when some were taken, 1 when none was.
+    """
+    from appliance.cli.check_target import target_for
+    from curriculum.own.rows import with_levels
+    from verifiers.registry import kind_of
+
+    if kind not in KINDS:
+        raise UsageError(f"there is no kind {kind!r}", f"choose one of {', '.join(KINDS)}")
+    named = _name_of(place, name)
+    api = client_of(context, data)
+    sealed = [] if dry_run else _sealed(context, data)
+    refused: list[Refused] = []
+    rows = list(_read(place, kind, refused))
+    accepted: list[OwnRow] = []
+    if rows:
+        kinds = {kind_of(row.spec) for row in rows}
+        with target_for(context, data, kinds).checker(jobs=2) as checker:
+            accepted = list(_through(context, data, checker, rows, sealed, refused))
+    show_progress("")
+    kept = with_levels(accepted) if accepted else ()
+    if kept and not dry_run:
+        from curriculum.own.taskset import OwnContent
+
+        content = OwnContent(name=named, licence=licence, source=source or place.name, added="", rows=kept)
+        api.add_taskset(content.model_dump_json().encode())
+    _show(named, kept, refused, dry_run=dry_run, as_json=as_json)
+    raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)
+
+
+def rm(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A taskset of yours, own/NAME.")],
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Remove a taskset of your own. 4 while a cycle uses it."""
+    removed = client_of(context, data).remove_taskset(name)
+    show_json(removed) if as_json else show_line(f"{removed.name} is removed")
+
+
+def _name_of(place: Path, name: str | None) -> str:
+    from curriculum.own.taskset import NAME
+
+    named = (name if name is not None else re.sub(r"[^a-z0-9]+", "_", place.stem.lower()).strip("_")).removeprefix(
+        "own/"
+    )
+    if not re.fullmatch(NAME, named):
+        raise UsageError(f"{named!r} is no name of a taskset", "give --name in small letters, digits and _")
+    return named
+
+
+def _read(place: Path, kind: str, refused: list[Refused]) -> Iterator[OwnRow]:
+    """The rows that are problems with a check. Raises UsageError."""
+    from typing import cast
+
+    from appliance.cli.own_files import rows_in
+    from curriculum.own.columns import RowError, row_of
+    from curriculum.own.taskset import MOST_ROWS
+
+    for number, row in enumerate(rows_in(place), 1):
+        if number > MOST_ROWS:
+            raise UsageError(f"{place} has more than {MOST_ROWS:,} rows", "take a part of it")
+        try:
+            if row.values is None:
+                raise RowError(row.problem)
+            yield row_of(row.values, cast("OwnKind", kind), row.origin)
+        except RowError as error:
+            refused.append(Refused(row.origin, str(error)))
+
+
+def _through(
+    context: typer.Context,
+    data: Path | None,
+    checker: object,
+    rows: Sequence[OwnRow],
+    sealed: Sequence[Task],
+    refused: list[Refused],
+) -> Iterator[OwnRow]:
+    """Those that no door stops, and whose check holds."""
+    from typing import cast
+
+    from appliance.cli.curriculum_catalog import catalog_of
+    from appliance.cli.own_checks import ChecksMany, checked
+    from curriculum.own.doors import not_sealed, not_seen, refusal
+    from curriculum.own.taskset import OWN, OwnTaskset
+
+    owned = catalog_of(context, data).domains.get(OWN, ())
+    known = [row.key for taskset in owned if isinstance(taskset, OwnTaskset) for row in taskset.content.rows]
+    doors = (not_sealed(sealed), not_seen(known))
+
+    def let_in() -> Iterator[OwnRow]:
+        for row in rows:
+            reason = refusal(row, doors)
+            if reason:
+                refused.append(Refused(row.origin, reason))
+            else:
+                yield row
+
+    def progress(done: int) -> None:
+        show_progress(f"checked {done} of {len(rows)} rows")
+
+    for row, reason in checked(cast(ChecksMany, checker), let_in(), progress):
+        if reason:
+            refused.append(Refused(row.origin, reason))
+        else:
+            yield row
+
+
+def _sealed(context: typer.Context, data: Path | None) -> list[Task]:
+    """The sealed questions of the newest cycles, made again from their plans."""
+    from appliance.cli.curriculum_catalog import catalog_of
+    from curriculum.contract.errors import CurriculumError
+    from curriculum.sealed import sealed_set
+    from curriculum.seeds import derive
+
+    catalog = catalog_of(context, data)
+    found: list[Task] = []
+    for cycle in client_of(context, data).cycles(NIGHTS):
+        recipe, tasksets = cycle.plan.get("recipe", {}), cycle.plan.get("tasksets")
+        items = recipe.get("evaluation", {}).get("sealed_items")
+        if not tasksets or not items:
+            continue
+        try:
+            found += sealed_set(items, derive("sealed", cycle.seed), tasksets=tasksets, catalog=catalog).tasks
+        except CurriculumError:
+            continue  # one of its tasksets is gone, and what was sealed of it with it
+    return found
+
+
+def _show(name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, dry_run: bool, as_json: bool) -> None:
+    kinds = Counter(row.spec.kind for row in kept)
+    splits = Counter(row.split.value for row in kept)
+    if as_json:
+        show_json(
+            {
+                "name": f"own/{name}",
+                "kept": not dry_run and bool(kept),
+                "accepted": len(kept),
+                "kinds": dict(kinds),
+                "splits": dict(splits),
+                "refused": [one._asdict() for one in refused],
+            }
+        )
+        return
+    show_fields(
+        [
+            ("taskset", f"own/{name}" + (" (a dry run: nothing is kept)" if dry_run else "")),
+            ("accepted", f"{len(kept)} of {len(kept) + len(refused)} rows"),
+            ("checked as", ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())),
+            ("splits", ", ".join(f"{split} {count}" for split, count in splits.most_common())),
+            ("refused", len(refused) or ""),
+        ]
+    )
+    by_reason: dict[str, list[str]] = {}
+    for one in refused:
+        by_reason.setdefault(one.reason, []).append(one.origin)
+    groups = sorted(by_reason.items(), key=lambda group: -len(group[1]))
+    for reason, origins in groups[:SHOWN_REASONS]:
+        more = f" and {len(origins) - SHOWN_ROWS} more" if len(origins) > SHOWN_ROWS else ""
+        show_line(f"  {len(origins):>5}  {reason[:REASON]} ({', '.join(origins[:SHOWN_ROWS])}{more})")
+    if len(groups) > SHOWN_REASONS:
+        show_line(f"  and {len(groups) - SHOWN_REASONS} more reasons: --json lists every row")
+    if kept and not dry_run:
+        show_line(f'use it: [recipe] tasksets = ["own/{name}"]; look at it: `assay curriculum show own/{name}`')
+    if kept and not splits["sealed"]:
+        show_line("none of them is sealed, so nothing of it is evaluated: a fifth of many rows is")

@@ -1,0 +1,68 @@
+"""Checks rows before they become tasks: the check can decide something, no wrong answer passes, the right one does.
+
+What always holds: a row is accepted only after its check has refused answers that are wrong and, where the row has a
+reference, passed that; what could not be checked here is refused with that reason, and never counted as wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from random import Random
+from typing import Protocol
+
+from curriculum.own.rows import OwnRow
+from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+from verifiers.registry import kind_of
+from verifiers.registry.spec import Spec
+
+BATCH = 64
+LENIENT = "its check passes a wrong answer"
+WRONG_REFERENCE = "its own answer does not pass its check"
+
+Checked = tuple[OwnRow, str]
+"""A row, and why it is refused; empty where it is not."""
+
+
+class ChecksMany(Protocol):
+    """What is asked of `verifiers.checker.Checker`."""
+
+    def check_many(
+        self, pairs: Sequence[tuple[Spec, str]], seconds: float | None = None
+    ) -> list[Verdict | SpecProblem]: ...
+
+
+def checked(checker: ChecksMany, rows: Iterator[OwnRow], progress: Callable[[int], None]) -> Iterator[Checked]:
+    """Each row, in order."""
+    done = 0
+    while some := list(islice(rows, BATCH)):
+        submissions = [submissions_of(row) for row in some]
+        pairs = [(row.spec, text) for row, texts in zip(some, submissions, strict=True) for text in texts]
+        found = iter(checker.check_many(pairs))
+        for row, texts in zip(some, submissions, strict=True):
+            yield row, _refusal(row, list(islice(found, len(texts))))
+            done += 1
+        progress(done)
+
+
+def submissions_of(row: OwnRow) -> list[str]:
+    """Wrong answers, and last the reference where there is one."""
+    kind = kind_of(row.spec)
+    wrong = ["", kind.random_answer(Random(row.key)), *([kind.probe] if kind.probe else [])]
+    if row.answer and row.answer != row.question:
+        wrong.append(row.question)
+    if kind.runs:
+        wrong = wrong[1:]  # each has a sandbox
+    return [*wrong, *([row.answer] if row.answer else [])]
+
+
+def _refusal(row: OwnRow, found: Sequence[Verdict | SpecProblem]) -> str:
+    for one in found:
+        if isinstance(one, SpecProblem):
+            return f"its check cannot be used: {one.reason}"
+        if one.outcome is Outcome.INFRA_ERROR:
+            return f"it could not be checked here: {one.reason}"
+    passed = [isinstance(one, Verdict) and one.outcome is Outcome.PASS for one in found]
+    if any(passed[:-1] if row.answer else passed):
+        return LENIENT
+    return WRONG_REFERENCE if row.answer and not passed[-1] else ""

@@ -1,0 +1,130 @@
+"""Reads rows of problems from files: JSON lines, CSV, Parquet, or a folder of such files.
+
+What always holds: a row comes with the file and the number that a person finds it by; one that cannot be read is told
+like any other that is refused. Another format is another function and a row of `READERS`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from appliance.errors import UsageError
+
+MOST_BYTES = 1 << 30
+LONGEST_LINE = 16 << 20
+PARQUET = b"PAR1"
+"""How such a file begins and ends."""
+
+
+class ReadRow(NamedTuple):
+    """`values` is None where the row cannot be read; then `problem` says why."""
+
+    origin: str
+    values: dict[str, Any] | None
+    problem: str = ""
+
+
+def rows_in(place: Path) -> Iterator[ReadRow]:
+    """The rows of a file, or of a folder's files by name. Raises UsageError for what is none, OSError."""
+    if place.is_dir():
+        files = [path for path in sorted(place.iterdir()) if path.suffix.lower() in READERS]
+        if not files:
+            raise UsageError(f"{place} has no file of problems", f"name files that end with {_endings()}")
+        for path in files:
+            yield from rows_in(path)
+        return
+    reader = READERS.get(place.suffix.lower())
+    if not place.exists():
+        raise UsageError(f"there is no {place}", "name a file or a folder")
+    if reader is None:
+        raise UsageError(f"{place} is no file of problems", f"name a file that ends with {_endings()}")
+    if place.stat().st_size > MOST_BYTES:
+        raise UsageError(f"{place} is larger than {MOST_BYTES >> 30} GiB", "take a part of it")
+    yield from reader(place)
+
+
+def _endings() -> str:
+    return ", ".join(READERS)
+
+
+def _json_lines(path: Path) -> Iterator[ReadRow]:
+    with path.open("rb") as stream:
+        for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
+            origin = f"{path.name}:{number}"
+            if len(line) > LONGEST_LINE:
+                raise UsageError(f"{origin} is longer than {LONGEST_LINE >> 20} MiB", "write one problem a line")
+            if not line.strip():
+                continue
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                yield ReadRow(origin, None, "it is no JSON")
+                continue
+            yield ReadRow(origin, found) if isinstance(found, dict) else ReadRow(origin, None, "it is no JSON object")
+
+
+def _json(path: Path) -> Iterator[ReadRow]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no JSON: {error}", "write a list, or end the name with .jsonl") from error
+    if not isinstance(found, list):
+        raise UsageError(f"{path} is no list of problems", "write a list of objects, or end the name with .jsonl")
+    for number, one in enumerate(found, 1):
+        origin = f"{path.name}:{number}"
+        yield ReadRow(origin, one) if isinstance(one, dict) else ReadRow(origin, None, "it is no JSON object")
+
+
+def _table(path: Path) -> Iterator[ReadRow]:
+    csv.field_size_limit(LONGEST_LINE)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
+            for number, found in enumerate(reader, 1):
+                origin = f"{path.name}:{number}"
+                if None in found or None in found.values():
+                    yield ReadRow(origin, None, "it has other columns than the first line")
+                else:
+                    yield ReadRow(origin, dict(found))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is no CSV in UTF-8: {error}", "save it so, the names in its first line") from error
+
+
+def _parquet(path: Path) -> Iterator[ReadRow]:
+    try:
+        from arro3.io import read_parquet
+    except ImportError as error:
+        raise UsageError(
+            "arro3-io, which reads Parquet, is not installed", "pip install 'assay[parquet]', or save it as .jsonl"
+        ) from error
+    content = path.read_bytes()
+    if not (content.startswith(PARQUET) and content.endswith(PARQUET)):
+        raise UsageError(f"{path} is no Parquet file, or not all of one", "copy it again")
+    number = 0
+    try:
+        for batch in read_parquet(BytesIO(content)):
+            names = batch.column_names
+            columns = [batch.column(name) for name in names]
+            for at in range(batch.num_rows):
+                number += 1
+                yield ReadRow(f"{path.name}:{number}", {n: c[at].as_py() for n, c in zip(names, columns, strict=True)})
+    except BaseException as error:
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":  # which is no Exception
+            raise UsageError(
+                f"{path} cannot be read as Parquet after {number} rows: {error}", "copy it again"
+            ) from None
+        raise
+
+
+READERS: dict[str, Callable[[Path], Iterator[ReadRow]]] = {
+    ".jsonl": _json_lines,
+    ".json": _json,
+    ".csv": _table,
+    ".tsv": _table,
+    ".parquet": _parquet,
+}

@@ -1,0 +1,184 @@
+"""Reads a problem out of a row, whatever its columns are called: GSM8K, MATH, MBPP, HumanEval, APPS, miniF2F.
+
+What always holds: a row gives one problem with one check, or a RowError that says what is missing; nothing in a row is
+run or evaluated, and a check is built of what the row says alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from curriculum.contract.errors import CurriculumError
+from curriculum.own.program_tests import examples_of, runs_of
+from curriculum.own.rows import QUESTION_CHARS, OwnRow
+from verifiers.contract.spec_data import first_fault
+from verifiers.registry.spec import SPEC, Spec
+
+OwnKind = Literal["auto", "answer", "program", "lean", "smt", "checklist", "exact"]
+
+QUESTION = ("question", "problem", "prompt", "query", "instruction", "informal_statement", "task", "text")
+ANSWER = ("final_answer", "expected_answer", "gold", "target", "answer", "expected", "output", "label")
+SOLUTION = ("solution", "canonical_solution", "reference", "reference_solution", "code", "proof", "response")
+TESTS = ("tests", "test", "unit_tests", "test_list", "test_cases", "input_output")
+STATEMENT = ("formal_statement", "lean4_statement", "lean_statement", "statement")
+CLAIM = ("claim", "smt", "smt2")
+CHECKLIST = ("checklist", "rubric", "rubrics", "items")
+FUNCTION = ("entry_point", "function", "fn_name", "function_name")
+LONGEST_ANSWER = 2_000
+_GROUPED = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
+_MATHEMATICS = re.compile(r"[0-9\\=<>^+*/()\[\]{}]|^[A-Za-z]$")
+
+
+class RowError(CurriculumError):
+    """Why a row is no problem with a check. Equal reasons read equal, so that they can be counted."""
+
+
+def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
+    """The problem in a row, not yet checked. Raises RowError."""
+    columns = {str(name).strip().lower(): value for name, value in row.items() if value not in (None, "", [], {})}
+    made = kind_of_columns(columns) if kind == "auto" else kind
+    question = _text(columns, QUESTION)
+    try:
+        if made == "spec":
+            spec, answer = SPEC.validate_python(_data(columns["spec"])), _text(columns, (*ANSWER, *SOLUTION))
+        else:
+            spec, question, answer = MAKERS[made](columns, question)
+    except ValidationError as error:
+        raise RowError(f"its check cannot be used: {first_fault(error)}") from None
+    if not question:
+        raise RowError(f"it has no question (a column named {', '.join(QUESTION[:4])} or so)")
+    if len(question) > QUESTION_CHARS:
+        raise RowError(f"its question is longer than {QUESTION_CHARS:,} characters")
+    return OwnRow(question=question, spec=spec, answer=answer, origin=origin)
+
+
+def kind_of_columns(columns: Mapping[str, Any]) -> str:
+    """The kind of check that the columns speak of. Raises RowError."""
+    if "spec" in columns:
+        return "spec"
+    for names, kind in ((STATEMENT, "lean"), (CLAIM, "smt"), (TESTS, "program"), (CHECKLIST, "checklist")):
+        if _value(columns, names) is not None:
+            return kind
+    answer = final_answer(columns)
+    return "answer" if _MATHEMATICS.search(answer) else "exact"
+
+
+def final_answer(columns: Mapping[str, Any]) -> str:
+    r"""What stands after `####`, in the last `\boxed{}`, or in the column itself. Raises RowError."""
+    for name in (*ANSWER, *SOLUTION):
+        text = _text(columns, (name,))
+        if not text:
+            continue
+        if "####" in text:
+            return _plain(text.rpartition("####")[2])
+        if boxed := last_box(text):
+            return _plain(boxed)
+        if name in ANSWER and len(text) <= LONGEST_ANSWER and "\n" not in text:
+            return _plain(text)
+    raise RowError(f"it has no final answer (a column named {', '.join(ANSWER[:5])}; `#### 42`; `\\boxed{{42}}`)")
+
+
+def last_box(text: str) -> str:
+    r"""The content of the last `\boxed{...}` whose brackets are closed; empty where there is none."""
+    start = text.rfind("\\boxed{")
+    if start < 0:
+        return ""
+    depth = 0
+    for place in range(start + len("\\boxed"), len(text)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if depth == 0:
+            return text[start + len("\\boxed{") : place].strip()
+    return ""
+
+
+def _plain(text: str) -> str:
+    text = text.strip().removeprefix("$").removesuffix("$").strip()
+    return text.replace(",", "") if _GROUPED.fullmatch(text) else text
+
+
+def _answer(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
+    found = final_answer(columns)
+    return SPEC.validate_python({"kind": "answer", "expected": found}), question, found
+
+
+def _exact(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
+    found = final_answer(columns)
+    return SPEC.validate_python({"kind": "exact", "expected": found}), question, found
+
+
+def _lean(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
+    statement = _text(columns, STATEMENT)
+    if not statement:
+        raise RowError(f"it has no statement (a column named {', '.join(STATEMENT[:2])})")
+    header = _text(columns, ("header", "imports"))
+    whole = f"{header}\n{statement}" if header and header not in statement else statement
+    asked = question or "Prove this theorem."
+    if statement not in asked:
+        asked = f"{asked}\n\n```lean\n{whole}\n```"
+    return SPEC.validate_python({"kind": "lean", "statement": whole}), asked, _text(columns, SOLUTION)
+
+
+def _smt(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
+    claim = _text(columns, CLAIM)
+    if not claim:
+        raise RowError(f"it has no claim (a column named {CLAIM[0]})")
+    spec = SPEC.validate_python({"kind": "smt", "claim": claim, "question": columns.get("asks", "model")})
+    return spec, question, _text(columns, (*ANSWER, *SOLUTION))
+
+
+def _checklist(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
+    items = _data(_value(columns, CHECKLIST))
+    if not isinstance(items, list):
+        raise RowError("its checklist is no list of items")
+    made = [{"item": "soft", "name": one[:60], "point": one} if isinstance(one, str) else one for one in items]
+    spec = SPEC.validate_python({"kind": "checklist", "items": made, "question": question})
+    return spec, question, _text(columns, SOLUTION)
+
+
+def _program(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
+    tests, named = _data(_value(columns, TESTS)), _text(columns, FUNCTION)
+    reference = _text(columns, SOLUTION)
+    try:
+        if isinstance(tests, dict):
+            named = named or str(tests.get("fn_name") or "")
+            function, fields = named, runs_of(tests, named)
+        else:
+            function, examples = examples_of(tests, named)
+            fields = {"function": function, "examples": examples}
+    except ValueError as error:
+        raise RowError(f"its tests cannot be used: {error}") from None
+    if function and function not in question:
+        question = f"{question}\nThe function is called `{function}`." if question else question
+    return SPEC.validate_python({"kind": "program", **fields}), question, reference
+
+
+MAKERS = {"answer": _answer, "exact": _exact, "lean": _lean, "smt": _smt, "checklist": _checklist, "program": _program}
+
+
+def _value(columns: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((columns[name] for name in names if name in columns), None)
+
+
+def _text(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """The first of these columns that has a text, a number or a list of one; without blanks around it."""
+    value = _value(columns, names)
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    return str(value).strip()
+
+
+def _data(value: Any) -> Any:
+    """A value that may have been written as JSON in a text."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value

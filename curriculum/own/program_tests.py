@@ -1,0 +1,91 @@
+"""Reads the tests of the field as examples of a call: `assert f(1, [2]) == 3`, and inputs with their outputs.
+
+What always holds: a test is read as syntax and never run; only a call with plain values, compared with a plain value,
+becomes an example. The rest is refused, because it would have to run where the submission runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+CANDIDATE = "candidate"
+"""What HumanEval's `check(candidate)` calls the function."""
+MOST_TESTS = 500
+MOST_CHARS = 1_000_000
+
+
+def examples_of(tests: Any, function: str) -> tuple[str, list[dict[str, Any]]]:
+    """The function's name and the examples, from assertions in one text or a list of texts. Raises ValueError."""
+    text = "\n".join(map(str, tests)) if isinstance(tests, list) else str(tests)
+    if len(text) > MOST_CHARS:
+        raise ValueError(f"they have more than {MOST_CHARS:,} characters")
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError("they are not Python") from None
+    found = [one for one in ast.walk(tree) if isinstance(one, ast.Assert)]
+    if not found:
+        raise ValueError("they hold no assertion")
+    if len(found) > MOST_TESTS:
+        raise ValueError(f"they are more than {MOST_TESTS}")
+    examples = [_example(one.test) for one in found]
+    names = {name for name, _ in examples}
+    if len(names) != 1:
+        raise ValueError("they call more than one function")
+    [called] = names
+    if called == CANDIDATE and not function:
+        raise ValueError("they call `candidate`, and no column says what the function is called (entry_point)")
+    if function and called not in (function, CANDIDATE):
+        raise ValueError("they call another function than the one that is named")
+    return function or called, [example for _, example in examples]
+
+
+def _example(test: ast.expr) -> tuple[str, dict[str, Any]]:
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is)):
+        raise ValueError("an assertion is no comparison of a call with a value")
+    sides = [test.left, test.comparators[0]]
+    calls = [side for side in sides if isinstance(side, ast.Call) and isinstance(side.func, ast.Name)]
+    if len(calls) != 1 or isinstance(calls[0], ast.Constant):
+        raise ValueError("an assertion is no comparison of a call with a value")
+    call = calls[0]
+    assert isinstance(call.func, ast.Name)
+    expected = sides[1] if sides[0] is call else sides[0]
+    for value in (*call.args, *(keyword.value for keyword in call.keywords), expected):
+        try:
+            ast.literal_eval(value)
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            raise ValueError("an assertion holds what is no plain value") from None
+    arguments = [ast.unparse(one) for one in call.args]
+    arguments += [f"{one.arg}={ast.unparse(one.value)}" for one in call.keywords]
+    return call.func.id, {"arguments": ", ".join(arguments), "expected": ast.unparse(expected)}
+
+
+def runs_of(tests: Mapping[str, Any], function: str) -> dict[str, Any]:
+    """The fields of a spec, from `inputs` and `outputs` as APPS and TACO have them: of a function where one is named,
+    otherwise standard input and output. Raises ValueError."""
+    inputs, outputs = tests.get("inputs", tests.get("input")), tests.get("outputs", tests.get("output"))
+    if not isinstance(inputs, list) or not isinstance(outputs, list) or not inputs or len(inputs) != len(outputs):
+        raise ValueError("they are not as many inputs as outputs")
+    if len(inputs) > MOST_TESTS:
+        raise ValueError(f"they are more than {MOST_TESTS}")
+    if function:
+        pairs = zip(inputs, outputs, strict=True)
+        examples = [
+            {"arguments": ", ".join(map(repr, _listed(given))), "expected": repr(_single(expected))}
+            for given, expected in pairs
+        ]
+        return {"function": function, "examples": examples}
+    if not all(isinstance(one, str) for one in (*inputs, *outputs)):
+        raise ValueError("inputs and outputs are no texts, and no function is named")
+    return {"runs": [{"stdin": given, "expected": out} for given, out in zip(inputs, outputs, strict=True)]}
+
+
+def _listed(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [given]
+
+
+def _single(expected: Any) -> Any:
+    """APPS wraps a function's result into a list of one."""
+    return expected[0] if isinstance(expected, list) and len(expected) == 1 else expected

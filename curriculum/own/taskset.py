@@ -1,0 +1,150 @@
+"""A taskset of an owner's rows. It is data: a worker reads it and is handed a catalog that has it.
+
+What always holds: the digest is that of the rows, in their order, and a file whose rows have another one is not used; a
+task of a split comes from a row of that split.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+
+from pydantic import Field, ValidationError
+
+from curriculum.contract.errors import CurriculumError, ExhaustedError
+from curriculum.contract.task import Split, asked
+from curriculum.contract.taskset import TaskDraft, require_level
+from curriculum.contract.topics import IMPOSSIBLE
+from curriculum.own.rows import LEVELS, OwnRow
+from curriculum.tasksets.theorems import lean_missing
+from runtime.model import FrozenModel
+from verifiers.answers.spec import AnswerSpec
+from verifiers.contract.kinds import AnswerForm
+from verifiers.lean.spec import LeanSpec
+from verifiers.programs.spec import ProgramSpec
+from verifiers.registry import kind_of
+from verifiers.registry.spec import Spec
+
+OWN = "own"
+"""The domain of an owner's tasksets, and how their names begin."""
+NAME = r"[a-z][a-z0-9_]{0,39}"
+MOST_ROWS = 100_000
+
+
+class OwnContent(FrozenModel):
+    """What is kept of an owner's taskset."""
+
+    name: str = Field(pattern=rf"^{NAME}$")
+    """Without `own/`."""
+    licence: str = Field(default="", max_length=500)
+    source: str = Field(default="", max_length=2_000)
+    """Where the problems are from."""
+    added: str
+    digest: str = ""
+    """SHA-256 of the rows."""
+    rows: tuple[OwnRow, ...] = Field(min_length=1, max_length=MOST_ROWS)
+
+    def rows_digest(self) -> str:
+        rows = [row.model_dump(mode="json") for row in self.rows]
+        return hashlib.sha256(json.dumps(rows, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class OwnTaskset:
+    """An owner's rows as a `Taskset` that is `Finite` and `Described`."""
+
+    content: OwnContent
+
+    @property
+    def name(self) -> str:
+        return f"{OWN}/{self.content.name}"
+
+    @property
+    def version(self) -> int:
+        return int(self.content.digest[:8], 16)
+
+    @property
+    def level_count(self) -> int:
+        return LEVELS
+
+    @property
+    def topics(self) -> Sequence[str]:
+        return (self.name,)
+
+    @property
+    def null_answers(self) -> Sequence[str]:
+        return ("0", "1", "I do not know.")
+
+    @property
+    def about(self) -> str:
+        kinds = Counter(row.spec.kind for row in self.content.rows)
+        splits = Counter(row.split.value for row in self.content.rows)
+        listed = ", ".join(f"{count} {name}" for name, count in [*sorted(kinds.items()), *sorted(splits.items())])
+        licence = self.content.licence or "no licence was given"
+        return f"Problems of the owner's: {listed}; from {self.content.source or 'a file'}; {licence}."
+
+    @cached_property
+    def _rows(self) -> dict[tuple[Split, int], list[OwnRow]]:
+        found: dict[tuple[Split, int], list[OwnRow]] = {}
+        for row in self.content.rows:
+            found.setdefault((row.split, row.level), []).append(row)
+        return found
+
+    def draft(self, level: int, rng: Random) -> TaskDraft:
+        """A training task. Raises LevelError, ExhaustedError."""
+        return self.draft_of(Split.TRAIN, level, rng)
+
+    def draft_of(self, split: Split, level: int, rng: Random) -> TaskDraft:
+        """One of that split's rows of that level; a job is asked training rows."""
+        require_level(self, level)
+        rows = self._rows.get((Split.TRAIN if split is Split.JOB else split, level), [])
+        if not rows:
+            raise ExhaustedError(f"{self.name} has no {split.value} row of level {level}", hint="add more rows")
+        return self._draft(rng.choice(rows))
+
+    def _draft(self, row: OwnRow) -> TaskDraft:
+        sentence = kind_of(row.spec).asks_for(row.spec)
+        needs = sentence and row.form is not AnswerForm.BOXED and sentence not in row.question
+        return TaskDraft(
+            topic=self.name,
+            key=row.key,
+            messages=asked(f"{row.question}\n{sentence}" if needs else row.question),
+            spec=row.spec,
+            answer=row.answer,
+            form=row.form,
+            files=row.files,
+        )
+
+    def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
+        """Tests with other results, a statement that is false, or a number of twenty digits."""
+        wrong, spec = str(IMPOSSIBLE + number), draft.spec
+        if isinstance(spec, ProgramSpec):
+            examples = tuple(one.model_copy(update={"expected": wrong, "raises": ""}) for one in spec.examples)
+            runs = tuple(one.model_copy(update={"expected": wrong}) for one in spec.runs)
+            return spec.model_copy(update={"examples": examples, "runs": runs, "reference": "", "generate": 0})
+        if isinstance(spec, LeanSpec):
+            return spec.model_copy(update={"statement": f"theorem target : {wrong} + 1 = {wrong} := sorry\n"})
+        return AnswerSpec(notation="digits", expected=wrong)
+
+    def missing(self) -> str:
+        lean = any(isinstance(row.spec, LeanSpec) for row in self.content.rows)
+        return lean_missing() if lean else ""
+
+
+def own_taskset(text: bytes, name: str) -> OwnTaskset:
+    """Reads what `OwnContent` wrote. Raises CurriculumError for a file that is not what was added."""
+    hint = f"remove it (`assay curriculum rm own/{name}`) and add its problems again"
+    try:
+        content = OwnContent.model_validate_json(text)
+    except ValidationError as error:
+        raise CurriculumError(
+            f"own/{name} cannot be read: {error.error_count()} faults in its file", hint=hint
+        ) from None
+    if (content.name, content.digest) != (name, content.rows_digest()):
+        raise CurriculumError(f"the rows of own/{name} are not those that were added", hint=hint)
+    return OwnTaskset(content)
