@@ -192,7 +192,7 @@ SEARCHES = (
 
 
 def test_a_second_tool_is_told_called_and_answered_in_every_family(family: str) -> None:
-    tokenizer, renderer = made(family)
+    _, renderer = made(family)
     assert renderer.refuses(BOTH) == ""
     ids = renderer.prompt(ASKED, BOTH)
     assert "Finds messages." in renderer.text(ids)
