@@ -81,7 +81,7 @@ def _add_call(text: Text, number: int, call: ToolCall) -> None:
     text.append(f"call {number}  ", DIM)
     text.append(call.status.value, BAD if call.status.failed else GOOD)
     text.append(f"{ran}\n", DIM)
-    add_block(text, call.code, "> ")
+    add_block(text, call.asked, "> ")
     if call.output:
         add_block(text, call.output, "  ")
     if call.error:

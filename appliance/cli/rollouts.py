@@ -11,6 +11,8 @@ from appliance.cli.show import points, short, show_fields, show_json, show_line,
 from appliance.client import Outcome, Purpose, RolloutDetail, RolloutFilter, RolloutView
 from appliance.printable import printable
 
+CALL_CHARS = 400
+
 app = typer.Typer(help="List what the model tried, and read one attempt.", no_args_is_help=True)
 
 
@@ -68,6 +70,7 @@ def show_detail(detail: RolloutDetail) -> None:
         ]
     )
     _show_tree(detail)
+    _show_calls(one)
     for turn in detail.turns:
         typer.echo(f"\n--- {turn.role.value}" + ("" if turn.sampled else ", given"))
         typer.echo(printable(turn.text, lines=True))
@@ -84,6 +87,15 @@ def _show_tree(detail: RolloutDetail) -> None:
         here = "  <- this one" if one.id == detail.rollout.id else ""
         indent = "" if one.leaves_at is None else "  +- "
         typer.echo(f"{indent}{one.id}: {one.outcome.value}{where}, {one.sampled_tokens} sampled{own}{shared}{here}")
+
+
+def _show_calls(one: RolloutView) -> None:
+    """Each call with how it ended; the code of one of Python stands in its turn."""
+    if any(call.asks_world for call in one.calls):
+        typer.echo("\n--- calls")
+        for call in one.calls:
+            asked = call.asked if call.asks_world else f"{call.tool}, {len(call.code)} characters of code"
+            typer.echo(printable(f"{call.status.value}: {asked}")[:CALL_CHARS])
 
 
 def _answer(one: RolloutView) -> str:

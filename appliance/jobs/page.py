@@ -70,7 +70,7 @@ def _transcript(report: BundleReport) -> str:
     shown: list[str] = []
     room = SHOWN
     for entry in report.transcript:
-        text = entry.text if entry.call is None else f"{entry.call.code}\n-- {entry.call.status.value}\n{entry.text}"
+        text = entry.text if entry.call is None else f"{entry.call.asked}\n-- {entry.call.status.value}\n{entry.text}"
         if len(text) > room:
             shown.append(f"<p>... {len(report.transcript) - len(shown)} more parts are in the bundle</p>")
             break

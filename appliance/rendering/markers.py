@@ -54,6 +54,12 @@ CHATML = Markers(
 )
 
 
+def only_python(tools: Sequence[ToolSchema]) -> str:
+    """Says why a format of markers cannot call these tools; empty where Python is the only one."""
+    unknown = sorted({tool.name for tool in tools} - {PYTHON.name})
+    return f"this model's format has no way to call {', '.join(unknown)}" if unknown else ""
+
+
 class TextMessage(NamedTuple):
     """Is a message as text, by default a person's."""
 
@@ -84,8 +90,7 @@ class MarkerRenderer:
         )
 
     def refuses(self, tools: Sequence[ToolSchema]) -> str:
-        unknown = sorted({tool.name for tool in tools} - {PYTHON.name})
-        return f"this model's format has no way to call {', '.join(unknown)}" if unknown else ""
+        return only_python(tools)
 
     def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
         """Takes roles in order: `system` at most first, then `user`, `assistant` and `tool` as they came; the last is

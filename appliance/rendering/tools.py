@@ -17,15 +17,20 @@ from curriculum.worlds.arguments import fault_of, unusable
 
 
 def tools_of(task: Task) -> tuple[ToolSchema, ...]:
-    """The tools that a task offers. Raises RenderingError for a name that neither Python nor its environment has."""
-    environment = ENVIRONMENTS.get(task.environment)
+    """The tools that a task offers. Raises RenderingError as `offered`."""
+    return offered(task.environment, task.tools)
+
+
+def offered(environment_name: str, names: Sequence[str]) -> tuple[ToolSchema, ...]:
+    """The tools of these names. Raises RenderingError for one that neither Python nor the environment has."""
+    environment = ENVIRONMENTS.get(environment_name)
     known = {tool.name: tool for tool in (PYTHON, *(environment.tools if environment is not None else ()))}
-    if unknown := [name for name in task.tools if name not in known]:
+    if unknown := [name for name in names if name not in known]:
         raise RenderingError(
-            f"a task of the environment {task.environment!r} has no tool {unknown[0]!r}",
+            f"a task of the environment {environment_name!r} has no tool {unknown[0]!r}",
             hint="name tools of the task's environment, which has a row in curriculum/environments/__init__.py",
         )
-    return tuple(known[name] for name in task.tools)
+    return tuple(known[name] for name in names)
 
 
 def declared(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:

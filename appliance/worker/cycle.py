@@ -123,10 +123,13 @@ class CycleRun:
         return CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed, catalog)
 
     def _tasksets(self, catalog: Catalog) -> tuple[str, ...]:
-        """Picks those of the recipe whose answers this machine can check. Decided once a cycle."""
+        """Picks those of the recipe whose answers this machine can check and whose tools the model can call. Decided
+        once a cycle."""
         if "tasksets" not in self._progress.cycle.plan:
             named = self._recipe.tasksets
-            without = left_out(named, catalog)
+            known = self._champion()
+            model = self._context.data / known.folder if known is not None else self._model_path
+            without = left_out(named, model, catalog)
             for name, reason in without.items():
                 self._progress.say("warning", f"the taskset {name} is left out: {reason}")
             usable = tuple(name for name in catalog.tasksets if name in named and name not in without)
@@ -137,13 +140,14 @@ class CycleRun:
 
     def _start(self, setup: CycleSetup) -> Checkpoint:
         """The champion that this night starts from: that of the plan, that in service, or a first one."""
-        planned = self._progress.cycle.plan.get("start") or self._ledger.alias(CHAMPION)
-        known = self._ledger.checkpoint(planned) if planned else None
-        if known is None:
-            known = self._first(setup)
+        known = self._champion() or self._first(setup)
         if self._progress.cycle.plan.get("start") != known.manifest:
             self._progress.plan(start=known.manifest)
         return known
+
+    def _champion(self) -> Checkpoint | None:
+        planned = self._progress.cycle.plan.get("start") or self._ledger.alias(CHAMPION)
+        return self._ledger.checkpoint(planned) if planned else None
 
     def _first(self, setup: CycleSetup) -> Checkpoint:
         """Nothing is in service yet: the night begins from the owner's model, or from a warm-started seedling."""

@@ -15,6 +15,9 @@ from typing import Literal
 from appliance.learning.distillation import TeacherScore
 from appliance.learning.recipe import Recipe
 from appliance.ledger.ledger import Ledger
+from appliance.rendering.formats import FILES, load_renderer
+from appliance.rendering.markers import only_python
+from appliance.rendering.tools import offered
 from curriculum.catalog import Catalog
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
@@ -100,16 +103,30 @@ class TrainingRules:
     """Keys of questions that recent nights trained on."""
 
 
-def left_out(names: Sequence[str], catalog: Catalog = BUILT_IN) -> dict[str, str]:
-    """Those of these tasksets whose answers this machine cannot check, each with the reason in a sentence.
+def left_out(names: Sequence[str], model: Path | None = None, catalog: Catalog = BUILT_IN) -> dict[str, str]:
+    """Those of these tasksets whose answers this machine cannot check, or whose tools cannot be called in the format of
+    the model in that folder (None: the seedling's), each with the reason in a sentence.
 
     Raises UnknownTasksetError, and CurriculumError where no other is left.
     """
-    reasons = {name: reason for name in names if (reason := catalog.named(name).missing())}
+    found = {name: catalog.named(name).missing() or _uncallable(name, model, catalog) for name in names}
+    reasons = {name: reason for name, reason in found.items() if reason}
     if reasons.keys() >= set(names):
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "the recipe names none"
         raise CurriculumError(f"there is nothing to ask: {listed}", hint="name others in recipe.tasksets")
     return reasons
+
+
+def _uncallable(name: str, model: Path | None, catalog: Catalog) -> str:
+    """Why the tools that a taskset's tasks offer cannot be called in the model's format; empty when they can."""
+    draft = catalog.draft(name, 0, 0)
+    tools = offered(draft.environment, draft.tools)
+    if not only_python(tools):
+        return ""
+    if model is None:
+        return only_python(tools)
+    renderer = load_renderer({file: (model / file).read_bytes() for file in FILES if (model / file).is_file()})
+    return renderer.refuses(tools)
 
 
 def training_rules(policy: Policy, ledger: Ledger, cycle: str, tasksets: Sequence[str]) -> TrainingRules:

@@ -14,7 +14,8 @@ from appliance.rendering.chat import FAMILIES, ChatRenderer
 from appliance.rendering.formats import FAMILY_NAMES, load_renderer
 from appliance.rendering.guarded import GuardedTokenizer, guard
 from appliance.rendering.markers import TextMessage
-from appliance.rendering.renderer import Malformed, OwnTurn, RenderingError, ToolRequest
+from appliance.rendering.renderer import TOOLS, Malformed, OwnTurn, RenderingError, ToolRequest
+from curriculum.contract.environment import ToolSchema
 
 CODE = 'import math\nprint(math.gcd(12, 18), "<|x|>", {"a": 1})'
 ASKED = (TextMessage("Be short.", "system"), TextMessage("gcd of 12 and 18?"))
@@ -167,3 +168,73 @@ def test_a_format_that_does_not_fit_the_tokenizer_or_an_unknown_setting_is_refus
     thinks, does_not = (load_renderer(files_of("qwen3", enable_thinking=choice)) for choice in (True, False))
     assert does_not.text(does_not.question("1?")).endswith("</think>\n\n")
     assert "</think>" not in thinks.text(thinks.question("1?"))
+
+
+SEARCH = ToolSchema(
+    name="search",
+    description="Finds messages.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "keywords": {"type": "string"},
+            "limit": {"type": "integer"},
+            "senders": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["keywords"],
+    },
+)
+BOTH = (*TOOLS, SEARCH)
+SEARCHES = (
+    {"keywords": "invoice of May"},
+    {"keywords": "12", "limit": 3},
+    {"keywords": 'a "b" <c>\n\\ü', "senders": ["x@y.example", "z"]},
+)
+
+
+def test_a_second_tool_is_told_called_and_answered_in_every_family(family: str) -> None:
+    _, renderer = made(family)
+    assert renderer.refuses(BOTH) == ""
+    ids = renderer.prompt(ASKED, BOTH)
+    assert "Finds messages." in renderer.text(ids)
+    assert "Runs Python code" in renderer.text(ids)
+    said: list[object] = list(ASKED)
+    for request in (*(ToolRequest(tool="search", arguments=one) for one in SEARCHES), ToolRequest(CODE)):
+        call = renderer.request(request, BOTH)
+        assert renderer.read(call, ids, BOTH) == request
+        assert renderer.read(call, ids, (SEARCH,)) == request or request.tool == "python"
+        forced = renderer.follow(ids, call, "found 1", BOTH)
+        assert forced, "the result is written behind the turn, of which no token is changed"
+        said += [OwnTurn(call, ids), TextMessage("found 1", "tool")]
+        ids += call + forced
+    anew = renderer.prompt(said, BOTH)  # type: ignore[arg-type]
+    assert renderer.text(anew).count("invoice of May") == renderer.text(ids).count("invoice of May")
+
+
+@given(family=st.sampled_from(sorted(MARKS)), keywords=hostile, sender=hostile)
+def test_no_argument_of_a_call_becomes_a_mark(family: str, keywords: str, sender: str) -> None:
+    tokenizer, renderer = made(family)
+    calls = [
+        renderer.request(ToolRequest(tool="search", arguments={"keywords": f"x{one}", "senders": [f"x{two}"]}), BOTH)
+        for one, two in ((keywords, sender), ("", ""))
+    ]
+    assert tokenizer.count_marks(calls[0]) == tokenizer.count_marks(calls[1])
+    plain = (TextMessage("x"),)
+    before = renderer.prompt(plain, BOTH)
+    anew = [renderer.prompt([*plain, OwnTurn(turn, before), TextMessage("x", "tool")], BOTH) for turn in calls]
+    assert tokenizer.count_marks(anew[0]) == tokenizer.count_marks(anew[1])
+
+
+def test_arguments_that_do_not_fit_are_malformed_and_never_repaired() -> None:
+    tokenizer, renderer = made("qwen3")
+    for arguments, why in {
+        '{"keywords": 1}': "keywords",
+        '{"limit": 1}': "keywords",
+        '{"keywords": "a", "limit": "1"}': "limit",
+        '{"keywords": "a", "page": 1}': "no argument `page`",
+        '{"keywords": "a", "limit": NaN}': "",
+        '["a"]': "",
+    }.items():
+        turn = tokenizer.encode(f'<tool_call>\n{{"name": "search", "arguments": {arguments}}}\n</tool_call>')
+        read = renderer.read((*turn, renderer.stop), renderer.prompt(ASKED, BOTH), BOTH)
+        assert isinstance(read, Malformed), arguments
+        assert why in read.reason, (arguments, read.reason)

@@ -14,8 +14,18 @@ from real_tokenizers import PACKAGES, UnreachableError, real_files, spellings
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.guarded import GuardedTokenizer, guard
 from appliance.rendering.markers import TextMessage
-from appliance.rendering.renderer import OwnTurn, RenderingError, ToolRequest
+from appliance.rendering.renderer import TOOLS, OwnTurn, RenderingError, ToolRequest
+from curriculum.contract.environment import ToolSchema
 
+SEARCH = ToolSchema(
+    name="search",
+    description="Finds messages.",
+    parameters={
+        "type": "object",
+        "properties": {"keywords": {"type": "string"}, "limit": {"type": "integer"}},
+        "required": ["keywords"],
+    },
+)
 NAMED = {"gptoss": {"format": "gpt-oss"}}
 """What a model names that has no chat template among its files here."""
 FOUND = {
@@ -73,5 +83,12 @@ def test_conversations_only_grow_and_no_text_forges_a_token_of_a_real_tokenizer(
         ids += call + forced
         if shown == "6":
             assert renderer.prompt(said) == ids, "written anew, it is the same tokens"
+    two, asks = (*TOOLS, SEARCH), ToolRequest(tool="search", arguments={"keywords": hostile[:2000], "limit": 3})
+    before = renderer.prompt(told, two)
+    call = renderer.request(asks, two)
+    assert renderer.read(call, before, two) == asks
+    assert renderer.follow(before, call, "6", two)
+    plain_call = renderer.request(ToolRequest(tool="search", arguments={"keywords": "x", "limit": 3}), two)
+    assert tokenizer.count_marks(call) == tokenizer.count_marks(plain_call)
     answer = renderer.answer("so \\boxed{6}")
     assert renderer.read(answer, ids) == "so \\boxed{6}"
