@@ -1,22 +1,35 @@
-"""The demonstration, shortened: it runs, says how it went in words and in JSON, and never repeats or loses anything."""
+"""The demonstration, shortened: it runs, says how it went in words and in JSON, and never repeats or loses anything.
+
+One night for all tests here: its broker is killed, then everything, then it is stopped by Ctrl-C, and then it ends.
+`benchmarks/kills.py` makes thirty kills.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import guest_roots as building
+import psutil
 import pytest
 from rich.console import Console
 
 from appliance.cli.demo_report import DemoReport
 from appliance.cli.demo_screen import RemainingTime, left, screen
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.records.cycles import CycleState
 from appliance.records.events import Event
-from benchmarks.kills import FIXTURE, SMALL, environment
+from appliance.records.rollouts import RolloutEnd
+from appliance.records.training import RolloutFilter
+from benchmarks.kills import FIXTURE, SMALL, count, environment, kill_tree, left_on_host, start, survivors
+from runtime.broker import ask
+from runtime.errors import RefusedError
 
 ASKED_FOR = {
     "seconds",
@@ -44,8 +57,8 @@ def demo(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*arguments), env=environ, capture_output=True, text=True, timeout=280)
 
 
-def stopped_at(text: str, data: Path, *arguments: str) -> tuple[int, str]:
-    """How one ends, and all that it said, that meets Ctrl-C as soon as it says those words."""
+def stopped_at(pattern: str, data: Path, *arguments: str) -> tuple[int, str]:
+    """How one ends, and all that it said, that meets Ctrl-C as soon as it says that."""
     process = subprocess.Popen(
         command(*arguments),
         env=environment(data, FIXTURE, SMALL),
@@ -58,7 +71,7 @@ def stopped_at(text: str, data: Path, *arguments: str) -> tuple[int, str]:
     output = ""
     for line in process.stdout:
         output += line
-        if text in line:
+        if re.search(pattern, line):
             break
     os.killpg(process.pid, signal.SIGINT)
     output += process.communicate(timeout=200)[0]
@@ -72,9 +85,43 @@ def data(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Path:
     return folder
 
 
+def broker_at_work(process: subprocess.Popen[bytes], data: Path, *, other_than: int) -> int:
+    """The process number of the night's broker, once the cycle has begun and there are sandboxes."""
+    while process.poll() is None:
+        broker = broker_of(data) if (data / "cycles").exists() else 0
+        try:
+            if broker not in (0, other_than) and psutil.Process(broker).children():
+                return broker
+        except psutil.NoSuchProcess:
+            pass
+        time.sleep(0.05)
+    pytest.fail(f"the night ended: {process.communicate()[1]!r}")
+
+
+def broker_of(data: Path) -> int:
+    try:
+        return ask(data / "run" / "broker.sock").pid
+    except RefusedError:
+        return 0
+
+
 @pytest.fixture(scope="module")
-def stopped(data: Path) -> tuple[int, str]:
-    return stopped_at("step 1 of", data)
+def survived(data: Path) -> list[str]:
+    """What is alive of a night whose broker was killed, and then everything when it had another one."""
+    process = start(data, FIXTURE, seed=0, size=SMALL)
+    before = broker_at_work(process, data, other_than=0)
+    psutil.Process(before).kill()
+    broker_at_work(process, data, other_than=before)
+    found = survivors(kill_tree(process), data)
+    assert process.stderr is not None
+    process.stderr.close()
+    return found
+
+
+@pytest.fixture(scope="module")
+def stopped(data: Path, survived: list[str]) -> tuple[int, str]:
+    """By Ctrl-C after one more step."""
+    return stopped_at(r"step \d of", data)
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +155,20 @@ def test_it_goes_on_where_it_was_and_ends_with_one_screen_and_the_same_as_json(
     for text in ("sealed questions", "tool errors", "approval", "find x with 7x+3=45: solved", "model show"):
         assert text in ran.stdout
     assert "Traceback" not in ran.stderr
+
+
+def test_a_night_that_loses_its_broker_and_then_everything_goes_on_counts_nothing_twice_and_leaves_nothing(
+    data: Path, survived: list[str], first: tuple[subprocess.CompletedProcess[str], dict[str, object]]
+) -> None:
+    assert survived == []
+    assert count(data, SMALL) == []
+    assert left_on_host(data) == []
+    with SqliteLedger(data / "ledger.sqlite3") as ledger:
+        (cycle,) = ledger.cycles()
+        assert cycle.state is CycleState.DONE
+        assert sum(event.kind == "broker" for _, event in ledger.events(limit=10_000)) == 1
+        for judged in ledger.rollouts(RolloutFilter(cycle=cycle.id), limit=10_000):
+            assert judged.rollout.ended is not RolloutEnd.INFRA_ERROR or judged.verdict.outcome.value == "infra_error"
 
 
 def test_a_second_run_says_so_and_shows_the_same(
