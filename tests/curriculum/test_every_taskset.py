@@ -54,6 +54,7 @@ RECORDED = {
     "limits": "1:68281636dae8",
     "linear": "1:688a27034fbc",
     "linear_systems": "1:9199de69bb93",
+    "long_form": "1:ed4abdc7f168",
     "matrix_algebra": "1:07aac1aaa293",
     "modular_arithmetic": "1:c3e3921156dd",
     "number_bases": "1:b61af4a6ba40",
