@@ -320,11 +320,13 @@ class SessionPool(Protocol):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
         files: Mapping[str, bytes] = NO_FILES,
+        userland: bool = False,
     ) -> Session:
         """Opens a fresh session; `tier` is the least that its family asks for. Callers of one priority take turns.
 
         `files` are what /work begins with, by plain name; such a session has a sandbox of its own, and whenever it gets
-        another one, in a fork or after a call that had to be killed, they are there as they were or as at first. Raises
+        another one, in a fork or after a call that had to be killed, they are there as they were or as at first. With
+        `userland` it has a sandbox of its own, too, with the distribution's shell and small programs. Raises
         RefusedError without isolation, BusyError when too many sessions wait already, BadRequestError for a name that
         is none, LimitError for more files than /work has room for.
         """

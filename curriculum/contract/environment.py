@@ -26,7 +26,7 @@ and may be forked between two calls, so it keeps nothing outside its own memory 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -69,3 +69,11 @@ class Environment(Protocol):
 
     def missing(self) -> str:
         """Why its worlds cannot be made on this machine, in a sentence; empty when they can."""
+
+
+@runtime_checkable
+class NeedsUserland(Protocol):
+    """An environment whose worlds have the distribution's shell and small programs in their sandbox."""
+
+    @property
+    def userland(self) -> Literal[True]: ...

@@ -91,18 +91,20 @@ class ClusterSessions(ClosesOnExit):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
         files: Mapping[str, bytes] = NO_FILES,
+        userland: bool = False,
     ) -> Session:
         """Does not wait for the host: what is wrong there, the session's first call says."""
         begun_with = {file.name: file.data for file in new_files(files, self.limits.work_mib)}
-        if begun_with:
+        if begun_with or userland:
             tier = Tier.SANDBOX
         with self._lock:
             self._check_open()
             number = self.number()
             host = self._placement.open(number, tier)
-            self._send(
-                host, m.OpenSession(session=number, tier=tier, caller=caller, priority=priority, files=begun_with)
+            opened = m.OpenSession(
+                session=number, tier=tier, caller=caller, priority=priority, files=begun_with, userland=userland
             )
+            self._send(host, opened)
             return RemoteSession(number, host, tier, self)
 
     def sandbox(

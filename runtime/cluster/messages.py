@@ -57,6 +57,7 @@ class OpenSession(_AboutSession):
     priority: Priority
     files: dict[str, bytes] = Field(default_factory=dict)
     """What /work begins with, by name."""
+    userland: bool = False
 
 
 class OpenBox(_AboutCall):

@@ -77,18 +77,21 @@ class Sessions(ClosesOnExit):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
         files: Mapping[str, bytes] = NO_FILES,
+        userland: bool = False,
     ) -> Session:
         """Opens one as `SessionPool.open` does; BadRequestError after `close`."""
         self._check(caller)
         begun_with = new_files(files, self.limits.work_mib)
-        if begun_with:
+        if begun_with or userland:
             tier = Tier.SANDBOX
         if self._slots.waiting >= self.settings.waiting:
             raise BusyError(f"{self._slots.waiting} sessions wait for a place already", hint=BUSY_HINT)
         if tier is Tier.SHARED and not self._interpreters.begun:
             self._reactor.here(self._interpreters.begin)
         seed = Seed(tier, files=begun_with)
-        return self._new(PortRequest(next(self._numbers), tier, caller=caller, priority=priority), seed)
+        return self._new(
+            PortRequest(next(self._numbers), tier, caller=caller, priority=priority, userland=userland), seed
+        )
 
     def sandbox(
         self,

@@ -79,6 +79,8 @@ class PortRequest(NamedTuple):
     """Only for a sandbox of its own: it goes on from there."""
     caller: str = ""
     priority: Priority = Priority.TRAINING
+    userland: bool = False
+    """Likewise, with the distribution's shell and small programs."""
 
 
 OnPort = Callable[[Port | SandboxError], None]

@@ -30,6 +30,7 @@ ROWS = (
     "verifiers.programs.kind:PROGRAM",
     "verifiers.checklists.kind:CHECKLIST",
     "verifiers.games.kind:GAME",
+    "verifiers.files.kind:FILES",
 )
 """Where each kind is made. Whoever adds one adds a row."""
 KINDS: tuple[Kind, ...] = tuple(Lazy[Kind](row).load() for row in ROWS)

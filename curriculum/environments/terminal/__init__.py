@@ -1,0 +1,1 @@
+"""A terminal: small repairs and set-ups, judged by declared files in a fresh sandbox."""

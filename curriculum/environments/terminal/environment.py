@@ -1,0 +1,70 @@
+"""The environment `terminal`: a shell in a sandbox of its own, and files to work on.
+
+What always holds: a command reaches the shell of the world's sandbox and nothing else; what is judged are the declared
+files as they are when the conversation has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib import resources
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from curriculum.contract.environment import ToolSchema
+from curriculum.contract.errors import CurriculumError
+from runtime.sandbox import NO_FILES
+from verifiers.contract.spec_data import SpecData, first_fault
+from verifiers.files.spec import MOST_FILES, FilePath, PlacedFile
+
+RUN: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "minLength": 1, "maxLength": 8000},
+        "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 1.5},
+    },
+    "required": ["command"],
+    "additionalProperties": False,
+}
+
+
+class TerminalSetup(SpecData):
+    files: tuple[PlacedFile, ...] = Field(max_length=200)
+    """What lies in /work at first."""
+    declared: tuple[FilePath, ...] = Field(min_length=1, max_length=MOST_FILES)
+    """What is submitted."""
+
+
+class TerminalEnvironment:
+    name = "terminal"
+    version = 1
+    reads_only = False
+    userland: Literal[True] = True
+    tools: Sequence[ToolSchema] = (
+        ToolSchema(
+            name="run_command",
+            description="Runs a command with sh in /work and gives what it printed and its exit code. Files stay from "
+            "one command to the next; processes do not. timeout: seconds, at most 1.5.",
+            parameters=RUN,
+        ),
+    )
+
+    @cached_property
+    def program(self) -> str:
+        return resources.files(__package__).joinpath("world.py").read_text(encoding="utf-8")
+
+    def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
+        """None: the world makes them of the setup, folders and modes included. Raises CurriculumError."""
+        try:
+            TerminalSetup.model_validate(setup)
+        except ValidationError as error:
+            raise CurriculumError(f"this is no setup of a terminal: {first_fault(error)}") from error
+        return NO_FILES
+
+    def missing(self) -> str:
+        return ""
+
+
+TERMINAL = TerminalEnvironment()

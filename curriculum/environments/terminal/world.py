@@ -1,0 +1,150 @@
+"""A shell in a sandbox, with files to work on: the world's program.
+
+This file is source for the world's sandbox. What always holds: each command is a process of its own in /work, with
+limits, and nothing that it started outlives it. What is submitted are the declared files as they are then: regular ones
+of bounded size below /work. A command that ends this program's own process, which has the same user,
+ends the world: what it had is lost, and nothing is submitted.
+"""
+
+import contextlib
+import json
+import os
+import resource
+import selectors
+import signal
+import stat
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    SETUP: dict[str, Any] = {}
+
+    class ToolError(Exception): ...
+
+
+WORK = os.path.realpath(".")
+LONGEST = 1.5
+COMMAND_CHARS, OUTPUT_BYTES, FILE_BYTES = 8_000, 8_000, 65_536
+LIMITS = (
+    (resource.RLIMIT_AS, 128 << 20),
+    (resource.RLIMIT_FSIZE, 8 << 20),
+    (resource.RLIMIT_NOFILE, 128),
+    (resource.RLIMIT_NPROC, 48),
+    (resource.RLIMIT_CPU, 3),
+    (resource.RLIMIT_CORE, 0),
+)
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": WORK, "LANG": "C.UTF-8", "TMPDIR": "/tmp"}  # noqa: S108 - of the guest
+
+
+def call(tool: str, arguments: dict[str, Any]) -> str:
+    if tool != "run_command":
+        raise ToolError("the tool is run_command")
+    command, seconds = arguments["command"], arguments.get("timeout", 1.0)
+    if not isinstance(command, str) or not command.strip() or "\0" in command or len(command) > COMMAND_CHARS:
+        raise ToolError(f"command is a text of 1 to {COMMAND_CHARS} characters without a NUL")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= LONGEST:
+        raise ToolError(f"timeout is a number of seconds, at most {LONGEST}")
+    return _run(command, seconds)
+
+
+def submission() -> str:
+    return json.dumps({path: _submitted(path) for path in SETUP["declared"] if os.path.lexists(path)})
+
+
+def _run(command: str, seconds: float) -> str:
+    """What the command printed, and how it ended."""
+    child = subprocess.Popen(
+        ["/bin/sh", "-c", command],
+        cwd=WORK,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=_confined,  # noqa: PLW1509 - this program has one thread
+    )
+    assert child.stdout is not None
+    output, why = _read(child.stdout, time.monotonic() + seconds)
+    if not why:
+        try:
+            child.wait(0.2)  # it has closed its output, and may go on for a moment
+        except subprocess.TimeoutExpired:
+            why = "it closed its output and went on"
+    _end_all(child)
+    text = output[:OUTPUT_BYTES].decode(errors="replace")
+    end = why or f"exit code {child.returncode}"
+    return f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}[{end}]"
+
+
+def _read(pipe: Any, deadline: float) -> tuple[bytes, str]:
+    """What was printed, and why no more of it is waited for; nothing where it has ended."""
+    os.set_blocking(pipe.fileno(), False)
+    output = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while len(output) <= OUTPUT_BYTES:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return output, "it took too long and was ended"
+            if selector.select(left):
+                more = pipe.read(OUTPUT_BYTES + 1 - len(output))
+                if not more:
+                    return output, ""
+                output += more
+    return output, "it printed too much and was ended"
+
+
+def _end_all(child: Any) -> None:
+    """Kills everything of this user but this process, and waits for what it has to bury."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)
+    child.stdout.close()
+    child.wait()
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _confined() -> None:
+    for what, most in LIMITS:
+        hard = resource.getrlimit(what)[1]
+        least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (least, least))
+    os.umask(0o022)
+
+
+def _submitted(path: str) -> dict[str, str]:
+    """The file's text and mode, or why there is none."""
+    real = os.path.realpath(path)
+    if real != os.path.join(WORK, path):  # noqa: PTH118
+        return {"problem": "a link, or in a folder that is one"}
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        return {"problem": f"it cannot be opened: {error.strerror}"}
+    try:
+        about = os.fstat(file)
+        if not stat.S_ISREG(about.st_mode):
+            return {"problem": "no regular file"}
+        if about.st_size > FILE_BYTES:
+            return {"problem": f"more than {FILE_BYTES} bytes"}
+        data = os.read(file, FILE_BYTES + 1)
+        return {"text": data.decode(), "mode": f"{about.st_mode & 0o777:03o}"}
+    except UnicodeDecodeError:
+        return {"problem": "no text in UTF-8"}
+    finally:
+        os.close(file)
+
+
+def _begin() -> None:
+    for file in SETUP["files"]:
+        folder = os.path.dirname(file["path"])  # noqa: PTH120
+        if folder:
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+        with open(file["path"], "w", encoding="utf-8") as opened:  # noqa: PTH123
+            opened.write(file["text"])
+        os.chmod(file["path"], int(file["mode"], 8))  # noqa: PTH101
+
+
+_begin()

@@ -1,0 +1,52 @@
+"""Conditions of files in plain words, and what a verdict about them carries. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from verifiers.contract.statement import StatementPart, Verified, decided, not_covered
+from verifiers.contract.text import one_line, quoted
+from verifiers.contract.verdict import Verdict
+from verifiers.files.spec import FilesSpec
+
+
+def explain(spec: FilesSpec) -> Iterator[str]:
+    yield f"These files have to be there: {', '.join(spec.declared)}."
+    for condition in spec.files:
+        if condition.mode is not None:
+            yield f"{condition.path} has the mode {condition.mode}."
+        if condition.equals is not None:
+            yield f"{condition.path} has these lines:"
+            yield from quoted(condition.equals)
+    for command in spec.commands:
+        yield f"In a fresh sandbox, beside the files, this is run, for at most {spec.seconds:g} s:"
+        yield f"    {one_line(' '.join(command.command))}"
+        for file in command.files:
+            yield f"  with {file.path} (mode {file.mode}):"
+            yield from quoted(file.text)
+        if command.stdin:
+            yield "  with this input:"
+            yield from quoted(command.stdin)
+        if command.exit_code is not None:
+            yield f"  It has to end with code {command.exit_code}."
+        if command.stdout is not None:
+            yield "  It has to print:"
+            yield from quoted(command.stdout)
+        for file in command.leaves:
+            yield f"  It has to leave this in {file.path}:"
+            yield from quoted(file.text)
+    if spec.foreign is not None:
+        yield f"A test that came with the task gives a score beside: {one_line(' '.join(spec.foreign.command))}"
+        yield f"  for at most {spec.foreign.seconds:g} s, with {len(spec.foreign.files)} files of its own."
+
+
+def parts(spec: FilesSpec, verdict: Verdict) -> Verified:
+    what = "that the declared files hold what was asked"
+    if spec.commands:
+        what += f", and that {len(spec.commands)} commands make of them what was expected"
+    limits: list[StatementPart] = [
+        not_covered("what else was done in the terminal", "only the declared files are judged")
+    ]
+    if spec.foreign is not None:
+        limits.append(not_covered("what the test that came with the task says", "it ran beside the submission"))
+    return Verified([decided(verdict, what)], limits)

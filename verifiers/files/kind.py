@@ -1,0 +1,25 @@
+"""The kind `files`: declared files that hold what they should, and do what they should in a fresh sandbox."""
+
+from __future__ import annotations
+
+from verifiers.contract.kinds import AnswerForm, Kind, Lazy, always
+
+FILES = Kind(
+    name="files",
+    about="Do these files hold and do what was asked for? 0 yes, 1 no.",
+    job="files",
+    spec=Lazy("verifiers.files.spec:FilesSpec"),
+    verifier=Lazy("verifiers.files.verifier:FilesVerifier"),
+    revision="1",
+    seconds=30.0,
+    runs=True,
+    conducted=always,
+    conductor=Lazy("verifiers.files.verifier:conductor"),
+    check=Lazy("verifiers.files.verifier:check"),
+    explain=Lazy("verifiers.files.explain:explain"),
+    parts=Lazy("verifiers.files.explain:parts"),
+    examples=Lazy("verifiers.files.examples:examples"),
+    answer_form=lambda _spec: AnswerForm.WORLD,
+    suffix=".json",
+    example="assay check files --spec files.toml --submission files.json",
+)

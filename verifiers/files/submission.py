@@ -1,0 +1,64 @@
+"""Reads what was submitted: hostile text, in JSON. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from verifiers.files.spec import FILE_CHARS, FilesSpec
+
+MAX_CHARACTERS = 1 << 18
+MODE = re.compile(r"[0-7]{3}\Z")
+
+
+class SubmittedFile(NamedTuple):
+    text: str
+    mode: str
+
+
+def read(spec: FilesSpec, submission: str) -> dict[str, SubmittedFile] | str:
+    """The files by path, or what is wrong, in a sentence."""
+    if len(submission) > MAX_CHARACTERS:
+        return f"longer than {MAX_CHARACTERS} characters"
+    try:
+        data = json.loads(submission)
+    except (ValueError, RecursionError):
+        return "it is no JSON"
+    if not isinstance(data, dict):
+        return "it is no table of files"
+    if undeclared := sorted(set(data) - set(spec.declared)):
+        return f"{undeclared[0][:60]!a} is not among the files that were asked for"
+    found: dict[str, SubmittedFile] = {}
+    for path in spec.declared:
+        if path not in data:
+            return f"{path} is not there"
+        one = data[path]
+        if isinstance(one, dict) and set(one) == {"problem"}:
+            return f"{path} cannot be judged: {str(one['problem'])[:80]!a}"
+        if not isinstance(one, dict) or set(one) != {"text", "mode"}:
+            return f"{path} is no file with a text and a mode"
+        text, mode = one["text"], one["mode"]
+        if not isinstance(text, str) or not isinstance(mode, str) or not MODE.match(mode):
+            return f"{path} is no file with a text and a mode"
+        if len(text) > FILE_CHARS or not _is_text(text):
+            return f"{path} is longer than {FILE_CHARS} characters, or no text"
+        found[path] = SubmittedFile(text, mode)
+    return found
+
+
+def same_lines(one: str, other: str) -> bool:
+    """Whether they have the same lines, apart from blanks at their ends and empty lines at the end of all."""
+    return _lines(one) == _lines(other)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip(" \t\r") for line in text.rstrip().split("\n")]
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text

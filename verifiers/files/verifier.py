@@ -1,0 +1,190 @@
+"""The verdict about declared files: what they hold, and what commands make of them in a fresh sandbox.
+
+What always holds: nothing of the place in which the files were made takes part, only their text and mode. Each command
+has a folder of its own with the declared files and what the spec adds. What comes of it is compared on this side, so
+there is no judge in the sandbox that a file could change. The score of a foreign test is evidence and never a pass.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterable
+from contextlib import closing
+
+from runtime.errors import BadRequestError
+from runtime.sandbox import CallStatus, ExecResult, Limits, Priority, Sandbox, SessionPool
+from verifiers.boxes.conductor import ConductorParts
+from verifiers.contract.errors import SpecError
+from verifiers.contract.text import clip, escaped
+from verifiers.contract.verdict import Ground, Judgement, Verdict
+from verifiers.files.kind import FILES
+from verifiers.files.spec import CommandCondition, FilesSpec, ForeignTest, PlacedFile
+from verifiers.files.submission import SubmittedFile, read, same_lines
+
+LIMITS = Limits(
+    call_seconds=600.0, memory_mib=512, work_mib=64, output_bytes=1 << 18, cpu_seconds=600.0, life_seconds=1200.0
+)
+REWARD_BYTES = 4_096
+ENDED = {
+    CallStatus.TIMEOUT: Ground.TIMEOUT,
+    CallStatus.CPU: Ground.TIMEOUT,
+    CallStatus.EXPIRED: Ground.TIMEOUT,
+    CallStatus.MEMORY: Ground.MEMORY,
+}
+
+
+def conductor(parts: ConductorParts) -> FilesVerifier:
+    """Judges in sandboxes of these parts."""
+    return FilesVerifier(parts.sessions(), isolation=parts.isolation)
+
+
+def check(spec: FilesSpec) -> None:
+    """Raises SpecError for a spec that says nothing of the files, or nothing that could fail."""
+    for condition in spec.files:
+        if condition.path not in spec.declared:
+            raise SpecError(f"{condition.path} has a condition and is not declared", hint="Declare it.")
+        if condition.mode is None and not (condition.equals or "").strip():
+            raise SpecError(f"the condition of {condition.path} says nothing", hint="Give its text or its mode.")
+    for command in spec.commands:
+        if command.stdout is None and not command.leaves:
+            raise SpecError("a command has to print something known, or to leave a file", hint="Give stdout or leaves.")
+    if len(set(spec.declared)) != len(spec.declared):
+        raise SpecError("a file is declared twice")
+    if not (spec.files or spec.commands or spec.foreign):
+        raise SpecError("nothing is asked of the files", hint="Give conditions of files, or commands.")
+
+
+class FilesVerifier:
+    """Safe to use from several threads. The pool stays whose it is."""
+
+    name = FILES.name
+    version = FILES.version
+
+    def __init__(
+        self, sessions: SessionPool, *, isolation: str = "gvisor", priority: Priority = Priority.TRAINING
+    ) -> None:
+        self._sessions, self._isolation, self._priority = sessions, isolation, priority
+
+    def check(self, spec: FilesSpec, *, prove: bool = False) -> None:
+        check(spec)
+
+    def verify(self, spec: FilesSpec, submission: str, seconds: float | None = None) -> Verdict:
+        """`seconds` shortens what one command may take. Raises SpecError; SandboxError where there is no sandbox."""
+        check(spec)
+        begun = time.monotonic()
+        judgement = self._judged(spec, submission, min(spec.seconds, seconds or spec.seconds))
+        backends = getattr(self._sessions, "backends", {})
+        tools = {self._isolation: backends[self._isolation]} if self._isolation in backends else {}
+        return judgement.verdict(self.name, self.version, seconds=time.monotonic() - begun, tools=tools)
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+    def _judged(self, spec: FilesSpec, submission: str, seconds: float) -> Judgement:
+        submitted = read(spec, submission)
+        if isinstance(submitted, str):
+            return Judgement(Ground.UNREADABLE, submitted, {})
+        for condition in spec.files:
+            one = submitted[condition.path]
+            if condition.mode is not None and one.mode != condition.mode:
+                return _refuted(f"{condition.path} has the mode {one.mode}, not {condition.mode}")
+            if condition.equals is not None and not same_lines(one.text, condition.equals):
+                return _refuted(f"{condition.path} does not hold what it should").noting(read=escaped(one.text))
+        facts: dict[str, object] = {"files": len(spec.declared), "commands": len(spec.commands)}
+        if spec.commands or spec.foreign:
+            with closing(self._sandbox()) as sandbox:
+                for number, command in enumerate(spec.commands):
+                    failed = _tried(sandbox, f"/work/{number}", submitted, command, seconds)
+                    if failed is not None:
+                        return failed._replace(isolation=self._isolation)
+            if spec.foreign is not None:  # in a sandbox that no command has been in
+                with closing(self._sandbox()) as sandbox:
+                    facts["foreign_reward"] = _rewarded(sandbox, submitted, spec.foreign)
+        if not (spec.files or spec.commands):
+            said = facts["foreign_reward"]
+            reason = f"only a foreign test judged it: {'no score' if said is None else f'its score is {said:g}'}"
+            return Judgement(Ground.UNKNOWN, reason, facts, isolation=self._isolation)
+        return Judgement(Ground.TESTED, "all that was asked of the files holds", facts, isolation=self._isolation)
+
+    def _sandbox(self) -> Sandbox:
+        return self._sessions.sandbox(LIMITS, userland=True, caller="files", priority=self._priority)
+
+
+def _tried(
+    sandbox: Sandbox, folder: str, submitted: dict[str, SubmittedFile], condition: CommandCondition, seconds: float
+) -> Judgement | None:
+    """What was wrong; None where all of it holds. Raises SandboxError for what is not the submission's doing."""
+    _placed(sandbox, folder, [PlacedFile(path=path, text=one.text, mode=one.mode) for path, one in submitted.items()])
+    _placed(sandbox, folder, condition.files)
+    shown = clip(" ".join(condition.command), 80)
+    try:
+        ran = sandbox.exec(condition.command, stdin=condition.stdin.encode(), cwd=folder, seconds=seconds)
+    except BadRequestError as error:
+        return _refuted(f"`{shown}` cannot be run: {clip(str(error), 80)}")
+    if ran.status is not CallStatus.OK:
+        ground = ENDED.get(ran.status, Ground.REFUTED)
+        return Judgement(ground, f"`{shown}` ended with {ran.status.value}", _said(ran))
+    if condition.exit_code is not None and ran.exit_code != condition.exit_code:
+        return _refuted(f"`{shown}` ended with code {ran.exit_code}").noting(**_said(ran))
+    if condition.stdout is not None and not same_lines(ran.stdout.decode(errors="replace"), condition.stdout):
+        return _refuted(f"`{shown}` printed something else").noting(**_said(ran))
+    for left in condition.leaves:
+        try:
+            found = sandbox.read(f"{folder}/{left.path}").decode(errors="replace")
+        except BadRequestError as error:
+            return _refuted(f"`{shown}` left no readable {left.path}: {clip(str(error), 80)}")
+        if not same_lines(found, left.text):
+            return _refuted(f"`{shown}` left something else in {left.path}").noting(read=escaped(found))
+    return None
+
+
+def _placed(sandbox: Sandbox, folder: str, files: Iterable[PlacedFile]) -> None:
+    """Raises SandboxError: the folder is new, and nothing that was submitted has run there."""
+    modes: dict[str, list[str]] = {}
+    for file in files:
+        sandbox.write(f"{folder}/{file.path}", file.text.encode())
+        if file.mode != "644":
+            modes.setdefault(file.mode, []).append(f"{folder}/{file.path}")
+    for mode, paths in modes.items():
+        sandbox.exec(["chmod", mode, *paths])
+
+
+def _rewarded(sandbox: Sandbox, submitted: dict[str, SubmittedFile], test: ForeignTest) -> float | None:
+    """The score that the test wrote, between 0 and 1; None where it wrote none."""
+    _placed(sandbox, "/work", [PlacedFile(path=path, text=one.text, mode=one.mode) for path, one in submitted.items()])
+    _placed(sandbox, "/work", test.files)
+    try:
+        sandbox.exec(test.command, seconds=test.seconds)
+    except BadRequestError:
+        return None
+    for path in test.rewards:
+        try:
+            written = sandbox.read(f"/work/{path}", max_bytes=REWARD_BYTES)
+        except BadRequestError:
+            continue
+        return _number(written.decode(errors="replace"))
+    return None
+
+
+def _number(text: str) -> float | None:
+    try:
+        found = json.loads(text)
+        found = found.get("reward") if isinstance(found, dict) else found
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return None
+    return float(found) if math.isfinite(found) and 0 <= found <= 1 else None
+
+
+def _refuted(reason: str) -> Judgement:
+    return Judgement(Ground.REFUTED, reason, {})
+
+
+def _said(ran: ExecResult) -> dict[str, object]:
+    return {
+        "printed": escaped(ran.stdout.decode(errors="replace")),
+        "errors": escaped(ran.stderr.decode(errors="replace")),
+    }
