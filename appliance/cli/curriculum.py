@@ -11,6 +11,7 @@ COMMANDS = {
     "show": CommandRow(
         "curriculum_show:show", "Show one taskset: topics, levels, tools, budget, and a task of each level."
     ),
+    "audit": CommandRow("curriculum_audit:audit", "Show that train, validation and sealed questions never met."),
 }
 
 app = lazy_group(COMMANDS, help="What the model is asked: look at it, try it, add work of your own.")

@@ -29,13 +29,14 @@ from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Evaluation, ModelResults
 from appliance.records.training import Judged
 from appliance.rendering.renderer import RenderingError
+from appliance.curriculum.kept_files import keep_questions
 from appliance.worker.attest import write_attestation
 from appliance.worker.context import WorkContext, try_out
 from appliance.worker.evaluate import EvalRun, evaluate
 from appliance.worker.measurements import CycleMeasurements
 from appliance.worker.progress import CycleProgress
 from appliance.worker.rl_loop import RlLoop
-from appliance.worker.setup import CycleSetup, left_out, trained_questions
+from appliance.worker.setup import CycleSetup, left_out, trained_questions, watched_in
 from appliance.worker.sft import SftRun
 from appliance.worker.stages import StagedTraining, published
 from curriculum.registry import TASKSETS
@@ -118,7 +119,10 @@ class CycleRun:
         sealed = sealed_set(recipe.evaluation.sealed_items, seed, exclude=known, tasksets=tasksets)
         without = {} if held is None else {"without what was trained in": held.cycle}
         self._ledger.put_sealed_set(sealed.digest, {**sealed.description, **without})
-        return CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed)
+        setup = CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed)
+        watched = [] if cycle.kind == "evaluation" else watched_in(setup, [one.recipe for one in self._stages])
+        keep_questions(self._context.data, cycle.id, [*sealed.tasks, *watched])
+        return setup
 
     def _tasksets(self) -> tuple[str, ...]:
         """Picks those of the recipe whose answers this machine can check. Decided once a cycle."""

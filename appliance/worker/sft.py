@@ -21,14 +21,18 @@ from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
 from appliance.seedling.model import new_seedling, save_model_folder
 from appliance.seedling.tokenizer import train_tokenizer
+from appliance.curriculum.kept_files import Lesson as KeptLesson
+from appliance.curriculum.kept_files import keep_lessons
 from appliance.worker.context import WorkContext
 from appliance.worker.demonstrations import PlayedDemonstration, play
 from appliance.worker.evaluate import validate
 from appliance.worker.progress import CycleProgress
+from appliance.worker.separation import met_in_results, say_thrown_out
 from appliance.worker.setup import CycleSetup, TrainingResult, training_rules
 from appliance.worker.traces import Lesson
 from curriculum.demonstrations import demonstrable, demonstration
 from curriculum.seeds import derive
+from curriculum.separation.rules import Door
 
 TOKENIZER_DEMONSTRATIONS = 3000
 """Demonstrations that the tokenizer's merges are learned from."""
@@ -58,8 +62,7 @@ class SftRun:
         self._lessons = lessons
         self._folder = context.data / "cycles" / setup.cycle / name
         self._checkpoints = self._folder / "checkpoints"
-        items = setup.recipe.warm_start.validation_items
-        self._held_out = setup.held_out(derive("warm start", setup.seed), items)
+        self._held_out = setup.warm_start_watched
 
     def run(self) -> TrainingResult:
         recipe = self._setup.recipe
@@ -120,11 +123,18 @@ class SftRun:
                 fail_first=warm.fail_first,
                 exclude=setup.sealed.questions,
                 tasksets=tasksets,
+                kept=setup.kept,
             )
             for _ in range(warm.demonstrations)
         ]
         limit = setup.recipe.agent.max_result_chars
-        return play(made, context.sessions, context.policy, limit, caller=setup.cycle)
+        played = play(made, context.sessions, context.policy, limit, caller=setup.cycle)
+        met = {place: met_in_results(one.results, one.task, setup.kept) for place, one in enumerate(played)}
+        say_thrown_out(self._progress, Door.TOOL_RESULTS, [match for match in met.values() if match is not None])
+        fit = [one for place, one in enumerate(played) if met[place] is None]
+        lessons = (KeptLesson(one.task, one.results) for one in fit)
+        keep_lessons(context.data, setup.cycle, self._name, lessons)
+        return fit
 
     def _seedling(self, played: Sequence[Lesson]) -> Path:
         """The untrained model's folder; made once, whole or not at all."""

@@ -59,7 +59,7 @@ def test_a_number_out_of_range_is_no_seed(seed: int) -> None:
 def test_the_same_seed_gives_the_same_task_in_another_process() -> None:
     here = [make_task(name, 1, 4 * 10**17 + 2, Split.SEALED).model_dump_json() for name in TASKSETS]
     code = (
-        "from curriculum.registry import *\n"
+        "from curriculum.contract.task import Split\nfrom curriculum.registry import *\n"
         "for name in TASKSETS: print(make_task(name, 1, 4 * 10**17 + 2, Split.SEALED).model_dump_json())"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
