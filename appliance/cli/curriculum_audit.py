@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def audit(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """Hold everything that was trained on against all sealed and held-out questions, and say what was thrown out at
     which door. Exit code 1 where something met, or cannot be shown."""
-    from appliance.ledger.read_only import ReadOnlyLedger
     from appliance.curriculum.separation_audit import audit_separation
+    from appliance.ledger.read_only import ReadOnlyLedger
     from appliance.worker.traces import texts_in
 
     folder = data_of(context, data)

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from appliance.curriculum.kept_files import is_sealed_set, kept_lessons, kept_questions
 from appliance.ledger.ledger import Ledger
 from appliance.records.cycles import Cycle
 from appliance.records.events import SEPARATION
 from appliance.records.record import Record
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter, StepRecord
-from appliance.curriculum.kept_files import is_sealed_set, kept_lessons, kept_questions
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
 from curriculum.registry import TASKSETS

@@ -17,6 +17,7 @@ from typing import Literal
 
 from appliance.clock import utc_now
 from appliance.config_layers import ConfigError
+from appliance.curriculum.kept_files import keep_questions
 from appliance.inference.engine import ModelError, ModelFiles
 from appliance.learning.checkpoints import model_files, publish
 from appliance.learning.errors import CheckpointError
@@ -29,7 +30,6 @@ from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Evaluation, ModelResults
 from appliance.records.training import Judged
 from appliance.rendering.renderer import RenderingError
-from appliance.curriculum.kept_files import keep_questions
 from appliance.worker.attest import write_attestation
 from appliance.worker.context import WorkContext, try_out
 from appliance.worker.evaluate import EvalRun, evaluate

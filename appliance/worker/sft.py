@@ -12,6 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
+from appliance.curriculum.kept_files import Lesson as KeptLesson
+from appliance.curriculum.kept_files import keep_lessons
 from appliance.inference.engine import ModelFiles
 from appliance.inference.folder import open_model, read_model
 from appliance.inference.weights import push_model
@@ -21,8 +23,6 @@ from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
 from appliance.seedling.model import new_seedling, save_model_folder
 from appliance.seedling.tokenizer import train_tokenizer
-from appliance.curriculum.kept_files import Lesson as KeptLesson
-from appliance.curriculum.kept_files import keep_lessons
 from appliance.worker.context import WorkContext
 from appliance.worker.demonstrations import PlayedDemonstration, play
 from appliance.worker.evaluate import validate
