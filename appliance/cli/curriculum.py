@@ -12,6 +12,13 @@ COMMANDS = {
         "curriculum_show:show", "Show one taskset: topics, levels, tools, budget, and a task of each level."
     ),
     "audit": CommandRow("curriculum_audit:audit", "Show that train, validation and sealed questions never met."),
+    "sample": CommandRow(
+        "curriculum_sample:sample",
+        "Show tasks as the model is asked them: questions, files, and with --answers the answers.",
+    ),
+    "stats": CommandRow(
+        "curriculum_stats:stats", "Show how often the model passes, by taskset and level, night by night."
+    ),
 }
 
 app = lazy_group(COMMANDS, help="What the model is asked: look at it, try it, add work of your own.")

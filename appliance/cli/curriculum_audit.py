@@ -8,7 +8,6 @@ import typer
 
 from appliance.cli.options import Data, Json, data_of
 from appliance.cli.show import show_fields, show_json, show_line, show_progress, show_table
-from appliance.printable import printable
 
 if TYPE_CHECKING:
     from appliance.curriculum.separation_audit import SeparationReport
@@ -55,8 +54,10 @@ def _show(report: SeparationReport) -> None:
         empty="nothing was thrown out",
     )
     for one in report.copies:
-        show_line(f"{one.cycle}, {one.where}, {one.door.value}: {one.check.value} of {one.kept} ({one.share:.0%})")
-        show_line(f"  {printable(one.text, limit=160)}")
+        what = f"{one.taskset} level {one.level} {one.task}"
+        show_line(
+            f"{one.cycle}, {one.where}, {one.door.value}: {what}: {one.check.value} of {one.kept} ({one.share:.0%})"
+        )
     for text in report.unproved:
         show_line(f"not shown: {text}")
     show_line("")

@@ -40,7 +40,7 @@ SHOWN = 200
 
 
 class Copy(Record):
-    """Something that was trained on, and the kept question that it is a copy of."""
+    """Something that was trained on, and the kept question that it is a copy of. No text of either is shown."""
 
     cycle: str
     where: str
@@ -48,7 +48,10 @@ class Copy(Record):
     check: Check
     share: float
     kept: str
-    text: str
+    """The id of the kept task."""
+    task: str
+    taskset: str
+    level: int
 
 
 class SeparationReport(Record):
@@ -125,7 +128,9 @@ def audit_separation(
                     check=match.check,
                     share=round(match.share, 3),
                     kept=match.kept,
-                    text=one.task.question[:200],
+                    task=one.task.id,
+                    taskset=one.task.taskset,
+                    level=one.task.level,
                 )
                 met.setdefault((one.cycle, one.task.id, match.check.value), copy)
             if sum(counts.values()) % PAGE == 0:
