@@ -19,6 +19,7 @@ from curriculum.contract.task import Split, Task
 from curriculum.contract.taskset import Demonstrates
 from curriculum.registry import BUILT_IN, CALCULATORS
 from curriculum.sealed import draw_task
+from curriculum.separation.index import SeparationIndex
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,16 @@ def demonstration(
     exclude: AbstractSet[str] = frozenset(),
     tasksets: Sequence[str] = CALCULATORS,
     catalog: Catalog = BUILT_IN,
+    kept: SeparationIndex | None = None,
 ) -> Demonstration:
     """One demonstration on a training task of these tasksets, uniform over their topics.
 
-    It asks nothing in `exclude`. With probability `fail_first` a beginner's failing call comes first, sometimes two.
+    It asks nothing in `exclude`, and is no copy of anything in `kept`. With probability `fail_first` a beginner's
+    failing call comes first, sometimes two.
+
     Raises ExhaustedError, and CurriculumError where no taskset has demonstrations.
     """
-    task, draft = draw_task(Split.TRAIN, rng, set(exclude), demonstrable(tasksets, catalog), catalog=catalog)
+    task, draft = draw_task(Split.TRAIN, rng, set(exclude), demonstrable(tasksets, catalog), catalog=catalog, kept=kept)
     taskset = catalog.named(task.taskset)
     assert isinstance(taskset, Demonstrates)
     shown = taskset.demonstrate(draft, rng, right_choice=right_choice, fail_first=fail_first)

@@ -1,8 +1,9 @@
 """Makes sealed question sets, and streams of tasks that keep clear of them.
 
 Partitioned seeds keep generators apart, but small numbers make the same question by chance: without a check, several in
-a hundred sealed questions also turn up in training. So a set knows its questions by their keys (`TaskDraft.key`), and a
-stream skips each of them in whatever words it is asked.
+a hundred sealed questions also turn up in training. So a question belongs to one split by its key (`TaskDraft.key`),
+in whatever words it is asked, and is drawn for that one only. The items of a finite taskset are divided by itself. What
+is a copy of a sealed question in another way (`curriculum.separation`) is drawn anew.
 
 Everything here is a pure function of its arguments; a stream has no state, so training resumes at any step.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,9 +23,11 @@ from curriculum import seeds
 from curriculum.catalog import Catalog
 from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.task import Split, Task
-from curriculum.contract.taskset import TaskDraft
+from curriculum.contract.taskset import Finite, TaskDraft
 from curriculum.difficulty import Difficulty
 from curriculum.registry import BUILT_IN, CALCULATORS, key_of, stable_random
+from curriculum.separation.index import SeparationIndex
+from curriculum.separation.rules import Match
 
 ATTEMPTS = 2_000
 """Draws for one place in a set or stream before it counts as exhausted."""
@@ -69,11 +72,13 @@ def sealed_set(
     exclude: AbstractSet[str] = frozenset(),
     tasksets: Sequence[str] = CALCULATORS,
     catalog: Catalog = BUILT_IN,
+    divided: bool = True,
 ) -> SealedSet:
     """`items` sealed tasks of these tasksets, as evenly over topics and levels as their number allows.
 
     `levels` restricts the levels; tasksets that lack one are asked on those they have. `exclude` holds keys of
-    questions that must not be asked. Raises ExhaustedError when not so many different questions exist, and
+    questions that must not be asked. Not `divided` are the sets that were recorded before questions belonged to splits:
+    it makes such a set again. Raises ExhaustedError when not so many different questions exist, and
     CurriculumError when no taskset has any of the levels.
     """
     if items < 1:
@@ -86,7 +91,7 @@ def sealed_set(
     turn = 0
     while len(tasks) < items:
         place = places[turn % len(places)]
-        task = _fresh(catalog, place, turn // len(places), rng, seen)
+        task = _fresh(catalog, place, turn // len(places), rng, seen, divided=divided)
         if task is not None:
             tasks.append(task)
             turn += 1
@@ -118,6 +123,10 @@ class TaskStream:
     before: Sequence[Task] = ()
     """Asked in an order of each step's own before any other is drawn."""
     catalog: Catalog = BUILT_IN
+    kept: SeparationIndex | None = None
+    """What no task may be a copy of."""
+    thrown_out: Callable[[Match], object] = lambda match: None
+    """Told of each task that was a copy."""
 
     def tasks(self, step: int, count: int, known: Difficulty | None = None) -> list[Task]:
         """`count` different tasks of that step; more of them begin with these. Levels come equally often, unless it is
@@ -135,7 +144,8 @@ class TaskStream:
                 seen.add(key_of(waiting))
                 drawn.append(waiting)
             else:
-                drawn.append(draw_task(self.split, rng, seen, may, known, catalog=self.catalog)[0])
+                task, _ = draw_task(self.split, rng, seen, may, known, self.kept, self.thrown_out, catalog=self.catalog)
+                drawn.append(task)
         return drawn
 
     def _open(self, drawn: Sequence[Task]) -> list[str]:
@@ -145,6 +155,16 @@ class TaskStream:
         counts = Counter(task.taskset for task in drawn)
         room = len(drawn) + 1
         return [name for name in self.tasksets if counts[name] < ceil_share(self.shares.get(name, 0.0), room)]
+
+
+def belongs(catalog: Catalog, key: str, taskset: str, split: Split) -> bool:
+    """Whether that split may ask what this key says."""
+    return is_written(taskset, catalog) or seeds.split_of_question(key) is split
+
+
+def is_written(taskset: str, catalog: Catalog = BUILT_IN) -> bool:
+    """Whether its items were given by somebody, and not made by a taskset: it then divides them itself."""
+    return isinstance(catalog.named(taskset), Finite)
 
 
 def ceil_share(percent: float, of: int) -> int:
@@ -158,11 +178,14 @@ def draw_task(
     seen: set[str],
     tasksets: Sequence[str] = CALCULATORS,
     known: Difficulty | None = None,
+    kept: SeparationIndex | None = None,
+    thrown_out: Callable[[Match], object] = lambda match: None,
     *,
     catalog: Catalog = BUILT_IN,
 ) -> tuple[Task, TaskDraft]:
     """A task uniform over the topics of these tasksets, then over levels, that asks nothing in `seen`; adds it there.
-    With `known`, what lies at the edge of the model's ability comes more often.
+    With `known`, what lies at the edge of the model's ability comes more often. What is a copy of anything in `kept` is
+    drawn anew; `thrown_out` is told of it.
 
     Raises ExhaustedError when nothing else is left."""
     if not tasksets:
@@ -180,9 +203,14 @@ def draw_task(
             draft = catalog.draft(name, level, seed)
         except ExhaustedError:
             continue  # a taskset of given items has none of this level
-        if draft.key not in seen:
-            seen.add(draft.key)
-            return catalog.task_of(draft, name, level, seed), draft
+        if draft.key in seen or not belongs(catalog, draft.key, name, split):
+            continue
+        task = catalog.task_of(draft, name, level, seed)
+        if kept is not None and (found := kept.met_by(task, written=is_written(name, catalog))) is not None:
+            thrown_out(found)
+            continue
+        seen.add(draft.key)
+        return task, draft
     raise ExhaustedError(
         "no new question was found", hint="ask for fewer tasks, or exclude fewer (fresh_nights in [data])"
     )
@@ -208,7 +236,7 @@ def _places(catalog: Catalog, tasksets: Sequence[str], levels: Sequence[int] | N
     return places
 
 
-def _fresh(catalog: Catalog, place: _Place, turn: int, rng: Random, seen: set[str]) -> Task | None:
+def _fresh(catalog: Catalog, place: _Place, turn: int, rng: Random, seen: set[str], *, divided: bool) -> Task | None:
     """A sealed task for that place with a question that is not in `seen`, which then holds it; None when exhausted."""
     for further in range(len(place.levels)):
         level = place.levels[(turn + further) % len(place.levels)]
@@ -218,7 +246,8 @@ def _fresh(catalog: Catalog, place: _Place, turn: int, rng: Random, seen: set[st
                 draft = catalog.draft(place.taskset, level, seed)
             except ExhaustedError:
                 break
-            if draft.topic == place.topic and draft.key not in seen:
+            own = not divided or belongs(catalog, draft.key, place.taskset, Split.SEALED)
+            if own and draft.topic == place.topic and draft.key not in seen:
                 seen.add(draft.key)
                 return catalog.task_of(draft, place.taskset, level, seed)
     return None

@@ -2,7 +2,8 @@
 
 Seeds are whole numbers from 0 to 2**63 - 1, so that every store holds them. The remainder modulo four names the split:
 no configuration can move a seed, and a task made from a sealed seed is never made from a training seed. Two seeds may
-still give the same question by chance; `curriculum.sealed` sees to that.
+still give the same question by chance: so a question, too, belongs to one split (`split_of_question`), by its key and
+whatever its seed, and is drawn for no other. However many nights there are, none trains on what another is judged by.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ LIMIT = 2**63
 """Seeds lie below it."""
 
 _RESIDUE = {Split.TRAIN: 0, Split.VALIDATION: 1, Split.SEALED: 2, Split.JOB: 3}
+_QUESTIONS = (Split.TRAIN, Split.TRAIN, Split.VALIDATION, Split.SEALED)
 _SPLIT = {residue: split for split, residue in _RESIDUE.items()}
 
 
@@ -36,6 +38,12 @@ def require(seed: int, split: Split) -> None:
             f"seed {seed} belongs to the split {owner.value}, not to {split.value}",
             hint=f"take seeds from curriculum.seeds.seeds(Split.{split.name})",
         )
+
+
+def split_of_question(key: str) -> Split:
+    """The split that owns what a key asks (`TaskDraft.key`): training has a half of all questions, validation and the
+    sealed sets a quarter each."""
+    return _QUESTIONS[digest_of("question", key)[0] % len(_QUESTIONS)]
 
 
 def seeds(split: Split, start: int = 0) -> Iterator[int]:

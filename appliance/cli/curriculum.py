@@ -11,6 +11,7 @@ COMMANDS = {
     "show": CommandRow(
         "curriculum_show:show", "Show one taskset: topics, levels, tools, budget, and a task of each level."
     ),
+    "audit": CommandRow("curriculum_audit:audit", "Show that train, validation and sealed questions never met."),
     "sample": CommandRow(
         "curriculum_sample:sample",
         "Show tasks as the model is asked them: questions, files, and with --answers the answers.",

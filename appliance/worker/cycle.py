@@ -17,6 +17,7 @@ from typing import Literal
 
 from appliance.clock import utc_now
 from appliance.config_layers import ConfigError
+from appliance.curriculum.kept_files import keep_questions
 from appliance.inference.engine import ModelError, ModelFiles
 from appliance.learning.checkpoints import model_files, publish
 from appliance.learning.errors import CheckpointError
@@ -36,7 +37,7 @@ from appliance.worker.evaluate import EvalRun, evaluate
 from appliance.worker.measurements import CycleMeasurements
 from appliance.worker.progress import CycleProgress
 from appliance.worker.rl_loop import RlLoop
-from appliance.worker.setup import CycleSetup, left_out, trained_questions
+from appliance.worker.setup import CycleSetup, left_out, trained_questions, watched_in
 from appliance.worker.sft import SftRun
 from appliance.worker.stages import StagedTraining, published
 from curriculum.catalog import Catalog
@@ -120,7 +121,10 @@ class CycleRun:
         sealed = sealed_set(recipe.evaluation.sealed_items, seed, exclude=known, tasksets=tasksets, catalog=catalog)
         without = {} if held is None else {"without what was trained in": held.cycle}
         self._ledger.put_sealed_set(sealed.digest, {**sealed.description, **without})
-        return CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed, catalog)
+        setup = CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed, catalog)
+        watched = [] if cycle.kind == "evaluation" else watched_in(setup, [one.recipe for one in self._stages])
+        keep_questions(self._context.data, cycle.id, [*sealed.tasks, *watched])
+        return setup
 
     def _tasksets(self, catalog: Catalog) -> tuple[str, ...]:
         """Picks those of the recipe whose answers this machine can check and whose tools the model can call. Decided

@@ -40,11 +40,13 @@ from appliance.worker.branch_figures import branch_figures
 from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import item_of, success, validate
 from appliance.worker.progress import CycleProgress
+from appliance.worker.separation import apart, say_thrown_out
 from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
 from appliance.worker.step_sampling import LookAhead, StepSample, seen_of, staleness
 from curriculum.contract.task import Task
 from curriculum.difficulty import Difficulty
 from curriculum.seeds import derive
+from curriculum.separation.rules import Door, Match
 
 KEEP = 2
 """Whole checkpoints that stay beside the watch's best: the newest may turn out broken."""
@@ -81,8 +83,9 @@ class RlLoop:
         self._collapse = CollapseWatch()
         self._difficulty = Difficulty() if training.difficulty == "adaptive" else None
         rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
-        self._stream = setup.training_tasks(rules, part.unsolved)
-        self._held_out = setup.held_out(derive("watch", setup.seed), training.watch_items)
+        self._thrown_out: dict[str, Match] = {}
+        self._stream = setup.training_tasks(rules, part.unsolved, self._throw_out)
+        self._held_out = setup.watched
         self._checkpoints = part.folder(context.data / "cycles" / setup.cycle) / "checkpoints"
         self._ahead = LookAhead(self._agent, self._new_sample) if training.max_staleness else None
         self._pushed: int | None = None
@@ -162,7 +165,11 @@ class RlLoop:
                 hint="start the worker again; nothing of that step was counted",
             )
         waited = self._waited + sampled - self._free_since
-        groups = self._groups(judged)
+        fit, met = apart(judged, {task.id: task for task in sample.tasks}, self._setup.kept)
+        say_thrown_out(self._progress, Door.TOOL_RESULTS, met)
+        say_thrown_out(self._progress, Door.STREAM, list(self._thrown_out.values()))
+        self._thrown_out.clear()
+        groups = self._groups(fit)
         attempts = [one for one in judged if one.rollout.branch_of is None]
         calls = sum(len(one.rollout.own_calls) for one in judged)
         metrics = {
@@ -210,6 +217,9 @@ class RlLoop:
     def _new_sample(self, step: int) -> StepSample:
         alone = self._part.teacher is None
         return StepSample(step, self._setup, self._context, self._stream, refilled=alone, known=self._difficulty)
+
+    def _throw_out(self, match: Match) -> None:
+        self._thrown_out[str(match)] = match  # a step's stream is read once a round
 
     def _observe(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
         """Takes what a step came to into what is known of levels, where that is asked for."""

@@ -6,9 +6,10 @@ resumed draws the same tasks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +24,9 @@ from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
 from curriculum.registry import BUILT_IN, key_of
 from curriculum.sealed import SealedSet, TaskStream
+from curriculum.seeds import derive
+from curriculum.separation.index import SeparationIndex
+from curriculum.separation.rules import Match
 from policies.data import WHOLE, shares_of
 from policies.policy import Policy
 
@@ -43,16 +47,46 @@ class CycleSetup:
     catalog: Catalog = BUILT_IN
     """The tasksets of the code, and those of the owner that the recipe names."""
 
+    @cached_property
+    def watched(self) -> list[Task]:
+        """The validation tasks that say how training comes on."""
+        return self.held_out(derive("watch", self.seed), self.recipe.training.watch_items)
+
+    @cached_property
+    def warm_start_watched(self) -> list[Task]:
+        """Those that say how the warm start comes on."""
+        return self.held_out(derive("warm start", self.seed), self.recipe.warm_start.validation_items)
+
+    @cached_property
+    def kept(self) -> SeparationIndex:
+        """What nothing that is learned from may be a copy of: the sealed questions and the validation tasks."""
+        return SeparationIndex([*self.sealed.tasks, *self.watched, *self.warm_start_watched])
+
     def held_out(self, seed: int, items: int) -> list[Task]:
         """Validation tasks, none of them sealed."""
         exclude = self.sealed.questions
         stream = TaskStream(Split.VALIDATION, seed, exclude, tasksets=self.tasksets, catalog=self.catalog)
         return stream.tasks(0, items)
 
-    def training_tasks(self, rules: TrainingRules, before: Sequence[Task] = ()) -> TaskStream:
+    def training_tasks(
+        self,
+        rules: TrainingRules,
+        before: Sequence[Task] = (),
+        thrown_out: Callable[[Match], object] = lambda match: None,
+    ) -> TaskStream:
         """Makes what is trained on: nothing sealed, and within the rules; those of `before` come first."""
         exclude = self.sealed.questions | rules.met
-        return TaskStream(Split.TRAIN, self.seed, exclude, rules.shares, self.tasksets, before, self.catalog)
+        return TaskStream(
+            Split.TRAIN,
+            self.seed,
+            exclude,
+            rules.shares,
+            self.tasksets,
+            before,
+            self.catalog,
+            kept=self.kept,
+            thrown_out=thrown_out,
+        )
 
 
 @dataclass(frozen=True)
@@ -101,6 +135,13 @@ class TrainingRules:
     """Percent of a step that each taskset may be; the others are not trained on."""
     met: AbstractSet[str]
     """Keys of questions that recent nights trained on."""
+
+
+def watched_in(setup: CycleSetup, stages: Sequence[Recipe]) -> list[Task]:
+    """Collects the validation tasks of a cycle and of all its stages, each once."""
+    parts = [setup, *(replace(setup, recipe=recipe) for recipe in stages)]
+    found = {task.id: task for part in parts for task in (*part.watched, *part.warm_start_watched)}
+    return list(found.values())
 
 
 def left_out(names: Sequence[str], model: Path | None = None, catalog: Catalog = BUILT_IN) -> dict[str, str]:

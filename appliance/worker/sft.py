@@ -12,6 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
+from appliance.curriculum.kept_files import Lesson as KeptLesson
+from appliance.curriculum.kept_files import keep_lessons
 from appliance.inference.engine import ModelFiles
 from appliance.inference.folder import open_model, read_model
 from appliance.inference.weights import push_model
@@ -26,10 +28,12 @@ from appliance.worker.context import WorkContext
 from appliance.worker.demonstrations import PlayedDemonstration, play
 from appliance.worker.evaluate import validate
 from appliance.worker.progress import CycleProgress
+from appliance.worker.separation import met_in_results, say_thrown_out
 from appliance.worker.setup import CycleSetup, TrainingResult, training_rules
 from appliance.worker.traces import Lesson
 from curriculum.demonstrations import demonstrable, demonstration
 from curriculum.seeds import derive
+from curriculum.separation.rules import Door
 
 TOKENIZER_DEMONSTRATIONS = 3000
 """Demonstrations that the tokenizer's merges are learned from."""
@@ -59,8 +63,7 @@ class SftRun:
         self._lessons = lessons
         self._folder = context.data / "cycles" / setup.cycle / name
         self._checkpoints = self._folder / "checkpoints"
-        items = setup.recipe.warm_start.validation_items
-        self._held_out = setup.held_out(derive("warm start", setup.seed), items)
+        self._held_out = setup.warm_start_watched
 
     def run(self) -> TrainingResult:
         recipe = self._setup.recipe
@@ -122,11 +125,18 @@ class SftRun:
                 exclude=setup.sealed.questions,
                 tasksets=tasksets,
                 catalog=setup.catalog,
+                kept=setup.kept,
             )
             for _ in range(warm.demonstrations)
         ]
         limit = setup.recipe.agent.max_result_chars
-        return play(made, context.sessions, context.policy, limit, caller=setup.cycle)
+        played = play(made, context.sessions, context.policy, limit, caller=setup.cycle)
+        met = {place: met_in_results(one.results, one.task, setup.kept) for place, one in enumerate(played)}
+        say_thrown_out(self._progress, Door.TOOL_RESULTS, [match for match in met.values() if match is not None])
+        fit = [one for place, one in enumerate(played) if met[place] is None]
+        lessons = (KeptLesson(one.task, one.results) for one in fit)
+        keep_lessons(context.data, setup.cycle, self._name, lessons)
+        return fit
 
     def _seedling(self, played: Sequence[Lesson]) -> Path:
         """The untrained model's folder; made once, whole or not at all."""

@@ -26,12 +26,14 @@ from appliance.records.checkpoints import Checkpoint, TrainingStage
 from appliance.worker.context import WorkContext
 from appliance.worker.progress import CycleProgress
 from appliance.worker.rl_loop import RlLoop
+from appliance.worker.separation import say_thrown_out
 from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
 from appliance.worker.sft import SftRun
 from appliance.worker.teacher import Teacher
 from appliance.worker.traces import TraceTally, VerifiedTrace, kept_file, read_kept, read_traces, verified
 from curriculum.contract.task import Task
 from curriculum.seeds import derive
+from curriculum.separation.rules import Door
 
 TRACES = "traces"
 """The folder, in the data folder, of conversations that were or are learned from, by SHA-256."""
@@ -196,7 +198,6 @@ class StagedTraining:
     def _traces(self, number: int, stage: Stage, setup: CycleSetup) -> tuple[VerifiedTrace, ...]:
         """What the stage's source gives and its check passes. Raises LearningError when nothing does."""
         context = self._context
-        sealed = frozenset(task.question for task in setup.sealed.tasks)
         caller = f"{setup.cycle}.{self._name(number)}"
         if stage.data == "file":
             content = (context.data / TRACES / stage.file).read_bytes()
@@ -218,18 +219,21 @@ class StagedTraining:
             context.sessions,
             context.checker,
             context.policy,
-            sealed=sealed,
+            apart=setup.kept,
             max_result_chars=stage.recipe.agent.max_result_chars,
             caller=caller,
         )
+        say_thrown_out(self._progress, Door.CONVERSATIONS, tally.asked)
+        say_thrown_out(self._progress, Door.TOOL_RESULTS, tally.within)
+        copies = len(tally.asked) + len(tally.within)
         kept = first_of_each(tally) if stage.data == "teacher" else tally.kept
         self._progress.say(
             "traces",
             f"{len(kept)} of {len(recorded)} conversations are learned from: {tally.failed} failed their check, "
-            f"{tally.sealed} ask what is sealed, {tally.lost} were lost",
+            f"{copies} ask or hold what is kept apart, {tally.lost} were lost",
             kept=float(len(kept)),
             failed=float(tally.failed),
-            sealed=float(tally.sealed),
+            copies=float(copies),
             lost=float(tally.lost),
         )
         if not kept:

@@ -2,8 +2,8 @@
 
 What always holds: what somebody else wrote is a `RecordedTrace`, from which nothing can be learned; a `VerifiedTrace`
 exists only with a verdict that its answer passed its check here, with calls that were run in our sandboxes and the
-results that came back, and with the name of its source. Questions of the sealed set are left out. Rejection sampling
-as in STaR (2203.14465).
+results that came back, and with the name of its source. What copies a sealed or held-out question is left out, and so
+is a conversation in which one stands. Rejection sampling as in STaR (2203.14465).
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ from appliance.learning.errors import LearningError
 from appliance.records.record import Record
 from appliance.records.rollouts import Purpose
 from appliance.worker.demonstrations import TOGETHER, PlayedDemonstration
+from appliance.worker.separation import met_in_results
 from curriculum.contract.task import Split, Task, TaskMessage
+from curriculum.registry import TASKSETS
+from curriculum.separation.index import SeparationIndex
+from curriculum.separation.rules import Match
 from policies.policy import Policy
 from runtime.errors import HintedError, InfrastructureError
 from runtime.sandbox import Session, SessionPool
@@ -87,8 +91,10 @@ class TraceTally:
     kept: tuple[VerifiedTrace, ...]
     failed: int
     """Their answer did not pass."""
-    sealed: int
-    """They ask what the sealed set asks."""
+    asked: tuple[Match, ...]
+    """Kept questions of which one was a copy."""
+    within: tuple[Match, ...]
+    """Kept questions that stood in a conversation."""
     lost: int
     """The infrastructure failed them."""
 
@@ -165,13 +171,15 @@ def verified(
     checker: Checker,
     policy: Policy,
     *,
-    sealed: frozenset[str],
+    apart: SeparationIndex,
     max_result_chars: int,
     caller: str,
 ) -> TraceTally:
-    """Runs each one's calls in a session of its own and has its answer checked; keeps what passed. `sealed` are the
-    sealed questions' texts. Raises RefusedError without isolation."""
-    fresh = [one for one in traces if one.task.question not in sealed]
+    """Runs each one's calls in a session of its own and has its answer checked; keeps what passed. `apart` are the
+    questions that nothing learned from may copy or hold. Raises RefusedError without isolation."""
+    copies = [apart.met_by(one.task, written=one.task.taskset not in TASKSETS) for one in traces]
+    fresh = [one for one, copy in zip(traces, copies, strict=True) if copy is None]
+    within: list[Match] = []
     kept: list[VerifiedTrace] = []
     failed = lost = 0
     for start in range(0, len(fresh), TOGETHER):
@@ -189,6 +197,9 @@ def verified(
         for place, verdict in zip(asked, checked, strict=True):
             one, results = some[place], ran[place]
             if isinstance(verdict, Verdict) and verdict.passed and results is not None:
+                if (match := met_in_results([*results, *one.calls, one.last], one.task, apart)) is not None:
+                    within.append(match)
+                    continue
                 kept.append(
                     VerifiedTrace(
                         task=one.task,
@@ -201,7 +212,7 @@ def verified(
                 )
             else:
                 failed += 1
-    return TraceTally(tuple(kept), failed, len(traces) - len(fresh), lost)
+    return TraceTally(tuple(kept), failed, tuple(copy for copy in copies if copy is not None), tuple(within), lost)
 
 
 def _ran(
@@ -239,6 +250,11 @@ def kept_file(path: Path, traces: Iterable[VerifiedTrace]) -> str:
     write_new(beside, content)
     beside.replace(path)
     return hashlib.sha256(content).hexdigest()
+
+
+def texts_in(path: Path) -> list[tuple[Task, tuple[str, ...]]]:
+    """Gives the task and all texts of each conversation in a file of verified ones. Raises OSError, ValueError."""
+    return [(one.task, (*one.results, *one.calls, one.last)) for one in read_kept(path)]
 
 
 def read_kept(path: Path) -> list[VerifiedTrace]:

@@ -26,6 +26,7 @@ from appliance.worker.stages import UnlikeTeacherError
 from appliance.worker.teacher import Teacher
 from appliance.worker.traces import TraceError, VerifiedTrace, read_kept, read_traces, verified
 from curriculum.contract.task import Task
+from curriculum.separation.index import SeparationIndex
 from verifiers.contract.verdict import Outcome, Verdict
 
 
@@ -161,12 +162,13 @@ def test_what_asks_a_sealed_question_is_left_out(context: WorkContext) -> None:
         context.sessions,
         context.checker,
         context.policy,
-        sealed=frozenset({"what is 6*7?"}),
+        apart=SeparationIndex([traces[0].task]),
         max_result_chars=28,
         caller="t",
     )
     assert [one.task.question for one in tally.kept] == ["what is 40+2?"]
-    assert (tally.sealed, tally.failed, tally.lost) == (1, 0, 0)
+    assert [match.kept for match in tally.asked] == [traces[0].task.id]
+    assert (tally.within, tally.failed, tally.lost) == ((), 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,64 @@
+"""`assay curriculum audit`: shows over the ledger that nothing trained on is a copy of what is kept apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from appliance.cli.options import Data, Json, data_of
+from appliance.cli.show import show_fields, show_json, show_line, show_progress, show_table
+
+if TYPE_CHECKING:
+    from appliance.curriculum.separation_audit import SeparationReport
+
+
+def audit(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """Hold everything that was trained on against all sealed and held-out questions, and say what was thrown out at
+    which door. Exit code 1 where something met, or cannot be shown."""
+    from appliance.curriculum.separation_audit import audit_separation
+    from appliance.ledger.read_only import ReadOnlyLedger
+    from appliance.worker.traces import texts_in
+
+    folder = data_of(context, data)
+    with ReadOnlyLedger(folder / "ledger.sqlite3") as ledger:
+        report = audit_separation(ledger, folder, texts_in, say=show_progress)
+    show_progress("")
+    if as_json:
+        show_json({**report.model_dump(mode="json"), "clean": report.clean})
+    else:
+        _show(report)
+    raise typer.Exit(0 if report.clean else 1)
+
+
+def _show(report: SeparationReport) -> None:
+    show_fields(
+        [
+            (
+                "kept apart",
+                f"{report.sealed} sealed and {report.held_out} held-out questions of {report.cycles} cycles",
+            ),
+            (
+                "trained on",
+                f"{report.tasks} tasks, {report.demonstrations} demonstrations, {report.conversations} conversations",
+            ),
+            ("with", f"{report.results} results of tools"),
+            ("met", report.met),
+            ("took", f"{report.seconds:.1f} s"),
+        ]
+    )
+    show_line("")
+    show_table(
+        ("thrown out at", "by", "count"),
+        [(*name.split("/", 1), count) for name, count in report.thrown_out.items()],
+        empty="nothing was thrown out",
+    )
+    for one in report.copies:
+        what = f"{one.taskset} level {one.level} {one.task}"
+        show_line(
+            f"{one.cycle}, {one.where}, {one.door.value}: {what}: {one.check.value} of {one.kept} ({one.share:.0%})"
+        )
+    for text in report.unproved:
+        show_line(f"not shown: {text}")
+    show_line("")
+    show_line("train, validation and sealed sets never met" if report.clean else "this is not clean")

@@ -1,0 +1,1 @@
+"""What the appliance says of its tasks from what is on record: that they were kept apart, and that they hold."""

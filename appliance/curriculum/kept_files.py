@@ -1,0 +1,96 @@
+"""Keeps, cycle by cycle, which questions were held back and which demonstrations were learned from, for the audit.
+
+What always holds: a file is written once, whole or not at all; sealed questions are read again only where their digest
+is the one in the ledger, so that a file which somebody changed proves nothing. Steps of training are in the ledger, and
+conversations are files of their own; these files have what is drawn from a seed and would be gone after the night.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from appliance.durable_file import sync_folder, write_new
+from curriculum.contract.task import Split, Task
+from curriculum.sealed import SealedSet
+
+MOST_BYTES = 1 << 30
+"""Of a file once it is unpacked."""
+
+
+class Lesson(NamedTuple):
+    """A demonstration as it was learned from."""
+
+    task: Task
+    texts: tuple[str, ...]
+    """What the tools gave back."""
+
+
+def keep_questions(data: Path, cycle: str, tasks: Iterable[Task]) -> None:
+    """Puts down the sealed and held-out questions of a cycle, once."""
+    _write(_file(data, cycle, "kept"), (task.model_dump_json() for task in tasks))
+
+
+def kept_questions(data: Path, cycle: str) -> list[Task]:
+    """Reads them; none where there is no such file, or it cannot be read."""
+    return [task for line in _lines(_file(data, cycle, "kept")) if (task := _task(line)) is not None]
+
+
+def is_sealed_set(tasks: Sequence[Task], digest: str) -> bool:
+    """Whether the sealed ones among these are the set that the ledger has under this digest."""
+    return SealedSet(tuple(task for task in tasks if task.split is Split.SEALED), 0).digest == digest
+
+
+def keep_lessons(data: Path, cycle: str, name: str, lessons: Iterable[Lesson]) -> None:
+    """Puts down the demonstrations that one part of a cycle learns from, once."""
+    lines = (json.dumps({"task": one.task.model_dump(mode="json"), "texts": one.texts}) for one in lessons)
+    _write(_file(data, cycle, f"{name}.lessons"), lines)
+
+
+def kept_lessons(data: Path, cycle: str) -> list[Lesson]:
+    """Reads those of all parts of a cycle."""
+    found = []
+    for path in sorted((data / FOLDER).glob(f"{cycle}.*.lessons.jsonl.gz")):
+        for line in _lines(path):
+            value = json.loads(line)
+            found.append(Lesson(Task.model_validate(value["task"]), tuple(value["texts"])))
+    return found
+
+
+FOLDER = "separation"
+"""In the data folder."""
+
+
+def _file(data: Path, cycle: str, name: str) -> Path:
+    return data / FOLDER / f"{cycle}.{name}.jsonl.gz"
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    if path.exists():
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.new")
+    beside.unlink(missing_ok=True)
+    write_new(beside, gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
+    beside.replace(path)
+    sync_folder(path.parent)
+
+
+def _lines(path: Path) -> list[bytes]:
+    try:
+        with gzip.open(path) as source:
+            return source.read(MOST_BYTES).splitlines()
+    except FileNotFoundError:
+        return []
+    except (OSError, EOFError):
+        return []
+
+
+def _task(line: bytes) -> Task | None:
+    try:
+        return Task.model_validate_json(line)
+    except ValueError:
+        return None

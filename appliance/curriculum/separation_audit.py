@@ -1,0 +1,290 @@
+"""Shows from what is on record that nothing trained on is a copy of what any night was judged by.
+
+What always holds: nothing is changed; every task that was trained on, every result of a tool in a rollout that was
+trained on, every conversation and every demonstration is held against the sealed and the held-out questions of all
+cycles, by id, key, text and near-duplicate (`curriculum.separation`). What cannot be compared (a sealed set that is in
+no file and cannot be made again, say) is named, and the audit is not clean then. Steps are read one by one, and kept
+questions are looked up `CHUNK` at a time, so that neither has to fit into memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from appliance.curriculum.kept_files import is_sealed_set, kept_lessons, kept_questions
+from appliance.ledger.ledger import Ledger
+from appliance.records.cycles import Cycle
+from appliance.records.events import SEPARATION
+from appliance.records.record import Record
+from appliance.records.rollouts import Purpose
+from appliance.records.training import RolloutFilter, StepRecord
+from curriculum.contract.errors import CurriculumError
+from curriculum.contract.task import Split, Task
+from curriculum.registry import TASKSETS
+from curriculum.sealed import is_written, sealed_set
+from curriculum.seeds import derive
+from curriculum.separation.index import SeparationIndex, text_of
+from curriculum.separation.rules import Check, Door, Match
+
+CHUNK = 20_000
+MOST_CYCLES = 100_000
+PAGE = 500
+"""Events, or rollouts, at once."""
+SHOWN = 200
+"""Copies that are named; the others are counted."""
+
+
+class Copy(Record):
+    """Something that was trained on, and the kept question that it is a copy of. No text of either is shown."""
+
+    cycle: str
+    where: str
+    door: Door
+    check: Check
+    share: float
+    kept: str
+    """The id of the kept task."""
+    task: str
+    taskset: str
+    level: int
+
+
+class SeparationReport(Record):
+    """What the audit read, and what it found."""
+
+    cycles: int
+    sealed: int
+    """Questions of sealed sets, each once; so are the next."""
+    held_out: int
+    tasks: int
+    """That were trained on."""
+    results: int
+    """Of tools, in what was trained on."""
+    conversations: int
+    demonstrations: int
+    met: int
+    copies: tuple[Copy, ...]
+    thrown_out: dict[str, int]
+    """By `door/check`: what never came as far as training."""
+    unproved: tuple[str, ...]
+    seconds: float
+
+    @property
+    def clean(self) -> bool:
+        return not self.met and not self.unproved
+
+
+class Learned(Record):
+    """One text that was learned from: a task, or what stood in a conversation about it."""
+
+    cycle: str
+    where: str
+    door: Door
+    task: Task
+    texts: tuple[str, ...] = ()
+    """What the conversation holds beside the task."""
+
+
+def audit_separation(
+    ledger: Ledger,
+    data: Path,
+    conversations: Callable[[Path], Sequence[tuple[Task, tuple[str, ...]]]],
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    say: Callable[[str], object] = lambda text: None,
+) -> SeparationReport:
+    """Reads everything. `conversations` reads a file of verified ones; `say` is told how far it is.
+
+    Raises LedgerError."""
+    started = clock()
+    cycles = ledger.cycles(MOST_CYCLES)[::-1]
+    unproved: list[str] = []
+    kept: dict[str, Task] = {}
+    bare: dict[str, str] = {}
+    for cycle in cycles:
+        tasks, without = _kept_of(cycle, ledger, data)
+        kept |= {task.id: task for task in tasks}
+        bare |= dict.fromkeys(without, cycle.id)
+    bare = {name: cycle for name, cycle in bare.items() if name not in kept}
+    for name, count in Counter(bare.values()).items():
+        unproved.append(f"{count} questions of {name} are known by their ids alone: only these were compared")
+    read: Counter[str] = Counter()
+    met: dict[tuple[str, str, str], Copy] = {}
+    every = list(kept.values())
+    for start in range(0, max(1, len(every)), CHUNK):
+        index, counts = SeparationIndex(every[start : start + CHUNK]), Counter[str]()
+        for one in _learned(cycles, ledger, data, conversations, unproved if start == 0 else []):
+            counts.update(_counted(one))
+            for match in _matches(one, index, bare):
+                copy = Copy(
+                    cycle=one.cycle,
+                    where=one.where,
+                    door=one.door,
+                    check=match.check,
+                    share=round(match.share, 3),
+                    kept=match.kept,
+                    task=one.task.id,
+                    taskset=one.task.taskset,
+                    level=one.task.level,
+                )
+                met.setdefault((one.cycle, one.task.id, match.check.value), copy)
+            if sum(counts.values()) % PAGE == 0:
+                say(f"{counts['tasks']} tasks, {counts['results']} results")
+        read = counts
+    return SeparationReport(
+        cycles=len(cycles),
+        sealed=sum(task.split is Split.SEALED for task in every),
+        held_out=sum(task.split is Split.VALIDATION for task in every),
+        tasks=read["tasks"],
+        results=read["results"],
+        conversations=read["conversations"],
+        demonstrations=read["demonstrations"],
+        met=len(met),
+        copies=tuple(met.values())[:SHOWN],
+        thrown_out=_thrown_out(ledger),
+        unproved=tuple(unproved),
+        seconds=round(clock() - started, 3),
+    )
+
+
+def _kept_of(cycle: Cycle, ledger: Ledger, data: Path) -> tuple[list[Task], set[str]]:
+    """The questions that a cycle kept apart, and the ids of those of which nothing else is known."""
+    tasks = kept_questions(data, cycle.id)
+    seed = derive("sealed", cycle.seed)
+    named = {digest: one for digest, one in ledger.sealed_sets().items() if one.get("seed") == seed}
+    evaluation = ledger.evaluation(f"{cycle.id}.evaluation")
+    if evaluation is not None:
+        named = {evaluation.sealed_set: named.get(evaluation.sealed_set, {"items": 0})}
+    if not any(is_sealed_set(tasks, digest) for digest in named):
+        tasks = [task for task in tasks if task.split is not Split.SEALED]
+        for digest, description in named.items():
+            tasks += _made_again(cycle, digest, description, ledger)
+    ids: set[str] = set()
+    if evaluation is not None:
+        ids |= {item.task for item in evaluation.candidate.items}
+    if cycle.kind != "evaluation":
+        ids |= _validation_ids(cycle, ledger)
+    return tasks, ids - {task.id for task in tasks}
+
+
+def _made_again(cycle: Cycle, digest: str, description: dict[str, str | int | float], ledger: Ledger) -> Sequence[Task]:
+    """A sealed set from its seed; nothing where it comes to another digest."""
+    tasksets = tuple(cycle.plan.get("tasksets", ()))
+    items, without = int(description["items"]), description.get("without what was trained in")
+    exclude = frozenset[str]()
+    if without:
+        trained = map(Task.model_validate, ledger.step_tasks(str(without)))
+        exclude = frozenset(key for task in trained for key in (f"task {task.id}", task.key) if key)
+    if items < 1 or not tasksets or any(name not in TASKSETS for name in tasksets):
+        return ()
+    for divided in (True, False):
+        try:
+            made = sealed_set(items, int(description["seed"]), exclude=exclude, tasksets=tasksets, divided=divided)
+        except CurriculumError:
+            continue
+        if made.digest == digest:
+            return made.tasks
+    return ()
+
+
+def _validation_ids(cycle: Cycle, ledger: Ledger) -> set[str]:
+    found: set[str] = set()
+    before: str | None = None
+    while True:
+        where = RolloutFilter(cycle=cycle.id, purpose=Purpose.VALIDATION, before=before)
+        page = ledger.rollouts(where, limit=PAGE)
+        found |= {one.rollout.task for one in page}
+        if len(page) < PAGE:
+            return found
+        before = page[-1].rollout.id
+
+
+def _learned(
+    cycles: Sequence[Cycle],
+    ledger: Ledger,
+    data: Path,
+    conversations: Callable[[Path], Sequence[tuple[Task, tuple[str, ...]]]],
+    unproved: list[str],
+) -> Iterator[Learned]:
+    """Everything that was learned from, one at a time."""
+    for cycle in cycles:
+        for number in ledger.recorded_steps(cycle.id):
+            record = ledger.step(cycle.id, number)
+            if record is not None:
+                yield from _of_step(record)
+        for name, stage in cycle.plan.items():
+            if name.startswith("stage_") and isinstance(stage, dict) and stage.get("traces"):
+                try:
+                    found = conversations(data / "traces" / str(stage["traces"]))
+                except (OSError, ValueError, ValidationError) as error:
+                    unproved.append(f"the conversations of {cycle.id}, {name}, cannot be read: {error}")
+                    continue
+                for task, texts in found:
+                    yield Learned(cycle=cycle.id, where=name, door=Door.CONVERSATIONS, task=task, texts=texts)
+        lessons = kept_lessons(data, cycle.id)
+        for one in lessons:
+            yield Learned(cycle=cycle.id, where="demonstration", door=Door.STREAM, task=one.task, texts=one.texts)
+        if not lessons and _has_demonstrations(cycle, ledger):
+            unproved.append(f"the demonstrations of {cycle.id} are in no file")
+
+
+def _has_demonstrations(cycle: Cycle, ledger: Ledger) -> bool:
+    """Whether a model of that cycle learned from generated demonstrations."""
+    stages = enumerate(cycle.plan.get("stages", ()), 1)
+    return any(one.stage == "warm_start" for one in ledger.checkpoints(cycle=cycle.id)) or any(
+        stage.get("kind") == "sft" and stage.get("data") == "demonstrations" and f"stage_{number}" in cycle.plan
+        for number, stage in stages
+    )
+
+
+def _of_step(record: StepRecord) -> Iterator[Learned]:
+    tasks = {task.id: task for task in map(Task.model_validate, record.tasks)}
+    trained = {group.rollouts[place] for group in record.groups for place in group.kept}
+    texts: dict[str, list[str]] = {name: [] for name in tasks}
+    for one in record.judged:
+        if one.rollout.id in trained:
+            texts[one.rollout.task] += [
+                text for call in one.rollout.calls for text in (call.output, call.error) if text
+            ]
+    for name, task in tasks.items():
+        yield Learned(
+            cycle=record.cycle,
+            where=f"step {record.step}",
+            door=Door.STREAM,
+            task=task,
+            texts=tuple(dict.fromkeys(texts[name])),
+        )
+
+
+def _counted(one: Learned) -> dict[str, int]:
+    of = {"demonstration": "demonstrations"}.get(one.where, "tasks")
+    of = "conversations" if one.door is Door.CONVERSATIONS else of
+    return {of: 1, "results": len(one.texts)}
+
+
+def _matches(one: Learned, index: SeparationIndex, bare: dict[str, str]) -> Iterator[Match]:
+    """What a task and what stood in its conversations are copies of; by its id alone where nothing else is known."""
+    if one.task.id in bare:
+        yield Match(one.task.id, Check.EXACT)
+    written = one.task.taskset not in TASKSETS or is_written(one.task.taskset)
+    if (match := index.met_by(one.task, written=written)) is not None:
+        yield match
+    own = text_of(one.task)
+    found = (index.met_by_result(text, own) for text in one.texts)
+    yield from (match for match in found if match is not None)
+
+
+def _thrown_out(ledger: Ledger) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    after = 0
+    while page := ledger.events(after=after, limit=PAGE):
+        after = page[-1][0]
+        for _, event in page:
+            if event.kind == SEPARATION:
+                found.update({name: int(count) for name, count in event.figures.items()})
+    return dict(sorted(found.items()))

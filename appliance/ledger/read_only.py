@@ -1,0 +1,62 @@
+"""Reads a ledger from beside the daemon: the file is opened so that nothing can be written.
+
+What always holds: nothing is migrated and nothing locked; a ledger of another version is refused, with what to do.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from sqlalchemy import Connection, create_engine
+from sqlalchemy.pool import NullPool
+
+from appliance.ledger.failures import explained
+from appliance.ledger.ledger import LedgerError
+from appliance.ledger.schema import NEWEST
+from appliance.ledger.sqlite import SqliteLedger
+
+SECONDS = 5.0
+"""That a read waits for a writer."""
+
+
+class ReadOnlyLedger(SqliteLedger):
+    """Context manager. Raises LedgerError where there is no ledger, or one of another version."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise LedgerError(
+                f"there is no ledger {path}", hint="name the data folder with --data, or start the daemon"
+            )
+        self._database = _ReadOnlyDatabase(path)  # type: ignore[assignment]
+        with self._database.reading() as connection:
+            found = str(connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one())
+        if found != NEWEST:
+            raise LedgerError(
+                f"the ledger {path} is of version {found}, and this program reads {NEWEST}",
+                hint="start the daemon once: it brings the ledger up to date",
+            )
+
+
+class _ReadOnlyDatabase:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+        def connect() -> sqlite3.Connection:
+            return sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=SECONDS)
+
+        self._engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with explained(self.path), self._engine.connect() as connection:
+            yield connection
+
+    def writing(self) -> NoReturn:
+        raise LedgerError(f"the ledger {self.path} is only read here", hint="report this")
+
+    def close(self) -> None:
+        self._engine.dispose()
