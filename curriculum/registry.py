@@ -68,6 +68,7 @@ from curriculum.tasksets.program_translation import TRANSLATIONS
 from curriculum.tasksets.programs import PROGRAMS
 from curriculum.tasksets.propositions import PROPOSITIONS
 from curriculum.tasksets.regular_expressions import REGULAR_EXPRESSIONS
+from curriculum.tasksets.research import RESEARCH_QUESTIONS, RESEARCH_REPORTS
 from curriculum.tasksets.shortest_ways import SHORTEST_WAYS
 from curriculum.tasksets.tables import TABLES
 from curriculum.tasksets.text_changes import TEXT_CHANGES
@@ -137,6 +138,9 @@ _ROWS: tuple[Taskset, ...] = (
     JSON_DOCUMENTS,
     REGULAR_EXPRESSIONS,
     WRITING,
+    # worlds
+    RESEARCH_QUESTIONS,
+    RESEARCH_REPORTS,
 )
 TASKSETS: dict[str, Taskset] = {taskset.name: taskset for taskset in _ROWS}
 

@@ -28,7 +28,7 @@ from runtime.model import FrozenModel
 class ToolSchema(FrozenModel):
     """What a model is told of a tool."""
 
-    name: str = Field(pattern=r"[a-z][a-z0-9_]{0,62}\Z")
+    name: str = Field(pattern=r"\A[a-z][a-z0-9_]{0,62}\z")
     description: str
     parameters: dict[str, Any]
     """A JSON Schema of an object: the arguments. Those that do not fit it never reach the world."""

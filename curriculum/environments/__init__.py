@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from curriculum.contract.environment import Environment
+from curriculum.environments.research import RESEARCH
 
-_ROWS: tuple[Environment, ...] = ()
+_ROWS: tuple[Environment, ...] = (RESEARCH,)
 ENVIRONMENTS: dict[str, Environment] = {environment.name: environment for environment in _ROWS}
