@@ -86,9 +86,7 @@ def learn(folder: Path, checkpoints: Path, *, resume: bool) -> dict[str, float]:
     from appliance.learning.grouping import make_groups
     from appliance.learning.recipe import TrainingRecipe
     from appliance.learning.trainer import Trainer
-    from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, WeightSpan
-    from appliance.records.training import Judged
-    from verifiers.contract.verdict import Outcome, Verdict
+    from appliance.worker.gpu_probes import drawn_rollout
 
     recipe = TrainingRecipe.model_validate(RECIPE)
     files = read_verified(folder)
@@ -111,45 +109,7 @@ def learn(folder: Path, checkpoints: Path, *, resume: bool) -> dict[str, float]:
     started = time.process_time()
     while engine.unfinished:
         for turn in engine.step():
-            made = (
-                Message(parent=None, role=Role.USER, ids=prompts[turn.request], sampled=False),
-                Message(
-                    parent=0,
-                    role=Role.ASSISTANT,
-                    ids=turn.ids,
-                    sampled=True,
-                    logprobs=turn.logprobs,
-                    weights=(WeightSpan(version="w", start=0, end=len(turn.ids)),),
-                ),
-            )
-            right = turn.request % 2 == 0
-            judged.append(
-                Judged(
-                    rollout=Rollout(
-                        id=f"c/train/0/t{turn.request // 4}/{turn.request % 4}",
-                        cycle="c",
-                        step=0,
-                        task=f"t{turn.request // 4}",
-                        sample=turn.request % 4,
-                        purpose=Purpose.TRAIN,
-                        temperature=1.0,
-                        nodes=made,
-                        ended=RolloutEnd.ANSWERED,
-                        answer="6",
-                        answers=1,
-                        seconds=0.0,
-                    ),
-                    verdict=Verdict(
-                        outcome=Outcome.PASS if right else Outcome.FAIL,
-                        score=float(right),
-                        reason="drawn",
-                        verifier="none",
-                        version="1",
-                        seconds=0.0,
-                    ),
-                    family="none",
-                )
-            )
+            judged.append(drawn_rollout(0, turn.request, prompts[turn.request], turn.ids, turn.logprobs))
             engine.finish(turn.request)
     found["sampling_cpu_s"] = time.process_time() - started
     found["sampled"] = peak() / GIB

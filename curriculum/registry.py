@@ -1,17 +1,13 @@
-"""Lists the tasksets in use, and has the one way to make a task from them.
+"""Lists the tasksets of the code. The table is written out; importing a module never adds to it.
 
-`make_task` is a pure function: the same (taskset, level, seed) gives the same question on every machine. The table is
-written out; importing a module never adds to it.
+Its functions make tasks from these alone; whoever may be asked for an owner's tasksets too takes a `Catalog`.
 """
 
 from __future__ import annotations
 
-from random import Random
-
-from curriculum import seeds
-from curriculum.contract.errors import UnknownTasksetError
-from curriculum.contract.task import Split, Task
-from curriculum.contract.taskset import TaskDraft, Taskset
+from curriculum.catalog import Catalog
+from curriculum.catalog import stable_random as stable_random
+from curriculum.contract.taskset import Taskset
 from curriculum.families.arithmetic import ARITHMETIC
 from curriculum.families.counting import COUNTING
 from curriculum.families.digits import DIGITS
@@ -75,131 +71,45 @@ from curriculum.tasksets.text_changes import TEXT_CHANGES
 from curriculum.tasksets.theorems import THEOREMS
 from curriculum.tasksets.writing import WRITING
 
-_ROWS: tuple[Taskset, ...] = (
-    *calculators(ARITHMETIC, DIVISORS, POWERS, COUNTING, SEQUENCES, DIGITS, LINEAR),
-    # numbers
-    FRACTION_ARITHMETIC,
-    MODULAR_ARITHMETIC,
-    DIVISIBILITY,
-    PRIMES,
-    NUMBER_BASES,
-    DIGIT_PROBLEMS,
-    DIOPHANTINE_EQUATIONS,
-    # algebra
-    LINEAR_SYSTEMS,
-    POLYNOMIALS,
-    POLYNOMIAL_ROOTS,
-    RATIONAL_EXPRESSIONS,
-    INEQUALITIES,
-    RECURRENCES,
-    EXPONENTS_AND_LOGARITHMS,
-    COMPLEX_NUMBERS,
-    MATRIX_ALGEBRA,
-    FUNCTIONS,
-    # calculus
-    DERIVATIVES,
-    INTEGRALS,
-    LIMITS,
-    SERIES,
-    OPTIMIZATION,
-    # combinatorics and probability
-    ARRANGEMENTS,
-    PROBABILITY,
-    EXPECTED_VALUES,
-    # geometry
-    COORDINATE_GEOMETRY,
-    TRIANGLES,
-    CIRCLES,
-    TRANSFORMATIONS,
-    # data
-    TABLES,
-    DOCUMENTS,
-    # programs and proofs
-    PROGRAMS,
-    REPAIRS,
-    COMPLETIONS,
-    TRANSLATIONS,
-    SPEEDS,
-    TRACES,
-    THEOREMS,
-    DISPROOFS,
-    # puzzles
-    KNIGHTS,
-    ASSIGNMENTS,
-    GRIDS,
-    PROPOSITIONS,
-    COLOURINGS,
-    CONSTRAINT_MODELS,
-    SHORTEST_WAYS,
-    # texts
-    TEXT_CHANGES,
-    CALENDARS,
-    CONVERSIONS,
-    JSON_DOCUMENTS,
-    REGULAR_EXPRESSIONS,
-    WRITING,
-    # worlds
-    RESEARCH_QUESTIONS,
-    RESEARCH_REPORTS,
-)
-TASKSETS: dict[str, Taskset] = {taskset.name: taskset for taskset in _ROWS}
-
-
-def taskset_named(name: str) -> Taskset:
-    """The taskset of that name. Raises UnknownTasksetError, with the names that exist."""
-    try:
-        return TASKSETS[name]
-    except KeyError:
-        raise UnknownTasksetError(
-            f"there is no family {name!r}", hint=f"choose one of {', '.join(sorted(TASKSETS))}"
-        ) from None
-
-
-def make_draft(taskset: str, level: int, seed: int) -> TaskDraft:
-    """The item behind (taskset, level, seed), with its answer: for demonstrations and tests, never for the agent.
-
-    Raises UnknownTasksetError or LevelError.
-    """
-    return taskset_named(taskset).draft(level, stable_random("problem", taskset, level, seed))
-
-
-def make_task(taskset: str, level: int, seed: int, split: Split) -> Task:
-    """The task of (taskset, level, seed). Raises SeedError, UnknownTasksetError or LevelError."""
-    seeds.require(seed, split)
-    return task_of(make_draft(taskset, level, seed), taskset, level, seed)
-
-
-def task_of(draft: TaskDraft, taskset: str, level: int, seed: int) -> Task:
-    """The task that a draft made by `make_draft` with these arguments becomes."""
-    return Task(
-        taskset=taskset,
-        level=level,
-        seed=seed,
-        split=seeds.split_of(seed),
-        messages=draft.messages,
-        spec=draft.spec,
-        form=draft.form,
-        tools=draft.tools,
-        files=dict(draft.files),
-        environment=draft.environment,
-        world=dict(draft.world),
-        turns=draft.turns,
-        tokens=draft.tokens,
-        key=draft.key,
-        provenance=f"{taskset}@{taskset_named(taskset).version}",
-    )
-
-
-def draft_of(task: Task) -> TaskDraft:
-    """Reads what a generated task was made from. Raises as `make_draft` does, for example for a job's task."""
-    return make_draft(task.taskset, task.level, task.seed)
-
-
-def key_of(task: Task) -> str:
-    """Says what a generated task asks, whatever the words. Raises as `make_draft` does for one without a known key."""
-    return task.key or draft_of(task).key
-
-
-def stable_random(*parts: str | int) -> Random:
-    """A generator that depends on these parts alone: no salt of the process, no clock."""
-    return Random(int.from_bytes(seeds.digest_of(*parts)))
+DOMAINS: dict[str, tuple[Taskset, ...]] = {
+    "calculator": calculators(ARITHMETIC, DIVISORS, POWERS, COUNTING, SEQUENCES, DIGITS, LINEAR),
+    "numbers": (
+        FRACTION_ARITHMETIC,
+        MODULAR_ARITHMETIC,
+        DIVISIBILITY,
+        PRIMES,
+        NUMBER_BASES,
+        DIGIT_PROBLEMS,
+        DIOPHANTINE_EQUATIONS,
+    ),
+    "algebra": (
+        LINEAR_SYSTEMS,
+        POLYNOMIALS,
+        POLYNOMIAL_ROOTS,
+        RATIONAL_EXPRESSIONS,
+        INEQUALITIES,
+        RECURRENCES,
+        EXPONENTS_AND_LOGARITHMS,
+        COMPLEX_NUMBERS,
+        MATRIX_ALGEBRA,
+        FUNCTIONS,
+    ),
+    "calculus": (DERIVATIVES, INTEGRALS, LIMITS, SERIES, OPTIMIZATION),
+    "combinatorics": (ARRANGEMENTS, PROBABILITY, EXPECTED_VALUES),
+    "geometry": (COORDINATE_GEOMETRY, TRIANGLES, CIRCLES, TRANSFORMATIONS),
+    "data": (TABLES, DOCUMENTS),
+    "programs": (PROGRAMS, REPAIRS, COMPLETIONS, TRANSLATIONS, SPEEDS, TRACES),
+    "proofs": (THEOREMS, DISPROOFS),
+    "puzzles": (KNIGHTS, ASSIGNMENTS, GRIDS, PROPOSITIONS, COLOURINGS, CONSTRAINT_MODELS, SHORTEST_WAYS),
+    "texts": (TEXT_CHANGES, CALENDARS, CONVERSIONS, JSON_DOCUMENTS, REGULAR_EXPRESSIONS, WRITING),
+    "environments": (RESEARCH_QUESTIONS, RESEARCH_REPORTS),
+}
+"""The tasksets by what they are about. Whoever adds one adds a row."""
+BUILT_IN = Catalog(DOMAINS)
+TASKSETS = BUILT_IN.tasksets
+taskset_named = BUILT_IN.named
+make_draft = BUILT_IN.draft
+make_task = BUILT_IN.task
+task_of = BUILT_IN.task_of
+draft_of = BUILT_IN.draft_of
+key_of = BUILT_IN.key_of

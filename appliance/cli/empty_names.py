@@ -17,7 +17,7 @@ NAMES = {"--as", "--before", "--cycle", "--digest", "--family", "--from", "--job
 
 def refuse_empty_names(command: Any) -> None:
     """Has every parameter of the command, and of those below it, refuse an empty name with a usage error."""
-    for below in getattr(command, "commands", {}).values():
+    for below in filter(None, getattr(command, "commands", {}).values()):
         refuse_empty_names(below)
     for parameter in command.params:
         if _names_something(parameter):

@@ -7,27 +7,18 @@ asked for, and nothing heavy before the command needs it.
 
 from __future__ import annotations
 
-import importlib
 import os
 import select
 import sys
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from appliance.cli.empty_names import refuse_empty_names
+from appliance.cli.lazy_group import CommandRow, lazy_group
 from appliance.cli.options import Data
 
 NO_READER = 141
 """What a shell says of a program that a broken pipe has ended."""
-
-
-class CommandRow(NamedTuple):
-    """Where a command is, as "module:attribute" below `appliance.cli`, and its line in `assay --help`."""
-
-    place: str
-    help: str
 
 
 COMMANDS = {
@@ -54,50 +45,14 @@ COMMANDS = {
     "train": CommandRow("train:train", "Train in stages: SFT, RL with growing budgets, distillation."),
     "rollouts": CommandRow("rollouts:app", "List what the model tried, and read one attempt."),
     "logs": CommandRow("logs:logs", "The last lines of what the daemon, its worker or its broker did."),
+    "curriculum": CommandRow("curriculum:app", "What the model is asked: look at it, try it, add work of your own."),
     "check": CommandRow("check:app", "Check answers, proofs, programs and texts, yours or anybody's."),
     "sandbox": CommandRow("sandbox:app", "Run code in sandboxes, and look at them."),
     "cluster": CommandRow("cluster:app", "Run sandboxes on more than one machine."),
 }
 
 
-class _LazyGroup(TyperGroup):
-    """Loads a command with its first use: `assay --help` needs only the lines of `COMMANDS`."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands = cast(dict[str, Any], dict.fromkeys(COMMANDS))  # their names, for "did you mean"
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        row = COMMANDS.get(cmd_name)
-        if row is None:
-            return None
-        module, _, attribute = row.place.partition(":")
-        found = getattr(importlib.import_module(f"appliance.cli.{module}"), attribute)
-        holder = _typer()
-        holder.callback()(lambda: None)
-        if isinstance(found, typer.Typer):
-            holder.add_typer(found, name=cmd_name)
-        else:
-            holder.command(cmd_name)(found)
-        command = typer.main.get_group(holder).commands[cmd_name]
-        refuse_empty_names(command)
-        return command
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, row.help) for name, row in COMMANDS.items()])
-
-
-def _typer(**settings: Any) -> typer.Typer:
-    return typer.Typer(pretty_exceptions_enable=False, add_completion=False, rich_markup_mode=None, **settings)
-
-
-app = _typer(
-    name="assay", help="Keeps an agent honest and makes it better every night.", no_args_is_help=True, cls=_LazyGroup
-)
+app = lazy_group(COMMANDS, name="assay", help="Keeps an agent honest and makes it better every night.")
 
 
 def _version(wanted: bool) -> None:

@@ -283,16 +283,19 @@ def _step(trainer: Trainer, size: ProbeSize) -> int:
 def _rollouts(size: ProbeSize, step: int) -> Sequence[Judged]:
     random = Random(step)
     ids = [tuple(random.randrange(1, size.vocabulary) for _ in range(size.tokens)) for _ in range(size.rollouts)]
-    return [_judged(step, number, one) for number, one in enumerate(ids)]
+    cut = size.tokens // 2
+    guessed = (-5.0,) * (size.tokens - cut)
+    return [drawn_rollout(step, number, one[:cut], one[cut:], guessed) for number, one in enumerate(ids)]
 
 
-def _judged(step: int, number: int, ids: tuple[int, ...]) -> Judged:
-    cut = len(ids) // 2
-    drawn = len(ids) - cut
-    span = WeightSpan(version="w", start=0, end=drawn)
+def drawn_rollout(
+    step: int, number: int, prompt: tuple[int, ...], drawn: tuple[int, ...], logprobs: tuple[float, ...]
+) -> Judged:
+    """Makes a judged rollout of these tokens, four to a task; every other one counts as right."""
+    span = WeightSpan(version="w", start=0, end=len(drawn))
     nodes = (
-        Message(parent=None, role=Role.USER, ids=ids[:cut], sampled=False),
-        Message(parent=0, role=Role.ASSISTANT, ids=ids[cut:], sampled=True, logprobs=(-5.0,) * drawn, weights=(span,)),
+        Message(parent=None, role=Role.USER, ids=prompt, sampled=False),
+        Message(parent=0, role=Role.ASSISTANT, ids=drawn, sampled=True, logprobs=logprobs, weights=(span,)),
     )
     task, sample, right = f"t{number // 4}", number % 4, number % 2 == 0
     rollout = Rollout(

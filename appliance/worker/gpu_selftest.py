@@ -52,7 +52,7 @@ GPU_ROWS = (
     GpuRow(
         "G7",
         "preemptions under real pressure on the cache, and what they cost",
-        missing="not built: nothing counts vLLM's preemptions on a GPU yet; benchmarks/scheduler.py simulates them",
+        missing="not built on GPUs: on processors the tests count vLLM's preemptions with a small cache",
     ),
     GpuRow("G8", "rollouts that go on while the learner steps are worth 1.3 times", missing="not built on GPUs"),
     GpuRow("G9", "adapters on vLLM's kernels, moments of 8 bits, FSDP2 over NCCL"),

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, Protocol, runtime_checkable
 
 from curriculum.contract.errors import LevelError
-from curriculum.contract.task import TaskMessage
+from curriculum.contract.task import Split, TaskMessage
 from verifiers.contract.kinds import AnswerForm
 from verifiers.registry.spec import Spec
 
@@ -88,6 +88,22 @@ class Demonstrates(Protocol):
     def demonstrate(self, draft: TaskDraft, rng: Random, *, right_choice: float, fail_first: float) -> ToolTrace:
         """Calls for that task: with probability `right_choice` the right ones, otherwise such as belong to another
         topic, and with probability `fail_first` a beginner's failing call, or two, before them."""
+
+
+@runtime_checkable
+class Described(Protocol):
+    """A taskset that says itself what it asks for. Of all others the first paragraph of their file does."""
+
+    @property
+    def about(self) -> str: ...
+
+
+@runtime_checkable
+class Finite(Protocol):
+    """A taskset of items that were given, each of which belongs to one split for ever."""
+
+    def draft_of(self, split: Split, level: int, rng: Random) -> TaskDraft:
+        """One of that split's items of that level. Raises LevelError, and ExhaustedError where there is none."""
 
 
 def require_level(taskset: Taskset, level: int) -> None:

@@ -78,24 +78,24 @@ def _factors(node: n.Expression) -> Iterator[n.Expression]:
             yield node
 
 
-def _degree(node: n.Expression) -> int:
+def degree_bound(node: n.Expression) -> int:
     """Bounds the degree of numerator and denominator over symbols, constants and functions."""
     match node:
         case n.Number():
             return 0
         case n.Negation(of):
-            return _degree(of)
+            return degree_bound(of)
         case n.Sum(parts):
-            degrees = [_degree(part) for part in parts]
+            degrees = [degree_bound(part) for part in parts]
             return sum(degrees) if any(map(nonzero_parts, parts)) else max(degrees)
         case n.Product(parts):
-            return sum(map(_degree, parts))
+            return sum(map(degree_bound, parts))
         case n.Quotient(above, below):
-            return _degree(above) + _degree(below)
+            return degree_bound(above) + degree_bound(below)
         case n.Power(base, n.Number(value)):
-            return math.ceil(_degree(base) * abs(value))
+            return math.ceil(degree_bound(base) * abs(value))
         case n.Power(base, exponent):
-            return _degree(base) + _degree(exponent)
+            return degree_bound(base) + degree_bound(exponent)
         case _:
             return 1
 
@@ -109,7 +109,7 @@ def keeps_solutions(answer: n.Expression, expected: n.Expression, scalars: Scala
     if not open_parts:
         return True
     involved = (answer, expected, *known, *open_parts)
-    if len(open_parts) > MAX_PARTS or any(_degree(node) > MAX_DEGREE for node in involved):
+    if len(open_parts) > MAX_PARTS or any(degree_bound(node) > MAX_DEGREE for node in involved):
         return False
     from verifiers.answers.symbolic import gives
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Literal
 
 from verifiers.answers import normal
+from verifiers.answers.common_factors import share_a_factor
 from verifiers.answers.compare_sets import is_set
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError
@@ -270,7 +271,9 @@ def _fraction_unsimplified(above: n.Expression, below: n.Expression) -> str:
     if first is None or second is None:
         return ""
     whole = first.denominator == second.denominator == 1
-    if second == 1 or (whole and math.gcd(first.numerator, second.numerator) > 1):
+    if second == 1 and not symbols(below):
+        return "a fraction is not in lowest terms"
+    if (whole and math.gcd(first.numerator, second.numerator) > 1) or share_a_factor(above, below):
         return "a fraction is not in lowest terms"
     return ""
 

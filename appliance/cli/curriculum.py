@@ -1,0 +1,16 @@
+"""`assay curriculum`: what the model is asked. Each command has a row here and a file of its own."""
+
+from __future__ import annotations
+
+from appliance.cli.lazy_group import CommandRow, lazy_group
+
+COMMANDS = {
+    "ls": CommandRow(
+        "curriculum_ls:ls", "List the tasksets: what each is about, how it is checked, and whether that works here."
+    ),
+    "show": CommandRow(
+        "curriculum_show:show", "Show one taskset: topics, levels, tools, budget, and a task of each level."
+    ),
+}
+
+app = lazy_group(COMMANDS, help="What the model is asked: look at it, try it, add work of your own.")

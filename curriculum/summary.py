@@ -1,0 +1,84 @@
+"""Says of a taskset what a person wants to know before using it. Pure; everything follows from its table and drafts."""
+
+from __future__ import annotations
+
+import sys
+
+from curriculum import seeds
+from curriculum.catalog import Catalog
+from curriculum.contract.errors import ExhaustedError
+from curriculum.contract.task import Split
+from curriculum.contract.taskset import Described, TaskDraft, Taskset
+from runtime.model import FrozenModel
+
+DRAWS = 4
+"""Tasks of each level that are looked at for the kinds of checks."""
+
+
+class TasksetSummary(FrozenModel):
+    """One taskset. What follows from its drafts was seen in `DRAWS` of each level."""
+
+    name: str
+    domain: str
+    about: str
+    version: int
+    levels: int
+    topics: tuple[str, ...]
+    checks: tuple[str, ...]
+    """Kinds of checks of its answers."""
+    forms: tuple[str, ...]
+    """How an answer is marked."""
+    tools: tuple[str, ...]
+    environment: str
+    turns: int | None
+    """Tool calls at most, where it says so itself."""
+    tokens: int | None
+    null_answers: tuple[str, ...]
+    missing: str
+    """Why its answers cannot be checked on this machine; empty when they can."""
+
+
+def summary_of(catalog: Catalog, name: str) -> TasksetSummary:
+    """Raises UnknownTasksetError."""
+    taskset = catalog.named(name)
+    drafts = [draft for level in range(taskset.level_count) for draft in examples(catalog, name, level, DRAWS)]
+    return TasksetSummary(
+        name=name,
+        domain=catalog.domain_of(name),
+        about=about(taskset),
+        version=taskset.version,
+        levels=taskset.level_count,
+        topics=tuple(taskset.topics),
+        checks=tuple(sorted({draft.spec.kind for draft in drafts})),
+        forms=tuple(sorted({draft.form.value for draft in drafts})),
+        tools=tuple(dict.fromkeys(tool for draft in drafts for tool in draft.tools)),
+        environment=next((draft.environment for draft in drafts), ""),
+        turns=max((draft.turns for draft in drafts if draft.turns is not None), default=None),
+        tokens=max((draft.tokens for draft in drafts if draft.tokens is not None), default=None),
+        null_answers=tuple(taskset.null_answers),
+        missing=taskset.missing(),
+    )
+
+
+def examples(catalog: Catalog, name: str, level: int, count: int) -> list[TaskDraft]:
+    """The first `count` training tasks of that level; none where a finite taskset has none. Raises as
+    `Catalog.draft` does otherwise."""
+    try:
+        return [catalog.draft(name, level, seed) for seed, _ in zip(seeds.seeds(Split.TRAIN), range(count))]  # noqa: B905
+    except ExhaustedError:
+        return []
+
+
+def about(taskset: Taskset) -> str:
+    """What it asks for: its own words, or the first paragraph of the file that makes it."""
+    if isinstance(taskset, Described):
+        return taskset.about
+    for name, module in list(sys.modules.items()):
+        if name.startswith("curriculum.") and any(_is_it(value, taskset) for value in vars(module).values()):
+            return " ".join((module.__doc__ or "").partition("\n\n")[0].split())
+    return ""
+
+
+def _is_it(value: object, taskset: Taskset) -> bool:
+    """Whether a module's object is that taskset, or the one that it is a copy of."""
+    return type(value) is type(taskset) and getattr(value, "name", None) == taskset.name
