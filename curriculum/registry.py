@@ -56,6 +56,7 @@ from curriculum.tasksets.number_theory.fraction_arithmetic import FRACTION_ARITH
 from curriculum.tasksets.number_theory.modular_arithmetic import MODULAR_ARITHMETIC
 from curriculum.tasksets.number_theory.number_bases import NUMBER_BASES
 from curriculum.tasksets.number_theory.primes import PRIMES
+from curriculum.tasksets.orchestration import TOOL_ORCHESTRATION
 from curriculum.tasksets.program_completion import COMPLETIONS
 from curriculum.tasksets.program_repair import REPAIRS
 from curriculum.tasksets.program_speed import SPEEDS
@@ -102,7 +103,7 @@ DOMAINS: dict[str, tuple[Taskset, ...]] = {
     "proofs": (THEOREMS, DISPROOFS),
     "puzzles": (KNIGHTS, ASSIGNMENTS, GRIDS, PROPOSITIONS, COLOURINGS, CONSTRAINT_MODELS, SHORTEST_WAYS),
     "texts": (TEXT_CHANGES, CALENDARS, CONVERSIONS, JSON_DOCUMENTS, REGULAR_EXPRESSIONS, WRITING),
-    "environments": (RESEARCH_QUESTIONS, RESEARCH_REPORTS),
+    "environments": (RESEARCH_QUESTIONS, RESEARCH_REPORTS, TOOL_ORCHESTRATION),
 }
 """The tasksets by what they are about. Whoever adds one adds a row."""
 BUILT_IN = Catalog(DOMAINS)

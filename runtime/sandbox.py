@@ -18,6 +18,7 @@ from typing import Annotated, NamedTuple, NewType, Protocol, Self
 from pydantic import ConfigDict, Field
 
 from runtime.model import FrozenModel, UnitName
+from runtime.profile import PackageSet
 
 NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
@@ -317,6 +318,7 @@ class SessionPool(Protocol):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
         files: Mapping[str, bytes] = NO_FILES,
+        packages: PackageSet | None = None,
     ) -> Session:
         """Opens a fresh session; `tier` is the least that its family asks for. Callers of one priority take turns.
 
@@ -324,6 +326,9 @@ class SessionPool(Protocol):
         another one, in a fork or after a call that had to be killed, they are there as they were or as at first. Raises
         RefusedError without isolation, BusyError when too many sessions wait already, BadRequestError for a name that
         is none, LimitError for more files than /work has room for.
+
+        With `packages`, a set that was installed on the host, it has a sandbox of its own with these in place of the
+        usual ones; its first call says RefusedError where the host has no such set, or the backend cannot.
         """
 
     def sandbox(

@@ -11,6 +11,9 @@ COMMANDS = {
     "show": CommandRow(
         "curriculum_show:show", "Show one taskset: topics, levels, tools, budget, and a task of each level."
     ),
+    "adapter": CommandRow(
+        "curriculum_adapters:app", "Install what worlds are made of that is not ours, for guests alone."
+    ),
 }
 
 app = lazy_group(COMMANDS, help="What the model is asked: look at it, try it, add work of your own.")

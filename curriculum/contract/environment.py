@@ -18,11 +18,12 @@ and may be forked between two calls, so it keeps nothing outside its own memory 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import Field
 
 from runtime.model import FrozenModel
+from runtime.profile import PackageSet
 
 
 class ToolSchema(FrozenModel):
@@ -61,3 +62,11 @@ class Environment(Protocol):
 
     def missing(self) -> str:
         """Why its worlds cannot be made on this machine, in a sentence; empty when they can."""
+
+
+@runtime_checkable
+class NeedsPackages(Protocol):
+    """An environment whose guests have a set of packages of their own, in place of the usual ones."""
+
+    def packages(self) -> PackageSet | None:
+        """None where it is not installed here; then `missing` says so."""

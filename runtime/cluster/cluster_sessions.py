@@ -24,7 +24,7 @@ from runtime.cluster.placement import Health, HostPlacement
 from runtime.cluster.remote import RemoteSandbox, RemoteSession, T
 from runtime.cluster.roster import Answered, Event, HostLost, Roster
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
-from runtime.profile import BackendName
+from runtime.profile import BackendName, PackageSet
 from runtime.reactor import Reactor
 from runtime.sandbox import NO_FILES, ClosesOnExit, Limits, Priority, Sandbox, Session, SnapshotId, Tier
 from runtime.sessions.branches import new_files
@@ -91,18 +91,20 @@ class ClusterSessions(ClosesOnExit):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
         files: Mapping[str, bytes] = NO_FILES,
+        packages: PackageSet | None = None,
     ) -> Session:
         """Does not wait for the host: what is wrong there, the session's first call says."""
         begun_with = {file.name: file.data for file in new_files(files, self.limits.work_mib)}
-        if begun_with:
+        if begun_with or packages is not None:
             tier = Tier.SANDBOX
         with self._lock:
             self._check_open()
             number = self.number()
             host = self._placement.open(number, tier)
-            self._send(
-                host, m.OpenSession(session=number, tier=tier, caller=caller, priority=priority, files=begun_with)
+            opened = m.OpenSession(
+                session=number, tier=tier, caller=caller, priority=priority, files=begun_with, packages=packages
             )
+            self._send(host, opened)
             return RemoteSession(number, host, tier, self)
 
     def sandbox(

@@ -169,7 +169,11 @@ class HostActor:
         self._check_new(command.session)
         try:
             self._sessions[command.session] = self._known_pool().open(
-                tier=command.tier, caller=command.caller, priority=command.priority, files=command.files
+                tier=command.tier,
+                caller=command.caller,
+                priority=command.priority,
+                files=command.files,
+                packages=command.packages,
             )
         except SandboxError as error:
             self._unopened[command.session] = WireFailure.of(error)
