@@ -48,7 +48,8 @@ from appliance.records.cycles import Cycle, CycleState
 from appliance.records.rollouts import Purpose, Role
 from appliance.records.training import Judged, RolloutFilter
 from appliance.rendering.formats import load_renderer
-from appliance.rendering.tools import PYTHON
+from appliance.rendering.renderer import TOOLS
+from appliance.rendering.tools import declared, tools_of
 from appliance.worker.context import WorkContext
 from appliance.worker.cycle import CycleRun
 from appliance.worker.demonstrations import PlayedDemonstration, play
@@ -93,7 +94,7 @@ def told(one: PlayedDemonstration) -> list[str]:
 
 
 def new_model(folder: Path, size: dict[str, int], texts: tuple[str, ...]) -> None:
-    text = tokenizer_of("qwen3", size["entries"], (qwen3_template(), json.dumps(PYTHON), *texts))
+    text = tokenizer_of("qwen3", size["entries"], (qwen3_template(), json.dumps(declared(TOOLS)[0]), *texts))
     tokenizer = Tokenizer.from_str(text)
     config = Qwen3Config(
         vocab_size=tokenizer.get_vocab_size(with_added_tokens=True),
@@ -138,7 +139,7 @@ def teach(data: Path, size: dict[str, int], recipe: Recipe) -> Path:
     encoded = [
         encode(
             renderer,
-            renderer.prompt(one.task.messages, one.task.tools),
+            renderer.prompt(one.task.messages, tools_of(one.task)),
             list(zip(one.calls, one.results, strict=True)),
             written(one.answer, one.task.form),
         )

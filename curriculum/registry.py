@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from curriculum.catalog import Catalog
 from curriculum.catalog import stable_random as stable_random
+from curriculum.checklists.long_form import LONG_FORM
 from curriculum.contract.taskset import Taskset
 from curriculum.families.arithmetic import ARITHMETIC
 from curriculum.families.counting import COUNTING
@@ -47,6 +48,7 @@ from curriculum.tasksets.geometry.coordinate_geometry import COORDINATE_GEOMETRY
 from curriculum.tasksets.geometry.transformations import TRANSFORMATIONS
 from curriculum.tasksets.geometry.triangles import TRIANGLES
 from curriculum.tasksets.grids import GRIDS
+from curriculum.tasksets.hidden_rules import HIDDEN_RULES
 from curriculum.tasksets.json_documents import JSON_DOCUMENTS
 from curriculum.tasksets.knights import KNIGHTS
 from curriculum.tasksets.number_theory.digit_problems import DIGIT_PROBLEMS
@@ -102,8 +104,8 @@ DOMAINS: dict[str, tuple[Taskset, ...]] = {
     "programs": (PROGRAMS, REPAIRS, COMPLETIONS, TRANSLATIONS, SPEEDS, TRACES),
     "proofs": (THEOREMS, DISPROOFS),
     "puzzles": (KNIGHTS, ASSIGNMENTS, GRIDS, PROPOSITIONS, COLOURINGS, CONSTRAINT_MODELS, SHORTEST_WAYS),
-    "texts": (TEXT_CHANGES, CALENDARS, CONVERSIONS, JSON_DOCUMENTS, REGULAR_EXPRESSIONS, WRITING),
-    "environments": (RESEARCH_QUESTIONS, RESEARCH_REPORTS, TOOL_ORCHESTRATION),
+    "texts": (TEXT_CHANGES, CALENDARS, CONVERSIONS, JSON_DOCUMENTS, REGULAR_EXPRESSIONS, WRITING, LONG_FORM),
+    "environments": (HIDDEN_RULES, RESEARCH_QUESTIONS, RESEARCH_REPORTS, TOOL_ORCHESTRATION),
 }
 """The tasksets by what they are about. Whoever adds one adds a row."""
 BUILT_IN = Catalog(DOMAINS)

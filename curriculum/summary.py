@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import islice
 
 from curriculum import seeds
 from curriculum.catalog import Catalog
@@ -64,7 +65,7 @@ def examples(catalog: Catalog, name: str, level: int, count: int) -> list[TaskDr
     """The first `count` training tasks of that level; none where a finite taskset has none. Raises as
     `Catalog.draft` does otherwise."""
     try:
-        return [catalog.draft(name, level, seed) for seed, _ in zip(seeds.seeds(Split.TRAIN), range(count))]  # noqa: B905
+        return [catalog.draft(name, level, seed) for seed in islice(seeds.seeds(Split.TRAIN), count)]
     except ExhaustedError:
         return []
 

@@ -297,6 +297,9 @@ class Session(Protocol):
         BadRequestError where nothing was kept, LimitError or InfrastructureError where it could not be.
         """
 
+    def start_fork(self, n: int, *, undo: bool = False) -> Future[list[Session]]:
+        """Does the same without blocking. Calls that are started later do not count for it."""
+
     def close(self) -> None:
         """Frees what it holds at once, also in the middle of a call."""
 

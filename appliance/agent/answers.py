@@ -23,15 +23,20 @@ class Final:
     answers: int
 
 
+NO_ANSWER = Final(None, 0)
+
+
 def written(answer: str, form: AnswerForm) -> str:
     """A last turn's text that gives this answer and no more; `final_answer` reads it back."""
     if form is AnswerForm.BLOCK:
         return f"```\n{answer}\n```"
-    return answer if form is AnswerForm.WHOLE else f"{BOX}{answer}}}"
+    return answer if form in (AnswerForm.WHOLE, AnswerForm.WORLD) else f"{BOX}{answer}}}"
 
 
 def final_answer(text: str, form: AnswerForm) -> Final:
-    """The answer in a last turn's text."""
+    """The answer in a last turn's text; none where the world submits it."""
+    if form is AnswerForm.WORLD:
+        return NO_ANSWER
     if form is AnswerForm.WHOLE:
         found = [text.strip()] if text.strip() else []
     elif form is AnswerForm.BLOCK:

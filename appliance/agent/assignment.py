@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from appliance.agent.answers import Final
 from appliance.agent.branching import BranchPoint, branch_id, branch_seed
 from appliance.agent.conversation import Conversation
+from appliance.agent.leases import WorldLease
+from appliance.agent.usage import added
 from appliance.inference.engine import Turn
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
 from appliance.rendering.renderer import ToolRequest
@@ -32,6 +35,20 @@ class Assignment:
     """What lies in the session's working folder at first beside the task's own files, by name."""
 
 
+def needs_world(task: Task) -> bool:
+    """Says whether its rollouts have worlds."""
+    return task.environment != "python"
+
+
+@dataclass(frozen=True)
+class Ending:
+    ended: RolloutEnd
+    final: Final
+    """What its last turn says."""
+    submits: bool
+    """The answer is what the world submits instead."""
+
+
 @dataclass
 class LiveRollout:
     """A rollout under way."""
@@ -42,9 +59,16 @@ class LiveRollout:
     started: float
     said: Conversation
     session: Session | None = None
+    """Where its Python runs."""
+    world: WorldLease | None = None
+    """What its other tools change."""
     calls: int = 0
+    waits: bool = False
+    """Something that was asked for it has not come back yet."""
     running: ToolRequest | None = None
-    """The call that has not come back yet."""
+    """Of that, the call."""
+    ending: Ending | None = None
+    """How it ends, once it waits for nothing but what its world came to."""
     branch_of: str | None = None
     branch_at: int = 0
     branch_token: int = 0
@@ -57,7 +81,9 @@ class LiveRollout:
     point: BranchPoint | None = None
     """Where it was least sure, if it is to branch there."""
 
-    def branch(self, point: BranchPoint, session: Session | None, sample: int, now: float) -> LiveRollout:
+    def branch(
+        self, point: BranchPoint, session: Session | None, world: WorldLease | None, sample: int, now: float
+    ) -> LiveRollout:
         """Begins one more rollout that goes on from there."""
         self.branches += 1
         made = self.assignment
@@ -71,6 +97,7 @@ class LiveRollout:
             now,
             point.said.copy(),
             session,
+            world,
             point.calls,
             branch_of=made.id,
             branch_at=len(point.said.nodes),
@@ -79,11 +106,9 @@ class LiveRollout:
         )
 
     def end(self, ended: RolloutEnd, now: float, answer: str | None = None, answers: int = 0) -> Rollout:
-        """Closes its session and says what it came to."""
-        usage = Usage()
-        if self.session is not None:
-            usage = self.session.usage
-            self.session.close()
+        """Closes what it holds and says what it came to."""
+        usage = self._usage()
+        self.close()
         made = self.assignment
         return Rollout(
             id=made.id,
@@ -103,3 +128,22 @@ class LiveRollout:
             branch_at=self.branch_at,
             branch_token=self.branch_token,
         )
+
+    def close(self) -> None:
+        """Frees its session and its world."""
+        if self.session is not None:
+            self.session.close()
+        if self.world is not None:
+            self.world.close()
+
+    def _usage(self) -> Usage:
+        """Adds up what its session and its world used; of a world that others share, its own calls."""
+        used = [self.session.usage] if self.session is not None else []
+        lease = self.world
+        if lease is not None and lease.shared:
+            own = [node.call for node in self.said.nodes[self.branch_at :] if node.call and node.call.asks_world]
+            sizes = sum(len(call.output.encode()) for call in own)
+            used.append(Usage(calls=len(own), seconds=sum(call.seconds for call in own), output_bytes=sizes))
+        elif lease is not None and lease.world is not None:
+            used.append(lease.world.usage)
+        return added(used)

@@ -13,11 +13,12 @@ has ended; that place may be in the middle of a turn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from appliance.inference.engine import Turn
 from appliance.records.rollouts import Message, ToolStatus, WeightSpan
+from appliance.rendering.renderer import PYTHON, ToolRequest
 from curriculum.seeds import derive
 from runtime.sandbox import Session
 
@@ -53,6 +54,21 @@ class Branching:
 
 
 @dataclass
+class BranchState:
+    """Is what a branch begins with in one place where calls run: the session, or the world."""
+
+    fresh: bool = False
+    """Nothing had been run there."""
+    kept: bool = False
+    """It was called since, and kept for that."""
+
+    def keep(self) -> bool:
+        """Says before a call whether it has to be kept for this place; from then on it is."""
+        needs, self.kept = not (self.fresh or self.kept), not self.fresh
+        return needs
+
+
+@dataclass
 class BranchPoint:
     """Is a place that an attempt can be gone back to."""
 
@@ -64,34 +80,36 @@ class BranchPoint:
     """What had been sampled of the turn under way; None at its beginning."""
     entropy: float = 0.0
     """Nats, of the token that comes next."""
-    fresh: bool = False
-    """Whether nothing had been run."""
-    kept: bool = False
-    """Whether the session was called since, and kept for that."""
+    code: BranchState = field(default_factory=BranchState)
+    world: BranchState = field(default_factory=BranchState)
+
+    def state(self, request: ToolRequest | None) -> BranchState:
+        """Finds that of the place where a call runs."""
+        return self.code if request is None or request.tool == PYTHON.name else self.world
 
     def sessions(self, session: Session | None, count: int) -> Sequence[Session | None]:
         """Makes what so many branches run their calls in; None for one that opens its own. Raises SandboxError."""
-        if session is None or self.fresh:
+        if session is None or self.code.fresh:
             return [None] * count
-        return session.fork(count, undo=True) if self.kept else session.fork(count)
-
-    def keep(self) -> bool:
-        """Says before a call whether the session has to be kept for this place; from then on it is."""
-        needs, self.kept = not (self.fresh or self.kept), not self.fresh
-        return needs
+        return session.fork(count, undo=True) if self.code.kept else session.fork(count)
 
 
-def higher(point: BranchPoint | None, said: Conversation, turn: Turn, calls: int, *, fresh: bool) -> BranchPoint | None:
+def higher(
+    point: BranchPoint | None, said: Conversation, turn: Turn, calls: int, *, fresh: bool, fresh_world: bool = True
+) -> BranchPoint | None:
     """Chooses between the place so far and that before the token of the last turn whose entropy is highest.
 
-    `said` ends with that turn, `calls` is how many were made before it, and `fresh` says that nothing was run before.
+    `said` ends with that turn, `calls` is how many were made before it; `fresh` says that no code was run before, and
+    `fresh_world` that no world was called.
     """
     found = entropies(turn)
     place = max(range(len(found)), key=lambda token: found[token], default=0)
     if not found or found[place] <= (point.entropy if point is not None else 0.0):
         return point
     begun = until(turn, place) if place else None
-    return BranchPoint(said.before_last_turn(), calls, begun, found[place], fresh)
+    return BranchPoint(
+        said.before_last_turn(), calls, begun, found[place], BranchState(fresh), BranchState(fresh_world)
+    )
 
 
 def entropies(turn: Turn) -> Sequence[float]:

@@ -20,3 +20,6 @@ class AgentBudget(FrozenModel, use_attribute_docstrings=True):
     """Characters of a tool result that the policy model is shown; the rest is cut."""
     concurrent: Annotated[int, UnitName("rollouts")] = Field(192, ge=1)
     """Rollouts in the decoding batch at once; finished rows are refilled."""
+    worlds: Annotated[int, UnitName("rollouts")] = Field(8, ge=1)
+    """Rollouts at once of tasks with a world; half as many more may be branches. Each may need two of the sandboxes
+    that sessions can have, and some are for worlds that are kept prepared: so it is at most a quarter of them."""

@@ -15,13 +15,15 @@ from appliance.inference.engine import Turn
 from appliance.records.rollouts import Message, Role, ToolCall
 from appliance.rendering.markers import TextMessage
 from appliance.rendering.renderer import ChatMessage, Ids, Malformed, OwnTurn, Renderer, ToolRequest
+from appliance.rendering.tools import tools_of
+from curriculum.contract.environment import ToolSchema
 from curriculum.contract.task import Task
 
 
 @dataclass
 class Conversation:
     renderer: Renderer
-    tools: tuple[str, ...]
+    tools: tuple[ToolSchema, ...]
     messages: tuple[ChatMessage, ...]
     """What was said, as it would be written anew."""
     nodes: list[Message] = field(default_factory=list)
@@ -31,7 +33,7 @@ class Conversation:
     @classmethod
     def begin(cls, renderer: Renderer, task: Task) -> Conversation:
         """Begins one with a task. Raises RenderingError for one that the model's format cannot write."""
-        made = cls(renderer, tuple(task.tools), tuple(task.messages))
+        made = cls(renderer, tools_of(task), tuple(task.messages))
         made._begin(Role.USER, None)
         return made
 

@@ -4,8 +4,10 @@ What always holds. The policy model's tokens are kept as sampled, with their log
 again (`conversation`). The only way to run code is the session pool that is handed in. A tool call never blocks the
 batch: its row waits while the others go on. A rollout that meets an infrastructure failure, or finds no place, ends as
 `infra_error` and earns nothing, good or bad. A rollout that ends or is dropped frees its session at once. Without
-isolation (`RefusedError`) nothing runs at all. An attempt may branch (`branching`): the branch begins with the tokens
-of its attempt before the place that it leaves, unchanged, and with a session that is as it was then.
+isolation (`RefusedError`) nothing runs at all. A task's other tools ask a world (`worlds`), which the rollout holds
+like its session; where the answer is what the world submits, it is asked for that when the turns have ended. An attempt
+may branch (`branching`): the branch begins with the tokens of its attempt before the place that it leaves, unchanged,
+and with a session and a world that are as they were then.
 """
 
 from __future__ import annotations
@@ -14,19 +16,21 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from appliance.agent.answers import final_answer
-from appliance.agent.assignment import Assignment, LiveRollout
+from appliance.agent.answers import NO_ANSWER, Final, final_answer
+from appliance.agent.assignment import Assignment, Ending, LiveRollout, needs_world
 from appliance.agent.branching import Branching, BranchPoint, has_come_some_way, higher, joined
 from appliance.agent.budget import AgentBudget
-from appliance.agent.calls import LOST, ToolCalls, call_of
+from appliance.agent.calls import LOST, ToolCalls, WorldEnd, call_of
 from appliance.agent.conversation import Conversation
 from appliance.agent.parsing import shown
 from appliance.inference.engine import Engine, GenerationRequest, Turn
 from appliance.records.rollouts import Rollout, RolloutEnd, ToolCall, ToolStatus
 from appliance.rendering.renderer import Malformed, Renderer, ToolRequest
+from curriculum.contract.task import Task
 from curriculum.seeds import derive
 from runtime.errors import SandboxError
 from runtime.sandbox import SessionPool
+from verifiers.contract.kinds import AnswerForm
 
 log = logging.getLogger(__name__)
 AHEAD = 64
@@ -136,6 +140,8 @@ class Agent:
             if len(self._live) >= self._engine.capacity.rows + AHEAD:
                 break
             streamed = not self._waiting
+            if needs_world((self._waiting or self._streamed)[0].task) and self._world_rollouts >= self._budget.worlds:
+                break
             live = self._live_of((self._waiting or self._streamed).popleft())
             live.streamed = streamed
             stopped = self._begin(live)
@@ -152,6 +158,10 @@ class Agent:
             self._clock(),
             Conversation.begin(self.renderer, task),
         )
+
+    @property
+    def _world_rollouts(self) -> int:
+        return sum(needs_world(live.assignment.task) for live in self._live.values())
 
     def _has_to_stop(self) -> bool:
         now = self._clock()
@@ -200,16 +210,17 @@ class Agent:
         turn, live.begun = joined(live.begun, turn), None
         read = live.said.take(turn)
         if self._branching is not None and self._branching.at_entropy and self._branches_of(live):
-            live.point = higher(live.point, live.said, turn, live.calls, fresh=live.session is None)
+            live.point = higher(
+                live.point, live.said, turn, live.calls, fresh=live.session is None, fresh_world=live.world is None
+            )
         if turn.ended == "length":
-            return self._finish(number, RolloutEnd.TOKENS)
+            return self._end(number, RolloutEnd.TOKENS)
         if isinstance(read, str):
             self._engine.finish(number)
-            final = final_answer(read, live.assignment.task.form)
-            return self._finish(number, RolloutEnd.ANSWERED, final.answer, final.answers)
+            return self._end(number, RolloutEnd.ANSWERED, final_answer(read, live.assignment.task.form))
         if live.calls >= live.max_calls:
             self._engine.finish(number)
-            return self._finish(number, RolloutEnd.TURNS)
+            return self._end(number, RolloutEnd.TURNS)
         live.calls += 1
         if isinstance(read, ToolRequest) and not live.assignment.task.tools:
             read = Malformed(read.code, "no tool can be called here")
@@ -217,7 +228,7 @@ class Agent:
             call = ToolCall(code=read.code, status=ToolStatus.PARSE_ERROR, error=read.reason)
             return self._return(number, call, f"error: {read.reason}"[: self._budget.max_result_chars])
         try:
-            self._calls.start(number, live, read, keep=self._keeps(live))
+            self._calls.start(number, live, read, keep=self._keeps(live, read))
         except LOST as error:
             return self._lose(number, error)
         return False
@@ -226,7 +237,7 @@ class Agent:
         """Hands finished tool calls back to their rows; waits only when no row could go on without, and never long."""
         stopped = False
         while self._live and (self._calls.arrived or self._engine.runnable == 0) and not stopped:
-            if not self._calls.arrived and not any(live.running for live in self._live.values()):
+            if not self._calls.arrived and not any(live.waits for live in self._live.values()):
                 break
             back = self._calls.take(POLL_SECONDS)
             if back is None:
@@ -240,6 +251,10 @@ class Agent:
                 stopped |= self._lose(number, error)
                 continue
             result = future.result()
+            live.waits = False
+            if isinstance(result, WorldEnd):
+                stopped |= self._finish_after_world(number, result)
+                continue
             assert live.running is not None
             stopped |= self._return(number, call_of(live.running, result), shown(result, self._budget.max_result_chars))
         return stopped
@@ -250,8 +265,9 @@ class Agent:
         live = self._live[number]
         stopped = False
         if call.status.failed and self._branches_at_failure(live):
-            ran = live.running is not None
-            stopped = self._branch(live, BranchPoint(live.said.before_last_turn(), live.calls - 1, kept=ran))
+            point = BranchPoint(live.said.before_last_turn(), live.calls - 1)
+            point.state(live.running).kept = live.running is not None
+            stopped = self._branch(live, point)
         live.running = None
         forced = live.said.give_back(call, text)
         mends = call.status.failed and self._branching is not None and self._branching.where == "repair"
@@ -265,7 +281,7 @@ class Agent:
             return self._submit(again) or stopped
         if len(live.said.ids) >= live.max_tokens:
             self._engine.finish(number)
-            return self._finish(number, RolloutEnd.TOKENS) or stopped
+            return self._end(number, RolloutEnd.TOKENS) or stopped
         self._engine.resume(number, forced)
         return stopped
 
@@ -284,23 +300,26 @@ class Agent:
         wanted = self._branching
         return wanted is not None and wanted.at_failures and has_come_some_way(live.said.nodes)
 
-    def _keeps(self, live: LiveRollout) -> bool:
-        """Says whether the session may have to go back behind the call that comes."""
+    def _keeps(self, live: LiveRollout, request: ToolRequest) -> bool:
+        """Says whether what the call that comes changes may have to go back behind it."""
         if not self._branches_of(live):
             return False
+        state = live.point.state(request) if live.point is not None else None
         if not self._branches_at_failure(live):
-            return live.point is not None and live.point.keep()
-        if live.point is not None and live.point.kept:  # a session is kept for one call, and this one may fail
+            return state is not None and state.keep()
+        if state is not None and state.kept:  # a moment is kept for one call, and this one may fail
             live.point = None
-        elif live.point is not None:
-            live.point.keep()
+        elif state is not None:
+            state.keep()
         return True
 
     def _branch(self, live: LiveRollout, point: BranchPoint) -> bool:
         """Begins the branches that leave it there; True asks the loop to stop."""
         count = self._branches_of(live)
+        if needs_world(live.assignment.task):
+            count = min(count, self._budget.worlds + self._budget.worlds // 2 - self._world_rollouts)
         wanted = self._branching
-        if not count or wanted is None:
+        if count <= 0 or wanted is None:
             return False
         try:
             sessions = point.sessions(live.session, count)
@@ -309,9 +328,13 @@ class Agent:
             live.branches = count
             return False
         self._branches += count
+        worlds = self._calls.fork(point, live, count)
         first = self._samples + live.assignment.sample * wanted.each
         now = self._clock()
-        branches = [live.branch(point, session, first + number, now) for number, session in enumerate(sessions)]
+        branches = [
+            live.branch(point, session, world, first + number, now)
+            for number, (session, world) in enumerate(zip(sessions, worlds, strict=True))
+        ]
         return any([self._begin(branch) for branch in branches])  # noqa: C419 - all of them
 
     def _lose(self, number: int, error: Exception) -> bool:
@@ -320,11 +343,32 @@ class Agent:
         self._engine.finish(number)
         return self._finish(number, RolloutEnd.INFRA_ERROR)
 
+    def _end(self, number: int, ended: RolloutEnd, final: Final = NO_ANSWER) -> bool:
+        """Ends a rollout, once its world has said what it came to, where that is asked."""
+        live = self._live[number]
+        live.ending = Ending(
+            ended, final, ended is RolloutEnd.ANSWERED and live.assignment.task.form is AnswerForm.WORLD
+        )
+        try:
+            if self._calls.end(number, live, submits=live.ending.submits):
+                return False
+        except LOST as error:
+            return self._lose(number, error)
+        return self._finish(number, ended, final.answer, final.answers)
+
+    def _finish_after_world(self, number: int, came: WorldEnd) -> bool:
+        ending = self._live[number].ending
+        assert ending is not None
+        answer = came.submission if ending.submits else ending.final.answer
+        answers = int(answer is not None) if ending.submits else ending.final.answers
+        return self._finish(number, ending.ended, answer, answers)
+
     def _finish(self, number: int, ended: RolloutEnd, answer: str | None = None, answers: int = 0) -> bool:
         live = self._live.pop(number)
         lost = ended is RolloutEnd.INFRA_ERROR
         stopped = live.point is not None and not lost and self._branch(live, live.point)
         rollout = live.end(ended, self._clock(), answer, answers)
+        self._free_world(live.assignment.task)
         if live.streamed:
             self._ended.append(rollout)
             return False
@@ -337,8 +381,16 @@ class Agent:
             if live.streamed is streamed:
                 del self._live[number]
                 self._engine.finish(number)
-                if live.session is not None:
-                    live.session.close()
+                live.close()
+                self._free_world(live.assignment.task)
+
+    def _free_world(self, task: Task) -> None:
+        """Gives up what was prepared for a task that no rollout works on or waits for."""
+        if not needs_world(task):
+            return
+        assigned = (*(live.assignment for live in self._live.values()), *self._waiting, *self._streamed)
+        if all(one.task.id != task.id for one in assigned):
+            self._calls.worlds.free(task.id)
 
 
 def calls_outside_sandbox(rollouts: Iterable[Rollout]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from curriculum.worlds.world import WorldReply
 from runtime.sandbox import CallResult, CallStatus
 
 _MESSAGES = {
@@ -18,8 +19,10 @@ _MESSAGES = {
 }
 
 
-def shown(result: CallResult, limit: int) -> str:
+def shown(result: CallResult | WorldReply, limit: int) -> str:
     """Returns what the policy model sees of a call, at most `limit` characters."""
+    if isinstance(result, WorldReply):
+        return (f"error: {result.text}" if result.failed else result.text)[:limit]
     output = result.output.strip()
     if result.status is CallStatus.OK:
         return output[:limit]

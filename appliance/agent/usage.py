@@ -12,7 +12,11 @@ _ORDER = tuple(Tier)
 
 def total(rollouts: Iterable[Rollout]) -> Usage:
     """Adds up what they used; of memory the highest peak. None stays where no rollout had a sandbox of its own."""
-    used = [rollout.usage for rollout in rollouts]
+    return added([rollout.usage for rollout in rollouts])
+
+
+def added(used: Sequence[Usage]) -> Usage:
+    """Adds up these likewise."""
     cpu = [one.cpu_seconds for one in used if one.cpu_seconds is not None]
     peaks = [one.peak_memory_mib for one in used if one.peak_memory_mib is not None]
     return Usage(

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from appliance.cli.check_draft import draft
 from appliance.cli.check_options import CheckRun
 from appliance.cli.model_options import parameter, parameter_name, parameters_of, with_options
 from appliance.cli.options import Data, Json
@@ -21,7 +22,7 @@ from verifiers.registry import KINDS
 app = typer.Typer(help="Check answers, proofs, programs and texts, yours or anybody's.", no_args_is_help=True)
 
 TYPES: dict[str, Any] = {"text": str | None, "texts": list[str] | None, "file": str | None, "folder": Path | None}
-ASSESS = parameter("assess", bool, default=False, help="Check the tests: whether they tell right from wrong.")
+ASSESS = parameter("assess", bool, default=False, help="Check the check itself: whether it tells right from wrong.")
 
 
 def _parameter(option: KindOption) -> inspect.Parameter:
@@ -53,6 +54,9 @@ def _command(kind: Kind) -> Callable[..., None]:
 for _kind in KINDS:
     if _kind.options or _kind.spec_file:
         app.command(_kind.command or _kind.name)(_command(_kind))
+
+
+app.command("draft")(draft)
 
 
 @app.command("selftest")

@@ -89,12 +89,12 @@ def run_check(
         return check_pairs(target_for(context, data, (kind,), **parts), work, as_json=as_json)
     require_fields(kind, fields)
     if assess:
-        from appliance.cli.check_assess import assess_tests
+        from appliance.cli.check_assess import assess_spec
 
         spec = spec_of(kind, fields)
         right = submission_of(kind, spec, submitted) if submitted else ""
-        broker = target_for(context, data, (kind,)).broker
-        return assess_tests(broker, kind, spec, right, seconds=run.seconds, as_json=as_json)
+        target = target_for(context, data, (kind,))
+        return assess_spec(target, kind, spec, right, seconds=run.seconds, as_json=as_json)
     if submitted is None and kind.submission.default is None:
         raise missing(kind.submission.flag, kind.submission.metavar)
     spec = spec_of(kind, fields)

@@ -14,6 +14,13 @@ COMMANDS = {
     "adapter": CommandRow(
         "curriculum_adapters:app", "Install what worlds are made of that is not ours, for guests alone."
     ),
+    "sample": CommandRow(
+        "curriculum_sample:sample",
+        "Show tasks as the model is asked them: questions, files, and with --answers the answers.",
+    ),
+    "stats": CommandRow(
+        "curriculum_stats:stats", "Show how often the model passes, by taskset and level, night by night."
+    ),
 }
 
 app = lazy_group(COMMANDS, help="What the model is asked: look at it, try it, add work of your own.")

@@ -39,7 +39,7 @@ from appliance.records.artifacts import Artifact
 from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Evaluation
 from appliance.records.jobs import Job
-from appliance.records.training import ANY_ROLLOUT, RolloutFilter
+from appliance.records.training import ANY_ROLLOUT, PassCount, RolloutFilter
 from policies.contract.decision import Decision
 from policies.register import KnownKey
 
@@ -57,6 +57,10 @@ class ApiClient(ApiConnection):
 
     def cycle(self, cycle: str) -> CycleDetail:
         return self.get(f"/v1/cycles/{_part(cycle)}", CycleDetail)
+
+    def pass_counts(self, cycle: str) -> list[PassCount]:
+        """How often its rollouts passed, by purpose, taskset and level. Large nights take seconds to count."""
+        return self.get(f"/v1/cycles/{_part(cycle)}/passes", list[PassCount])
 
     def cancel_cycle(self, cycle: str) -> Cycle:
         """Calls it off; ApiError with exit code 4 when it has ended otherwise."""

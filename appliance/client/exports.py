@@ -32,7 +32,7 @@ from appliance.records.evaluations import Approval, Evaluation, ItemResult, Mode
 from appliance.records.events import Event
 from appliance.records.jobs import Job, JobState
 from appliance.records.rollouts import Purpose, RolloutEnd, ToolCall, ToolStatus
-from appliance.records.training import RolloutFilter
+from appliance.records.training import PassCount, RolloutFilter
 from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
 from policies.refusals import StatementRefused
 from policies.register import KnownKey

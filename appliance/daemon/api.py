@@ -149,6 +149,7 @@ def reading(core: Core, next_cycle: Callable[[], str | None]) -> dict[str, Handl
         "/v1/status": lambda asked: status.status_of(core, next_cycle()),
         "/v1/cycles": lambda asked: ledger.cycles(asked.limit(20)),
         "/v1/cycles/{id}": lambda asked: core.cycles.detail(asked.path["id"]),
+        "/v1/cycles/{id}/passes": lambda asked: core.rollouts.pass_counts(asked.path["id"]),
         "/v1/rollouts": rollouts,
         "/v1/rollouts/{id:path}": lambda asked: core.rollouts.rollout_detail(asked.path["id"], core.data),
         "/v1/logs/{process}": log,

@@ -22,11 +22,12 @@ from appliance.daemon.errors import NotThereError
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
 from appliance.ledger.ledger import Ledger
+from appliance.ledger.sqlite import SqliteLedger
 from appliance.promotion import paired
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ItemResult
 from appliance.records.rollouts import Purpose, Rollout
-from appliance.records.training import Group, Judged, RolloutFilter
+from appliance.records.training import Group, Judged, PassCount, RolloutFilter
 from appliance.rendering.renderer import Renderer, RenderingError
 from curriculum.contract.task import Task
 from policies.contract.evidence import pairs
@@ -82,16 +83,29 @@ class Rollouts:
     """What was tried, in words. The text of a task is known where the ledger keeps it: training steps hold their tasks,
     a job is its question."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: SqliteLedger) -> None:
         self._ledger = ledger
         # A step is never changed, and reading one costs milliseconds.
         self._step_questions = lru_cache(maxsize=8)(self._questions_of)
+        self._counted: dict[str, list[PassCount]] = {}
 
     def rollout_views(self, where: RolloutFilter, *, limit: int) -> list[RolloutView]:
         """Raises NotThereError where no rollout has the id that the filter names."""
         if where.before is not None:
             self._known(where.before)
         return [self._view(one) for one in self._ledger.rollouts(where, limit=limit)]
+
+    def pass_counts(self, cycle: str) -> list[PassCount]:
+        """How often its rollouts passed, by purpose, taskset and level. Raises NotThereError."""
+        known = self._ledger.cycle(cycle)
+        if known is None:
+            raise NotThereError(f"there is no cycle {cycle!r}", hint="`assay cycle ls` lists them")
+        if cycle in self._counted:
+            return self._counted[cycle]
+        counts = self._ledger.pass_counts(cycle)
+        if known.state.ended:  # nothing is added to it any more, and counting takes a second for 10,000 rollouts
+            self._counted[cycle] = counts
+        return counts
 
     def rollout_detail(self, name: str, data: Path) -> RolloutDetail:
         """Raises NotThereError."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import Connection, Select, Table, insert, select, update
+from sqlalchemy import Connection, Executable, Select, Table, insert, select, update
 
 from appliance.ledger.database import Database
 from appliance.ledger.ledger import LedgerError
@@ -47,7 +47,7 @@ class Rows:
     def _records(self, shape: type[R], query: Select[Any]) -> list[R]:
         return [self._read(shape, row.payload) for row in self._rows(query)]
 
-    def _rows(self, query: Select[Any]) -> Sequence[Any]:
+    def _rows(self, query: Executable) -> Sequence[Any]:
         with self._database.reading() as connection:
             return connection.execute(query).all()
 

@@ -20,6 +20,7 @@ from sqlalchemy.dialects.sqlite import insert as insert_or
 from appliance.ledger import tables
 from appliance.ledger.database import Database
 from appliance.ledger.ledger import LedgerError
+from appliance.ledger.pass_counts import counting
 from appliance.ledger.rows import differs, payload_of, stored_in
 from appliance.ledger.sqlite_jobs import JobRows
 from appliance.records.checkpoints import Checkpoint
@@ -28,7 +29,7 @@ from appliance.records.evaluations import Approval, Evaluation
 from appliance.records.events import Event
 from appliance.records.rollouts import Purpose
 from appliance.records.service import Canary
-from appliance.records.training import ANY_ROLLOUT, Judged, RolloutFilter, StepRecord
+from appliance.records.training import ANY_ROLLOUT, Judged, PassCount, RolloutFilter, StepRecord
 from policies.contract.decision import Decision
 
 PREFIX = re.compile(r"[0-9a-f]{6,64}")
@@ -127,6 +128,10 @@ class SqliteLedger(JobRows):
         rollouts = tables.ROLLOUTS.c
         query = select(rollouts.purpose, sql.count()).where(rollouts.cycle == cycle).group_by(rollouts.purpose)
         return {str(purpose): int(count) for purpose, count in self._rows(query)}
+
+    def pass_counts(self, cycle: str) -> list[PassCount]:
+        """Counts a cycle's rollouts by purpose, taskset and level. Not in the protocol, for no worker asks."""
+        return [PassCount.model_validate(row._asdict()) for row in self._rows(counting(cycle))]
 
     # sealed sets
     def put_sealed_set(self, digest: str, description: dict[str, str | int | float]) -> None:

@@ -6,11 +6,12 @@ to be escaped wherever it is shown.
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from appliance.records.record import Record
 from runtime.sandbox import Tier, Usage
@@ -52,7 +53,11 @@ class ToolStatus(StrEnum):
 
 
 class ToolCall(Record):
-    code: str
+    code: str = ""
+    """Of a call of `python`; of one that could not be read, what the model wrote."""
+    tool: str = "python"
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """Of a call of another tool: plain JSON."""
     status: ToolStatus
     output: str = ""
     error: str = ""
@@ -60,6 +65,16 @@ class ToolCall(Record):
     tier: Tier | None = None
     sandbox: str = ""
     """Identity of the sandbox that ran it; empty only for a call that was never run."""
+
+    @property
+    def asks_world(self) -> bool:
+        """Says whether it was made of the task's world."""
+        return self.tool != "python"
+
+    @property
+    def asked(self) -> str:
+        """Says what was called, as people read it: the code, or the tool with its arguments in JSON."""
+        return f"{self.tool} {json.dumps(self.arguments, ensure_ascii=False)}" if self.asks_world else self.code
 
 
 class WeightSpan(Record):

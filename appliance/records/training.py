@@ -34,6 +34,20 @@ class RolloutFilter(Record):
 ANY_ROLLOUT = RolloutFilter()
 
 
+class PassCount(Record):
+    """Counts a cycle's rollouts on the tasks of one taskset and level."""
+
+    cycle: str
+    purpose: Purpose
+    family: str
+    level: int | None
+    """None where the ledger does not keep the tasks: it does for training alone."""
+    rollouts: int
+    """Those with a verdict; what broke is apart."""
+    passed: int
+    broken: int
+
+
 class SharedPrefix(Record):
     """Is what the rollouts of one attempt have in common: sampled once, and trained on once."""
 

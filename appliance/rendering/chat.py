@@ -26,7 +26,9 @@ from appliance.rendering.renderer import (
     RenderingError,
     ToolRequest,
 )
-from appliance.rendering.tools import declared, read_call
+from appliance.rendering.tools import arguments_of, declared, map_texts, read_call
+from curriculum.contract.environment import ToolSchema
+from curriculum.worlds.arguments import unusable
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +102,10 @@ class ChatRenderer:
         self.other_stops: Ids = stops[1:]
         self._prove_guard()
 
-    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[str] = TOOLS) -> Ids:
+    def refuses(self, tools: Sequence[ToolSchema]) -> str:
+        return ""
+
+    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
         if not messages or messages[-1].role not in ("user", "tool"):
             raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
         written = [self._message(one, tools) for one in messages]
@@ -111,7 +116,7 @@ class ChatRenderer:
     def question(self, text: str) -> Ids:
         return self._render([{"role": "user", "content": self._guard(text)}], (), open_turn=True)
 
-    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[str] = TOOLS) -> Ids | None:
+    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[ToolSchema] = TOOLS) -> Ids | None:
         message = self._result(result, self._calls(turn, before, tools))
         told = declared(tools) or None
         try:
@@ -127,9 +132,12 @@ class ChatRenderer:
         return tuple(made.token_ids[len(known) :])
 
     def call(self, code: str) -> Ids:
-        function = {"name": "python", "arguments": {"code": self._guard(code)}}
-        called = [{"type": "function", "id": _call_id(0), "function": function}]
-        return self._turn({"content": "", "tool_calls": called}, TOOLS)
+        return self.request(ToolRequest(code))
+
+    def request(self, request: ToolRequest, tools: Sequence[ToolSchema] = TOOLS) -> Ids:
+        function = {"name": request.tool, "arguments": map_texts(arguments_of(request), self._guard)}
+        called = [{"type": "function", "id": _call_id(0, request.tool), "function": function}]
+        return self._turn({"content": "", "tool_calls": called}, tools)
 
     def answer(self, text: str) -> Ids:
         return self._turn({"content": self._guard(text)}, ())
@@ -140,7 +148,7 @@ class ChatRenderer:
     def text(self, ids: Sequence[int]) -> str:
         return self._tokenizer.decode(ids)
 
-    def read(self, turn: Ids, before: Ids = (), tools: Sequence[str] = TOOLS) -> ToolRequest | Malformed | str:
+    def read(self, turn: Ids, before: Ids = (), tools: Sequence[ToolSchema] = TOOLS) -> ToolRequest | Malformed | str:
         parsed = self._parse(turn, before, tools)
         if parsed is None:
             return Malformed(self._tokenizer.decode(turn), "the turn cannot be read")
@@ -159,7 +167,7 @@ class ChatRenderer:
         """Writes messages as chat templates take them, up to where the model goes on, without guarding any text."""
         return list(self._family.render_ids(list(messages), tools=list(tools) or None, add_generation_prompt=True))
 
-    def _parse(self, turn: Ids, before: Ids, tools: Sequence[str]) -> Any:
+    def _parse(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> Any:
         """The turn as the library reads it; None where it cannot, for a turn is whatever the model made of it."""
         told = declared(tools) or None
         try:
@@ -168,23 +176,25 @@ class ChatRenderer:
             log.warning("the format %s could not read a turn: %s", self.family, _first(error))
             return None
 
-    def _calls(self, turn: Ids, before: Ids, tools: Sequence[str]) -> list[dict[str, Any]]:
+    def _calls(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
         """The calls of a turn as a message has them, whether they can be run or not."""
         parsed = self._parse(turn, before, tools)
         return [
             {
                 "type": "function",
-                "id": one.id or _call_id(place),
+                "id": one.id or _call_id(place, one.name or "python"),
                 "function": {"name": one.name or "python", "arguments": self._arguments(one)},
             }
             for place, one in enumerate(parsed.tool_calls if parsed is not None else ())
         ]
 
     def _arguments(self, call: Any) -> dict[str, Any]:
-        given = call.arguments if isinstance(call.arguments, dict) else {"code": call.raw}
-        return {key: self._guard(value) if isinstance(value, str) else value for key, value in given.items()}
+        told = isinstance(call.arguments, dict) and not unusable(call.arguments)
+        given = call.arguments if told else {"code": call.raw}
+        guarded: dict[str, Any] = map_texts(given, self._guard)
+        return guarded
 
-    def _message(self, message: ChatMessage, tools: Sequence[str]) -> dict[str, Any]:
+    def _message(self, message: ChatMessage, tools: Sequence[ToolSchema]) -> dict[str, Any]:
         if isinstance(message, OwnTurn):
             parsed = self._parse(message.ids, message.before, tools)
             said = self._tokenizer.decode(message.ids) if parsed is None else parsed.content
@@ -211,7 +221,7 @@ class ChatRenderer:
             "name": called["function"]["name"],
         }
 
-    def _render(self, messages: list[dict[str, Any]], tools: Sequence[str], *, open_turn: bool) -> Ids:
+    def _render(self, messages: list[dict[str, Any]], tools: Sequence[ToolSchema], *, open_turn: bool) -> Ids:
         try:
             made = self._family.render_ids(messages, tools=declared(tools) or None, add_generation_prompt=open_turn)
         except RenderingError:
@@ -234,7 +244,7 @@ class ChatRenderer:
                 f"with the format {self.family!r} a text from outside could become a special token", hint=SAY_IT
             )
 
-    def _turn(self, message: dict[str, Any], tools: Sequence[str]) -> Ids:
+    def _turn(self, message: dict[str, Any], tools: Sequence[ToolSchema]) -> Ids:
         """A turn as the model should write it, up to and with the token that ends it."""
         asked: dict[str, Any] = {"role": "user", "content": _ASKED}
         open_turn = self._render([asked], tools, open_turn=True)
@@ -265,9 +275,9 @@ def without_marks(tokenizer: GuardedTokenizer, turn: Ids, text: str) -> str:
     return unguarded(text)
 
 
-def _call_id(place: int) -> str:
+def _call_id(place: int, tool: str = "python") -> str:
     """Names a call that the model gave no name, as Kimi's format does; others do not show it."""
-    return f"functions.python:{place}"
+    return f"functions.{tool}:{place}"
 
 
 def _first(error: BaseException) -> str:

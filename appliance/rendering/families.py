@@ -14,8 +14,8 @@ from appliance.rendering.chat import FAMILIES, HARMONY, ChatRenderer
 from appliance.rendering.guarded import GuardedTokenizer
 from appliance.rendering.jinja import ChatTemplate
 from appliance.rendering.model_files import MODEL, json_table
-from appliance.rendering.renderer import RenderingError
-from appliance.rendering.tools import DECLARED
+from appliance.rendering.renderer import TOOLS, RenderingError
+from appliance.rendering.tools import declared
 
 _QWEN = ("<|im_start|>", "<|im_end|>", "<tool_call>", "<tool_response>", "<think>")
 _GLM = ("[gMASK]", "<sop>", "<|observation|>", "<arg_key>")
@@ -73,7 +73,7 @@ def _written(
     called = {"type": "function", "id": "functions.python:0", "function": function}
     call = {"role": "assistant", "content": "", "tool_calls": [called]}
     back = {"role": "tool", "content": "6", "name": "python", "tool_call_id": called["id"]}
-    tools = list(DECLARED.values())
+    tools = declared(TOOLS)
     tells = template.render([asked], tools, open_turn=True) != template.render([asked], [], open_turn=True)
     conversations: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = [
         ([asked], []),

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from tokenizers import Tokenizer
 
 from appliance.rendering.renderer import (
+    PYTHON,
     SAY_IT,
     TOOLS,
     ChatMessage,
@@ -26,6 +27,7 @@ from appliance.rendering.renderer import (
     RenderingError,
     ToolRequest,
 )
+from curriculum.contract.environment import ToolSchema
 
 
 @dataclass(frozen=True)
@@ -81,14 +83,14 @@ class MarkerRenderer:
             for marker in (markers.user, markers.assistant, markers.tool, markers.result, markers.end)
         )
 
-    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[str] = TOOLS) -> Ids:
+    def refuses(self, tools: Sequence[ToolSchema]) -> str:
+        unknown = sorted({tool.name for tool in tools} - {PYTHON.name})
+        return f"this model's format has no way to call {', '.join(unknown)}" if unknown else ""
+
+    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
         """Takes roles in order: `system` at most first, then `user`, `assistant` and `tool` as they came; the last is
         not the model's own. A turn of the assistant is written as it stands, its tool marker as the marker."""
-        if unknown := set(tools) - set(TOOLS):
-            raise RenderingError(
-                f"this model's format has no way to call {', '.join(sorted(unknown))}",
-                hint="give the task the tool `python` alone, or use a model whose format declares tools",
-            )
+        self._require_callable(tools)
         if not messages or messages[-1].role not in ("user", "tool"):
             raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
         ids: Ids = ()
@@ -112,7 +114,7 @@ class MarkerRenderer:
     def question(self, text: str) -> Ids:
         return self.prompt((TextMessage(text),))
 
-    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[str] = TOOLS) -> Ids | None:
+    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[ToolSchema] = TOOLS) -> Ids | None:
         return self.result(result)
 
     def result(self, text: str) -> Ids:
@@ -122,8 +124,18 @@ class MarkerRenderer:
     def call(self, code: str) -> Ids:
         return self._tool + self.plain(code) + self._end
 
+    def request(self, request: ToolRequest, tools: Sequence[ToolSchema] = TOOLS) -> Ids:
+        self._require_callable(tools)
+        return self.call(request.code)
+
     def answer(self, text: str) -> Ids:
         return self.plain(text) + self._end
+
+    def _require_callable(self, tools: Sequence[ToolSchema]) -> None:
+        if why := self.refuses(tools):
+            raise RenderingError(
+                why, hint="give the task the tool `python` alone, or use a model whose format declares tools"
+            )
 
     def _turn(self, text: str) -> Ids:
         marker = self.markers.tool
@@ -136,7 +148,7 @@ class MarkerRenderer:
     def text(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
 
-    def read(self, turn: Ids, before: Ids = (), tools: Sequence[str] = TOOLS) -> ToolRequest | Malformed | str:
+    def read(self, turn: Ids, before: Ids = (), tools: Sequence[ToolSchema] = TOOLS) -> ToolRequest | Malformed | str:
         text, markers = self.text(turn[:-1]), self.markers
         body = text.lstrip()
         if body.startswith(markers.tool):

@@ -9,14 +9,25 @@ gets ordinary characters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
+from curriculum.contract.environment import ToolSchema
 from runtime.errors import HintedError
 
 Ids = tuple[int, ...]
-TOOLS = ("python",)
+PYTHON = ToolSchema(
+    name="python",
+    description="Runs Python code in a sandbox and returns what it prints. Names are kept from call to call.",
+    parameters={
+        "type": "object",
+        "properties": {"code": {"type": "string", "description": "The code to run."}},
+        "required": ["code"],
+    },
+)
+"""The tool that every format can call."""
+TOOLS = (PYTHON,)
 """What a model may call unless a task says otherwise."""
 NO_TOKENIZER = (
     "copy it from where the model comes from; for an older model AutoTokenizer of transformers writes it, with "
@@ -50,10 +61,13 @@ class OwnTurn:
 
 @dataclass(frozen=True)
 class ToolRequest:
-    """Is a turn that asks for code to be run."""
+    """Is a turn that asks for code to be run, or for a tool of the task's world."""
 
-    code: str
-    tool: str = "python"
+    code: str = ""
+    """Of the tool `python`; empty for another one."""
+    tool: str = PYTHON.name
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Of another tool: plain JSON that fits its schema."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +97,10 @@ class Renderer(Protocol):
     def name(self) -> str:
         """Names the format for people, and says how it was found."""
 
-    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[str] = TOOLS) -> Ids:
+    def refuses(self, tools: Sequence[ToolSchema]) -> str:
+        """Says why these tools cannot be called in this format, in a sentence; empty when they can."""
+
+    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
         """Writes a conversation up to where the model goes on; a message may be an `OwnTurn`.
 
         Raises RenderingError for one that it cannot write."""
@@ -91,13 +108,16 @@ class Renderer(Protocol):
     def question(self, text: str) -> Ids:
         """Writes the prompt of a conversation that is one question of a person."""
 
-    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[str] = TOOLS) -> Ids | None:
+    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[ToolSchema] = TOOLS) -> Ids | None:
         """Writes what is forced behind a finished turn that called a tool: its result, up to where the model goes on.
 
         None where the next input is no exact extension of `before` and `turn`."""
 
     def call(self, code: str) -> Ids:
-        """Writes a turn that calls the tool, as the model should write it."""
+        """Writes a turn that calls `python`, as the model should write it."""
+
+    def request(self, request: ToolRequest, tools: Sequence[ToolSchema] = TOOLS) -> Ids:
+        """Writes a turn that calls any of these tools likewise. Raises RenderingError where the format has no way."""
 
     def answer(self, text: str) -> Ids:
         """Writes a last turn, as the model should write it."""
@@ -108,7 +128,7 @@ class Renderer(Protocol):
     def text(self, ids: Sequence[int]) -> str:
         """Reads what stands there, markers included."""
 
-    def read(self, turn: Ids, before: Ids = (), tools: Sequence[str] = TOOLS) -> ToolRequest | Malformed | str:
+    def read(self, turn: Ids, before: Ids = (), tools: Sequence[ToolSchema] = TOOLS) -> ToolRequest | Malformed | str:
         """Reads a finished turn, its stop token included: a call, one that cannot be run, or a last turn's text.
 
         `before` is what stood before it, which may have begun the model's thoughts. The text of a last turn is without

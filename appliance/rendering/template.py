@@ -17,6 +17,7 @@ from appliance.rendering.chat import without_marks
 from appliance.rendering.guarded import GuardedTokenizer, guard, unguarded
 from appliance.rendering.jinja import ChatTemplate
 from appliance.rendering.renderer import (
+    PYTHON,
     SAY_IT,
     TOOLS,
     ChatMessage,
@@ -26,7 +27,8 @@ from appliance.rendering.renderer import (
     RenderingError,
     ToolRequest,
 )
-from appliance.rendering.tools import declared, read_call
+from appliance.rendering.tools import arguments_of, declared, map_texts, read_call
+from curriculum.contract.environment import ToolSchema
 
 _NONCE = "nonce7f20d4"
 _ASKED = {"role": "user", "content": "1 + 1?"}
@@ -45,7 +47,7 @@ class CallSyntax:
     arguments: str
     """The key of the arguments beside `name`; empty where the JSON is the arguments, and the name stands in `begin`."""
 
-    def read(self, text: str, tools: Sequence[str]) -> ToolRequest | Malformed | None:
+    def read(self, text: str, tools: Sequence[ToolSchema]) -> ToolRequest | Malformed | None:
         """Reads a turn's text; None where it calls nothing."""
         start = text.find(self.begin) if self.begin else 0
         body = text[start + len(self.begin) :].lstrip()
@@ -93,21 +95,34 @@ class TemplateRenderer:
         """Says whether the template declares tools and writes calls that can be read."""
         return self._syntax is not None
 
-    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[str] = TOOLS) -> Ids:
+    def refuses(self, tools: Sequence[ToolSchema]) -> str:
+        if tools and self._syntax is None:
+            return f"its chat template cannot call tools: {self._why_no_tools}"
+        others = [tool.name for tool in tools if tool.name != PYTHON.name]
+        if others and self._syntax is not None and not self._syntax.arguments:
+            return f"its chat template writes calls in a form in which {', '.join(others)} cannot be read"
+        return ""
+
+    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
         if not messages or messages[-1].role not in ("user", "tool"):
             raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
         self._require_tools(tools)
-        return self._ids([self._message(one) for one in messages], tools, open_turn=True)
+        return self._ids([self._message(one, tools) for one in messages], tools, open_turn=True)
 
     def question(self, text: str) -> Ids:
         return self._ids([{"role": "user", "content": guard(text)}], (), open_turn=True)
 
-    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[str] = TOOLS) -> Ids | None:
-        return tuple(self._tokenizer.encode(self._behind(result, tools)))
+    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[ToolSchema] = TOOLS) -> Ids | None:
+        asked = self.read(turn, before, tools)
+        tool = asked.tool if isinstance(asked, ToolRequest) else PYTHON.name
+        return tuple(self._tokenizer.encode(self._behind(result, tools, tool)))
 
     def call(self, code: str) -> Ids:
-        self._require_tools(TOOLS)
-        return self._turn(_called(guard(code)), TOOLS)
+        return self.request(ToolRequest(code))
+
+    def request(self, request: ToolRequest, tools: Sequence[ToolSchema] = TOOLS) -> Ids:
+        self._require_tools(tools)
+        return self._turn(_called(map_texts(arguments_of(request), guard), tool=request.tool), tools)
 
     def answer(self, text: str) -> Ids:
         return self._turn({"role": "assistant", "content": guard(text)}, ())
@@ -118,7 +133,7 @@ class TemplateRenderer:
     def text(self, ids: Sequence[int]) -> str:
         return self._tokenizer.decode(ids)
 
-    def read(self, turn: Ids, before: Ids = (), tools: Sequence[str] = TOOLS) -> ToolRequest | Malformed | str:
+    def read(self, turn: Ids, before: Ids = (), tools: Sequence[ToolSchema] = TOOLS) -> ToolRequest | Malformed | str:
         said = self._tokenizer.decode(turn[:-1])
         thinks = "<think>" in said or self._tokenizer.decode(before[-8:]).rstrip().endswith("<think>")
         _, closed, text = said.rpartition("</think>")
@@ -127,18 +142,18 @@ class TemplateRenderer:
         asked = self._syntax.read(text, tools) if self._syntax is not None else None
         return without_marks(self._tokenizer, turn, text) if asked is None else asked
 
-    def _require_tools(self, tools: Sequence[str]) -> None:
-        if tools and self._syntax is None:
+    def _require_tools(self, tools: Sequence[ToolSchema]) -> None:
+        if why := self.refuses(tools):
             raise RenderingError(
-                f"its chat template cannot call tools: {self._why_no_tools}",
+                why,
                 hint="take a model that was made to call tools, or name the format that it calls them in. " + SAY_IT,
             )
 
-    def _message(self, message: ChatMessage) -> dict[str, Any]:
+    def _message(self, message: ChatMessage, tools: Sequence[ToolSchema]) -> dict[str, Any]:
         if isinstance(message, OwnTurn):
-            asked = self.read(message.ids, message.before)
+            asked = self.read(message.ids, message.before, tools)
             if isinstance(asked, ToolRequest):
-                return _called(guard(asked.code))
+                return _called(map_texts(arguments_of(asked), guard), tool=asked.tool)
             text = asked if isinstance(asked, str) else without_marks(self._tokenizer, message.ids, asked.code)
             return {"role": "assistant", "content": guard(text)}
         if message.role == "tool":
@@ -147,10 +162,10 @@ class TemplateRenderer:
             raise RenderingError(f"a message of the role {message.role!r} cannot be written")
         return {"role": message.role, "content": guard(message.text)}
 
-    def _ids(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[str], *, open_turn: bool) -> Ids:
+    def _ids(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[ToolSchema], *, open_turn: bool) -> Ids:
         return tuple(self._tokenizer.encode(self._template.render(messages, declared(tools), open_turn=open_turn)))
 
-    def _own(self, message: Mapping[str, Any], tools: Sequence[str]) -> str:
+    def _own(self, message: Mapping[str, Any], tools: Sequence[ToolSchema]) -> str:
         """What the template writes of a turn of the model behind where the model is asked for it."""
         asked = self._template.render([_ASKED], declared(tools), open_turn=True)
         whole = self._template.render([_ASKED, message], declared(tools), open_turn=False)
@@ -158,7 +173,7 @@ class TemplateRenderer:
             raise RenderingError("its chat template writes a turn otherwise than it asks the model for it", hint=SAY_IT)
         return whole[len(asked) :]
 
-    def _turn(self, message: Mapping[str, Any], tools: Sequence[str]) -> Ids:
+    def _turn(self, message: Mapping[str, Any], tools: Sequence[ToolSchema]) -> Ids:
         ids = self._tokenizer.encode(self._own(message, tools))
         return tuple(ids[: ids.index(self.stop) + 1])
 
@@ -173,17 +188,19 @@ class TemplateRenderer:
             )
         return max(marks, key=len)
 
-    def _behind(self, result: str, tools: Sequence[str]) -> str:
+    def _behind(self, result: str, tools: Sequence[ToolSchema], tool: str) -> str:
         """What the template writes between a turn that calls and the next one."""
-        call = _called(_NONCE) if self._syntax is not None else {"role": "assistant", "content": _NONCE}
-        whole = self._template.render([_ASKED, call, _result(guard(result))], declared(tools), open_turn=True)
+        call = _called({"code": _NONCE}, tool=tool) if self._syntax is not None else _said(_NONCE)
+        whole = self._template.render(
+            [_ASKED, call, _result(guard(result), tool=tool)], declared(tools), open_turn=True
+        )
         return whole.partition(_NONCE)[2].partition(self._end)[2]
 
     def _call_syntax(self) -> CallSyntax:
         asked = [self._template.render([_ASKED], declared(tools), open_turn=True) for tools in (TOOLS, ())]
         if asked[0] == asked[1]:
             raise RenderingError("it tells the model of no tools")
-        body = self._own(_called(_NONCE), TOOLS).partition(self._end)[0]
+        body = self._own(_called({"code": _NONCE}), TOOLS).partition(self._end)[0]
         for at in (at for at, letter in enumerate(body) if letter == "{"):
             try:
                 value, stop = json.JSONDecoder().raw_decode(body, at)
@@ -203,7 +220,7 @@ class TemplateRenderer:
         asked: list[dict[str, Any]] = [_ASKED]
         ids = self._ids(asked, tools, open_turn=True)
         for code, name in (("1 + 1", _ID), ("2 + 2", _SECOND_ID)) if tools else ():
-            message = _called(code, name)
+            message = _called({"code": code}, name)
             turn = self._turn(message, tools)
             if self.read(turn, ids) != ToolRequest(code):
                 raise RenderingError("a call that its chat template writes is not read back", hint=SAY_IT)
@@ -220,10 +237,14 @@ class TemplateRenderer:
             raise RenderingError("an answer that its chat template writes is not read back", hint=SAY_IT)
 
 
-def _called(code: str, name: str = _ID) -> dict[str, Any]:
-    function = {"name": "python", "arguments": {"code": code}}
+def _said(text: str) -> dict[str, Any]:
+    return {"role": "assistant", "content": text}
+
+
+def _called(arguments: Mapping[str, Any], name: str = _ID, *, tool: str = PYTHON.name) -> dict[str, Any]:
+    function = {"name": tool, "arguments": arguments}
     return {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "id": name, "function": function}]}
 
 
-def _result(text: str, name: str = _ID) -> dict[str, Any]:
-    return {"role": "tool", "content": text, "name": "python", "tool_call_id": name}
+def _result(text: str, name: str = _ID, *, tool: str = PYTHON.name) -> dict[str, Any]:
+    return {"role": "tool", "content": text, "name": tool, "tool_call_id": name}

@@ -9,48 +9,70 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from appliance.rendering.renderer import Malformed, RenderingError, ToolRequest
-
-PYTHON = {
-    "type": "function",
-    "function": {
-        "name": "python",
-        "description": "Runs Python code in a sandbox and returns what it prints. Names are kept from call to call.",
-        "parameters": {
-            "type": "object",
-            "properties": {"code": {"type": "string", "description": "The code to run."}},
-            "required": ["code"],
-        },
-    },
-}
-DECLARED: dict[str, dict[str, Any]] = {"python": PYTHON}
-"""By name, as JSON schemas (the form of OpenAI's function calling, which chat templates take)."""
+from appliance.rendering.renderer import PYTHON, TOOLS, Malformed, RenderingError, ToolRequest
+from curriculum.contract.environment import ToolSchema
+from curriculum.contract.task import Task
+from curriculum.environments import ENVIRONMENTS
+from curriculum.worlds.arguments import fault_of, unusable
 
 
-def declared(tools: Sequence[str]) -> list[dict[str, Any]]:
-    """Lists the declarations of these tools. Raises RenderingError for one that is not declared."""
-    if unknown := set(tools) - DECLARED.keys():
+def tools_of(task: Task) -> tuple[ToolSchema, ...]:
+    """The tools that a task offers. Raises RenderingError for a name that neither Python nor its environment has."""
+    environment = ENVIRONMENTS.get(task.environment)
+    known = {tool.name: tool for tool in (PYTHON, *(environment.tools if environment is not None else ()))}
+    if unknown := [name for name in task.tools if name not in known]:
         raise RenderingError(
-            f"this model's format has no way to call {', '.join(sorted(unknown))}",
-            hint="give the task the tool `python` alone",
+            f"a task of the environment {task.environment!r} has no tool {unknown[0]!r}",
+            hint="name tools of the task's environment, which has a row in curriculum/environments/__init__.py",
         )
-    return [DECLARED[name] for name in tools]
+    return tuple(known[name] for name in task.tools)
 
 
-def read_call(name: object, arguments: object, raw: str, tools: Sequence[str]) -> ToolRequest | Malformed:
+def declared(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
+    """Lists their declarations (the form of OpenAI's function calling, which chat templates take)."""
+    return [{"type": "function", "function": tool.model_dump()} for tool in tools]
+
+
+def arguments_of(request: ToolRequest) -> dict[str, Any]:
+    """What a call passes, by name.
+
+    >>> arguments_of(ToolRequest("print(1)"))
+    {'code': 'print(1)'}
+    """
+    return {"code": request.code} if request.tool == PYTHON.name else dict(request.arguments)
+
+
+def read_call(name: object, arguments: object, raw: str, tools: Sequence[ToolSchema]) -> ToolRequest | Malformed:
     """Reads a call that was written well; `raw` is what the model wrote, `tools` what it was told of.
 
-    >>> read_call("python", {"code": "print(1)"}, "", ("python",))
-    ToolRequest(code='print(1)', tool='python')
+    >>> read_call("python", {"code": "print(1)"}, "", TOOLS)
+    ToolRequest(code='print(1)', tool='python', arguments={})
     """
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
         except (ValueError, RecursionError):
             return Malformed(raw, "the arguments of the call are not JSON")
-    if not isinstance(name, str) or name not in (tools or DECLARED):
+    tool = next((one for one in tools or TOOLS if one.name == name), None)
+    if tool is None:
         return Malformed(raw, f"there is no tool {str(name)[:40]!r}")
-    if not isinstance(arguments, Mapping) or arguments.keys() != {"code"} or not isinstance(arguments["code"], str):
-        return Malformed(raw, f"{name} takes one argument, `code`, which is a text")
-    code = arguments["code"]
-    return ToolRequest(code, name) if code.strip() else Malformed(code, "empty call")
+    if tool.name == PYTHON.name:
+        if not isinstance(arguments, Mapping) or arguments.keys() != {"code"} or not isinstance(arguments["code"], str):
+            return Malformed(raw, "python takes one argument, `code`, which is a text")
+        code = arguments["code"]
+        if unusable(code):
+            return Malformed(raw, "the code is not Unicode")
+        return ToolRequest(code) if code.strip() else Malformed(code, "empty call")
+    if fault := fault_of(tool, arguments):
+        return Malformed(raw, fault)
+    assert isinstance(arguments, Mapping)
+    return ToolRequest(tool=tool.name, arguments=dict(arguments))
+
+
+def map_texts(value: Any, change: Any) -> Any:
+    """Changes every text in plain JSON, names included."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {change(key) if isinstance(key, str) else key: map_texts(inner, change) for key, inner in value.items()}
+    return [map_texts(inner, change) for inner in value] if isinstance(value, list | tuple) else value

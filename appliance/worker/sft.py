@@ -19,6 +19,7 @@ from appliance.learning.checkpoints import prune, step_folder
 from appliance.learning.sft import SftTrainer, encode
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
+from appliance.rendering.tools import tools_of
 from appliance.seedling.model import new_seedling, save_model_folder
 from appliance.seedling.tokenizer import train_tokenizer
 from appliance.worker.context import WorkContext
@@ -70,7 +71,7 @@ class SftRun:
         encoded = [
             encode(
                 renderer,
-                renderer.prompt(one.task.messages, one.task.tools),
+                renderer.prompt(one.task.messages, tools_of(one.task)),
                 list(zip(one.calls, one.results, strict=True)),
                 one.last,
             )

@@ -7,33 +7,22 @@ question leaves it. What the teacher writes is hostile like any model's: its cal
 
 from __future__ import annotations
 
-import ipaddress
-import json
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import Any
 
 from appliance.agent.isolation import tier_of
 from appliance.agent.parsing import shown
 from appliance.learning.stages import TeacherRecipe
+from appliance.local_api import LocalApi
 from appliance.records.rollouts import Purpose
-from appliance.worker.traces import RecordedTrace, TraceError, code_of
+from appliance.worker.traces import RecordedTrace, code_of
 from curriculum.contract.task import Task
 from policies.policy import Policy
-from runtime.errors import InfrastructureError
 from runtime.sandbox import SessionPool
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 TOGETHER = 8
 """Conversations with the teacher at once."""
-SECONDS = 600.0
-"""That one of its turns may take."""
-KEY = "ASSAY_TEACHER_KEY"
-"""The environment variable with the API's key, where it wants one."""
 _TOOL = {
     "type": "function",
     "function": {
@@ -44,29 +33,14 @@ _TOOL = {
 }
 
 
-def require_local(base_url: str) -> None:
-    """Raises TraceError unless the URL is one on this machine: no policy lets a worker send questions elsewhere."""
-    parts = urlsplit(base_url)
-    host = parts.hostname or ""
-    try:
-        local = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        local = False
-    if parts.scheme not in ("http", "https") or not local:
-        raise TraceError(
-            f"the teacher {base_url!r} is not on this machine",
-            hint="name http://127.0.0.1:PORT/v1; for one elsewhere, forward a port to it (ssh -L)",
-        )
-
-
 class Teacher:
     """Context manager. Asks one model."""
 
     def __init__(
         self, recipe: TeacherRecipe, sessions: SessionPool, policy: Policy, *, max_calls: int, max_result_chars: int
     ) -> None:
-        """Raises TraceError for a URL that leaves this machine."""
-        require_local(recipe.base_url)
+        """Raises EndpointError for a URL that leaves this machine."""
+        self._api = LocalApi(recipe.base_url, recipe.model)
         self._recipe = recipe
         self._sessions = sessions
         self._policy = policy
@@ -74,15 +48,11 @@ class Teacher:
         self._max_result_chars = max_result_chars
 
     def __enter__(self) -> Teacher:
-        from openai import DefaultHttpxClient, OpenAI
-
-        plain = DefaultHttpxClient(trust_env=False, follow_redirects=False, timeout=SECONDS)
-        key = os.environ.get(KEY, "none")
-        self._client: OpenAI = OpenAI(base_url=self._recipe.base_url, api_key=key, http_client=plain, max_retries=2)
+        self._api.__enter__()
         return self
 
-    def __exit__(self, *_error: object) -> None:
-        self._client.close()
+    def __exit__(self, *error: object) -> None:
+        self._api.__exit__(*error)
 
     def traces(self, tasks: Sequence[Task], *, caller: str) -> list[RecordedTrace]:
         """Its tries at each task, in the order of the tasks; those that it gave up are left out.
@@ -126,21 +96,7 @@ class Teacher:
                 session.close()
 
     def _turn(self, messages: list[dict[str, Any]], sample: int) -> Any:
-        from openai import OpenAIError
-
         recipe = self._recipe
-        try:
-            answer = self._client.chat.completions.create(
-                model=recipe.model,
-                messages=messages,  # type: ignore[arg-type]
-                tools=[_TOOL],  # type: ignore[list-item]
-                temperature=recipe.temperature,
-                max_tokens=recipe.max_tokens,
-                seed=sample,
-            )
-            return answer.choices[0].message
-        except (OpenAIError, json.JSONDecodeError, IndexError, AttributeError, TypeError) as error:
-            raise InfrastructureError(
-                f"the teacher at {recipe.base_url} gives no answer: {str(error)[:300] or type(error).__name__}",
-                hint="start it, or correct teacher.base_url and teacher.model; its key is read from " + KEY,
-            ) from error
+        return self._api.say(
+            messages, temperature=recipe.temperature, max_tokens=recipe.max_tokens, seed=sample, tools=[_TOOL]
+        ).message

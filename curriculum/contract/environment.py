@@ -12,7 +12,15 @@ task's setup, and the exception `ToolError` are defined before it runs. It defin
     def call(tool: str, arguments: dict) -> str    one call of a tool; ToolError(text) for what the model did wrong
     def submission() -> str                        for tasks whose answer is what became of the world; asked once
 
-and may be forked between two calls, so it keeps nothing outside its own memory and folder.
+and may be forked between two calls, so it keeps nothing outside its own memory and folder. `curriculum.worlds` runs it:
+
+- the start of the program and each call have the seconds of any call (2 unless the configuration says otherwise): a
+  world bounds what the model can have it do, for a call that takes longer breaks the world, and the rollout is lost;
+- any exception but `ToolError` breaks the world likewise; what the program prints is dropped;
+- of a call's text 12,000 bytes are kept; a submission has to fit there packed (some 40,000 letters of prose), or it is
+  none;
+- a world that reads only keeps its files and the plain data of its module as they were (no counter, no history): that
+  is checked, by a digest, whenever a rollout ends.
 """
 
 from __future__ import annotations
@@ -29,7 +37,7 @@ from runtime.profile import PackageSet
 class ToolSchema(FrozenModel):
     """What a model is told of a tool."""
 
-    name: str = Field(pattern=r"\A[a-z][a-z0-9_]{0,62}\z")
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")
     description: str
     parameters: dict[str, Any]
     """A JSON Schema of an object: the arguments. Those that do not fit it never reach the world."""

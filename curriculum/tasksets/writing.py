@@ -11,6 +11,7 @@ from random import Random
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.contract.topics import IMPOSSIBLE, Item, TopicTaskset
+from curriculum.tasksets.prose import SUBJECTS, SentencePool
 from curriculum.tasksets.wording import GOODS, PEOPLE, TOWNS, listed
 from verifiers.checklists.spec import (
     ChecklistSpec,
@@ -30,52 +31,6 @@ from verifiers.checklists.spec import (
 from verifiers.contract.kinds import AnswerForm
 from verifiers.registry.spec import Spec
 
-_SUBJECTS = (
-    "the old bridge", "the village library", "the harbour market", "the school garden", "the night train",
-    "the new theatre", "the hill path", "the town archive", "the repair shop", "the river ferry",
-)  # fmt: skip
-_SENTENCES = (
-    "Most people who live nearby know {s} from their childhood and speak of it with warmth.",
-    "In the early morning a few neighbours meet there and talk about the weather.",
-    "Visitors often arrive without a plan and stay longer than they had meant to.",
-    "A small group of volunteers looks after {s} in every season.",
-    "They keep a notebook in which each of them writes down what still has to be repaired.",
-    "Some of the work is dull, and nobody pretends that it is anything else.",
-    "Children ask questions that the adults have stopped asking.",
-    "Nobody can say with certainty who first had the idea.",
-    "An old photograph shows how different the place looked before the war.",
-    "Rain has done more damage than all the storms together.",
-    "The council has promised help more than once, and some of it has even come.",
-    "Money is short, so every decision takes a good deal of patience.",
-    "On warm evenings one hears music from the other side of the street.",
-    "A retired carpenter explains to anyone who listens why good joints need no nails.",
-    "The students measured every beam and drew a careful plan.",
-    "What looks like an accident is often the result of a long argument.",
-    "Shops close early here, which gives the square a quiet of its own.",
-    "Letters in the local paper complain about noise and then about silence.",
-    "It would be easy to replace {s} by something cheaper.",
-    "Yet cheap things have a way of becoming expensive later.",
-    "A teacher from the next valley brings her class each spring.",
-    "They draw, they count, and they argue about what they have seen.",
-    "Winter is the hardest time, because the pipes freeze and the paths turn to ice.",
-    "Still the lamps are lit each night, even when no one comes.",
-    "The first repair failed because the mortar had been mixed in a hurry.",
-    "After that the builders took their time and asked for advice.",
-    "Advice was plentiful, although little of it agreed.",
-    "In the end a simple solution turned out to be the strongest.",
-    "Everyone who took part remembers the day on which the scaffolding came down.",
-    "A baker gave away the bread that he had not sold.",
-    "The mayor made a short speech and forgot the name of the architect.",
-    "Since then the number of guests has grown slowly but without a break.",
-    "Careful records help whoever has to decide about the next step.",
-    "Trust grows where mistakes are admitted early.",
-    "A map on the wall marks the places that still need attention.",
-    "Those who know {s} well would change almost nothing.",
-    "Others would begin with the roof and leave the rest for later.",
-    "Both sides have good reasons, and both are willing to listen.",
-    "Next year a new committee will look at the plans again.",
-    "Until then the doors stay open for anyone who cares to walk in.",
-)  # fmt: skip
 _TITLES = ("Background", "Situation", "People", "Costs", "Risks", "Plans", "Lessons", "Outlook")
 _WANTED = (
     "patience",
@@ -105,20 +60,6 @@ _FORBIDDEN = ("very", "really", "amazing", "basically", "obviously", "incredible
 _ASKED = ("Write", "Please write", "Compose")
 
 
-class _Pool:
-    """Sentences about a subject, none of which comes twice."""
-
-    def __init__(self, subject: str, rng: Random) -> None:
-        self._left = [one.format(s=subject) for one in rng.sample(_SENTENCES, len(_SENTENCES))]
-
-    def words(self, count: int) -> str:
-        """A paragraph of at least so many words."""
-        taken: list[str] = []
-        while sum(len(one.split()) for one in taken) < count:
-            taken.append(self._left.pop())
-        return " ".join(taken)
-
-
 def _item(text: str, key: str, items: Sequence[HardItem], answer: str, sources: tuple[CitedSource, ...] = ()) -> Item:
     question = f"{text}\nYour last turn is the text, and nothing else."
     return Item(
@@ -131,12 +72,12 @@ def _item(text: str, key: str, items: Sequence[HardItem], answer: str, sources: 
 
 def _essay(level: int, rng: Random) -> Item:
     """Some required words, some forbidden ones, a length, paragraphs."""
-    subject, parts = rng.choice(_SUBJECTS), 2 + level
+    subject, parts = rng.choice(SUBJECTS), 2 + level
     least = 60 + 45 * level
     most = least + 80
     wanted = rng.sample(_WANTED, 2 + level)
     forbidden = sorted(rng.sample(_FORBIDDEN, 1 + level))
-    pool = _Pool(subject, rng)
+    pool = SentencePool(subject, rng)
     paragraphs = [pool.words(least // parts + 1) for _ in range(parts)]
     for at, word in enumerate(wanted):
         paragraphs[at % parts] += f" {_WANTED_SENTENCES[word]}"
@@ -160,14 +101,14 @@ def _essay(level: int, rng: Random) -> Item:
 
 def _report(level: int, rng: Random) -> Item:
     """Sections with given headings, a table with a sum, figures that have to be right."""
-    subject = rng.choice(_SUBJECTS)
+    subject = rng.choice(SUBJECTS)
     titles = rng.sample(_TITLES, 2 + level)
     towns = rng.sample(TOWNS, 3 + level)
     figures = [rng.randint(20, 900) for _ in towns]
     total = sum(figures)
     most_town = towns[figures.index(max(figures))]
     least = 60 + 40 * level
-    pool = _Pool(subject, rng)
+    pool = SentencePool(subject, rng)
     table = "\n".join(
         [
             "| Town | Visitors |",
@@ -214,10 +155,10 @@ def _report(level: int, rng: Random) -> Item:
 
 def _letter(level: int, rng: Random) -> Item:
     """To somebody by name, from somebody, about things in an order, with an end."""
-    subject, (to, sender) = rng.choice(_SUBJECTS), rng.sample(PEOPLE, 2)
+    subject, (to, sender) = rng.choice(SUBJECTS), rng.sample(PEOPLE, 2)
     things = rng.sample(GOODS, 2 + level)
     least = 50 + 35 * level
-    pool = _Pool(subject, rng)
+    pool = SentencePool(subject, rng)
     sentences = (
         "We have ordered a new {} for the entrance.",
         "The {} has to be taken away before the end of the month.",
@@ -266,12 +207,12 @@ _NOTES = (
 
 def _briefing(level: int, rng: Random) -> Item:
     """A briefing that cites given sources, with points in a list."""
-    subject, count = rng.choice(_SUBJECTS), 3 + level
+    subject, count = rng.choice(SUBJECTS), 3 + level
     notes = [one.format(s=subject) for one in rng.sample(_NOTES, min(count, len(_NOTES)))]
     keys = [f"{letter}{rng.randint(1, 9)}" for letter in "ABCDEFG"[: len(notes)]]
     cited = 2 + level
     least, points = 60 + 35 * level, 2 + level
-    pool = _Pool(subject, rng)
+    pool = SentencePool(subject, rng)
     paragraphs = [f"{pool.words(max(10, least // cited))[:-1]} [{key}]." for key in keys[:cited]]
     listed_points = "\n".join(f"- {_WANTED_SENTENCES[word]}" for word in rng.sample(_WANTED, points))
     answer = "\n\n".join(["# Briefing", *paragraphs, "# Points", listed_points])

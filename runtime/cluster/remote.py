@@ -82,13 +82,19 @@ class _Remote(ClosesOnExit):
 
     def _fork(self, n: int, tier: Tier, **details: Any) -> tuple[tuple[int, ...], m.Did]:
         """Gives the numbers of the new ones, and what the host said of them."""
+        into = self._numbers(n)
+        did = self._do("fork", into=into, **details)
+        self._adopt(into, tier)
+        return into, did
+
+    def _numbers(self, n: int) -> tuple[int, ...]:
         if n < 1:
             raise BadRequestError(f"a {self.noun} cannot be forked into {n}")
-        into = tuple(self._post.number() for _ in range(n))
-        did = self._do("fork", into=into, **details)
+        return tuple(self._post.number() for _ in range(n))
+
+    def _adopt(self, into: tuple[int, ...], tier: Tier) -> None:
         for number in into:
             self._post.adopt(number, self.number, tier)
-        return into, did
 
 
 class RemoteSession(_Remote):
@@ -114,8 +120,16 @@ class RemoteSession(_Remote):
         return self.start(code, seconds=seconds).result()
 
     def fork(self, n: int, *, undo: bool = False) -> list[Session]:
-        into, _ = self._fork(n, self._tier, undo=undo)
-        return [RemoteSession(number, self.host, self._tier, self._post) for number in into]
+        return self.start_fork(n, undo=undo).result()
+
+    def start_fork(self, n: int, *, undo: bool = False) -> Future[list[Session]]:
+        into = self._numbers(n)
+
+        def adopted(_did: m.Did) -> list[Session]:
+            self._adopt(into, self._tier)
+            return [RemoteSession(number, self.host, self._tier, self._post) for number in into]
+
+        return self._ask("fork", adopted, into=into, undo=undo)
 
     def _ran(self, did: m.Did) -> CallResult:
         result = _answered(did.result)

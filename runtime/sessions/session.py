@@ -68,13 +68,16 @@ class LiveSession(ClosesOnExit):
         return self.start(code, seconds=seconds).result()
 
     def fork(self, n: int, *, undo: bool = False) -> list[Session]:
+        return self.start_fork(n, undo=undo).result()
+
+    def start_fork(self, n: int, *, undo: bool = False) -> Future[list[Session]]:
         if not 1 <= n <= MAX_FORKS:
             raise BadRequestError(f"a session is forked into 1 to {MAX_FORKS} others, not {n}")
         if self._closed:
             raise BadRequestError(f"{self.id} is closed")
         fork = SessionFork(n, Future(), undo)
         self._reactor.here(partial(self._enqueue, fork))
-        return fork.future.result()
+        return fork.future
 
     def close(self) -> None:
         if not self._closed:

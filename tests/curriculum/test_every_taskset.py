@@ -15,6 +15,7 @@ import pytest
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.registry import CALCULATORS, TASKSETS, make_draft, task_of
+from verifiers.contract.kinds import AnswerForm
 from verifiers.contract.verdict import Outcome
 from verifiers.registry import decide, is_decided
 
@@ -46,6 +47,7 @@ RECORDED = {
     "fraction_arithmetic": "1:acb36a44b5a3",
     "functions": "1:bc5dbda16753",
     "grids": "1:1dce07207c55",
+    "hidden_rules": "1:25f2b0363f99",
     "inequalities": "1:54315ae37ccd",
     "integrals": "1:b27116f23303",
     "json_documents": "1:3bbb22b9e92d",
@@ -53,6 +55,7 @@ RECORDED = {
     "limits": "1:68281636dae8",
     "linear": "1:688a27034fbc",
     "linear_systems": "1:9199de69bb93",
+    "long_form": "1:ed4abdc7f168",
     "matrix_algebra": "1:07aac1aaa293",
     "modular_arithmetic": "1:c3e3921156dd",
     "number_bases": "1:b61af4a6ba40",
@@ -72,6 +75,7 @@ RECORDED = {
     "rational_expressions": "1:86e2166afb75",
     "recurrences": "1:e693d9958c53",
     "regular_expressions": "1:770b3a44fa18",
+    "orchestration": "1:2178bac60719",
     "research": "1:129002d60ab5",
     "research_reports": "1:fd22bef1cce6",
     "sequences": "1:27aaf83e650c",
@@ -159,7 +163,7 @@ def test_every_topic_is_asked_and_what_is_asked_grows_with_the_level(name: str) 
 def size(draft: TaskDraft) -> int:
     """How many digits and signs the question has, and the length of the answer; where it is about a world, how many
     words it has: no more than a measure of its size."""
-    if draft.world:
+    if draft.world and draft.form is not AnswerForm.WORLD:
         return len(draft.messages[-1].text.split())
     asked = "".join([draft.messages[-1].text, *draft.files.values()])
     return len(re.findall(r"[0-9+*/^<>=-]", asked)) + len(draft.answer)

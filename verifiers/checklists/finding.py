@@ -29,9 +29,10 @@ class ItemFinding:
         return {**content, **({"evidence": self.evidence} if self.evidence else {})}
 
 
-def finding(item: HardItem, holds: bool, reason: str, **evidence: Any) -> ItemFinding:
-    """What is found of an item that holds, or does not."""
-    return ItemFinding(item.name, float(holds), reason, evidence)
+def finding(item: HardItem, holds: bool, reason: str, *, half: bool = False, **evidence: Any) -> ItemFinding:
+    """What is found of an item that holds, or does not; `half`: it does not, and at least half of what it asks is
+    there."""
+    return ItemFinding(item.name, 1.0 if holds else 0.5 if half else 0.0, reason, evidence)
 
 
 def listed(wrong: list[str]) -> str:

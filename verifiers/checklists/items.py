@@ -35,9 +35,15 @@ def band(found: int, target: int, tolerance: float, fall: float) -> float:
     return 1.0 if off <= 0 else float(max(Fraction(0), 1 - off / Fraction(str(fall))))
 
 
+def in_part(found: int, asked: int) -> bool:
+    """Whether at least half of several is there: ACE-RL's grade between full and none."""
+    return asked > 1 and 2 * found >= asked
+
+
 def _amount(item: spec.CountItem | spec.OccurrencesItem, found: int, what: str) -> ItemFinding:
     holds = (item.least or 0) <= found and (item.most is None or found <= item.most)
-    return finding(item, holds, f"{found} {what}, asked: {amount(item.least, item.most)}", found=found)
+    half = not holds and in_part(found, item.least or 0) and (item.most is None or found <= item.most)
+    return finding(item, holds, f"{found} {what}, asked: {amount(item.least, item.most)}", half=half, found=found)
 
 
 COUNTED: dict[str, Callable[[Document], int]] = {
@@ -85,7 +91,9 @@ def _words(item: spec.WordsItem, document: Document) -> ItemFinding:
                 wrong.append(f"{escaped(phrase)!r} occurs")
             elif whole_words(naked).search(undisguised) or _spelled_out(naked.replace(" ", ""), spread):
                 wrong.append(f"{escaped(phrase)!r} occurs in disguise")
-    return finding(item, not wrong, listed(wrong) or "the words are as asked")
+    required = len(item.required)
+    half = len(wrong) == len(missing) > 0 and in_part(required - len(missing), required)
+    return finding(item, not wrong, listed(wrong) or "the words are as asked", half=half)
 
 
 def _spelled_out(naked: str, spread: str) -> bool:
@@ -105,7 +113,7 @@ def _pattern(item: spec.PatternItem, document: Document) -> ItemFinding:
             return finding(item, False, "a line does not match", line=escaped(bad))
         return finding(item, bool(lines), "every line matches" if lines else "there is no line")
     found = pattern.search(document.raw)
-    evidence = {"at": found.start(), "text": escaped(found.group())} if found else {}
+    evidence: dict[str, Any] = {"at": found.start(), "text": escaped(found.group())} if found else {}
     return finding(
         item, (found is None) == (item.how == "absent"), "matches" if found else "matches nowhere", **evidence
     )

@@ -14,11 +14,14 @@ def judged(spec: Any) -> bool:
 
 CHECKLIST = Kind(
     name="checklist",
-    about="Does this text have everything on the list? 0 yes, 1 no.",
+    about=(
+        "Does this text have everything on the list? 0 yes, 1 no.\n\n"
+        "With --assess: is the list one that decides? A text that meets it may be given as --submission."
+    ),
     job="text",
     spec=Lazy("verifiers.checklists.spec:ChecklistSpec"),
     verifier=Lazy("verifiers.checklists.hard:HardVerifier"),
-    revision="5",
+    revision="6",
     seconds=10.0,
     preload="verifiers.checklists",
     conducted=judged,
@@ -31,6 +34,7 @@ CHECKLIST = Kind(
     question=Lazy("verifiers.checklists.explain:question"),
     solvers=Lazy("verifiers.checklists.solvers:solvers"),
     suffix=".md",
+    assess=Lazy("verifiers.checklists.assess:assess"),
     example="assay check checklist --spec list.toml --submission text.md",
     visible=Lazy("verifiers.checklists.explain:visible"),
     checker_options=(

@@ -189,8 +189,8 @@ class Kind:
     # the command line
 
     assess: Lazy[Callable[..., Any]] | None = None
-    """From sessions, their isolation, a spec, a right submission and seconds to whether the spec tells right from
-    wrong; None where nothing is there to assess."""
+    """From `ConductorParts`, a spec, a right submission or nothing, and seconds to whether the spec tells right from
+    wrong: `sound`, `reason` and `lines()`. None where nothing is there to assess."""
     example: str = ""
     """One command line that works, for its help."""
     command: str = ""

@@ -18,7 +18,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict
 
 from runtime.errors import InfrastructureError, SandboxError
-from runtime.sandbox import SessionPool
+from verifiers.boxes.conductor import ConductorParts
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Outcome
@@ -69,6 +69,12 @@ class Assessment(BaseModel):
     """Programs that do nothing, and pass."""
     seconds: float
 
+    def lines(self) -> list[str]:
+        """What was found, for a person."""
+        counted = f"{self.killed} of {self.mutants} changes noticed, {self.untried} not tried, {self.seconds:.1f} s"
+        idle = [f"passes and does nothing: {name}" for name in self.trivial]
+        return [counted, *idle, *(f"line {one.line}, {one.outcome}: {one.change}; {one.why}" for one in self.survivors)]
+
 
 def assess(verifier: ProgramVerifier, spec: ProgramSpec, reference: str = "", *, seconds: float = 120.0) -> Assessment:
     """`reference`: a right program, where the spec has none. `seconds`: for all of it, apart from the tests that are
@@ -96,11 +102,9 @@ def assess(verifier: ProgramVerifier, spec: ProgramSpec, reference: str = "", *,
     return _assessed(tried, tuple(compress(named, idle)), time.monotonic() - started)
 
 
-def assess_in(
-    sessions: SessionPool, isolation: str, spec: ProgramSpec, reference: str, *, seconds: float = 120.0
-) -> Assessment:
-    """`assess` with a verifier at these sessions."""
-    with closing(ProgramVerifier(sessions, isolation=isolation)) as verifier:
+def assess_in(parts: ConductorParts, spec: ProgramSpec, reference: str, *, seconds: float = 120.0) -> Assessment:
+    """`assess` with a verifier at the sessions of these parts."""
+    with closing(ProgramVerifier(parts.sessions(), isolation=parts.isolation)) as verifier:
         return assess(verifier, spec, reference, seconds=seconds)
 
 

@@ -29,6 +29,7 @@ ROWS = (
     "verifiers.lean.kind:LEAN",
     "verifiers.programs.kind:PROGRAM",
     "verifiers.checklists.kind:CHECKLIST",
+    "verifiers.games.kind:GAME",
 )
 """Where each kind is made. Whoever adds one adds a row."""
 KINDS: tuple[Kind, ...] = tuple(Lazy[Kind](row).load() for row in ROWS)

@@ -113,7 +113,7 @@ def test_a_plain_question_is_asked_as_it_stands_and_others_say_files_and_form() 
     assert task_of(job(TEXT)).question == "What?\nYour last turn is the text, and nothing else."
 
 
-@pytest.mark.parametrize("form", AnswerForm)
+@pytest.mark.parametrize("form", [AnswerForm.BOXED, AnswerForm.BLOCK, AnswerForm.WHOLE])
 @pytest.mark.parametrize("answer", ["6", "\\frac{1}{2}", "def f(x):\n    return x"])
 def test_what_is_written_in_a_form_is_read_back(form: AnswerForm, answer: str) -> None:
     read = final_answer(written(answer, form), form)

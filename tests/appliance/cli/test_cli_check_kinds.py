@@ -126,6 +126,23 @@ def test_a_text_is_held_against_its_list(checked, tmp_path) -> None:
     assert result.returncode == 1
 
 
+def test_a_list_is_assessed_and_one_that_a_model_wrote_is_kept_when_it_is_sound(checked, tmp_path) -> None:
+    sound = LIST.replace('of = "sentences"\nleast = 2', 'of = "words"\nleast = 40')
+    result = checked("checklist", "--spec", file(tmp_path, "list.toml", sound), "--assess")
+    assert (result.returncode, result.stdout.split(":")[0]) == (0, "sound"), result.stdout + result.stderr
+    result = checked("checklist", "--spec", file(tmp_path, "lax.toml", LIST), "--assess", "--json")
+    assert (result.returncode, json.loads(result.stdout)["sound"]) == (1, False)
+    items = [{"item": "words", "required": ["Monday", "pool"]}, {"item": "occurrences", "phrase": "Ada", "least": 1}]
+    written = file(tmp_path, "w.json", json.dumps({"target_words": 60, "items": [*items, {"item": "pattern"}]}))
+    asked, out = file(tmp_path, "asked.txt", "A notice about the pool, please."), tmp_path / "kept.json"
+    result = checked("draft", asked, "--written", written, "--out", out)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "left out: item 3" in result.stdout
+    assert checked("checklist", "--spec", out, "--submission", asked).returncode == 1
+    assert checked("draft", asked, "--written", written, "--out", out).returncode == 2
+    assert checked("draft", asked, "--written", asked).returncode == 2
+
+
 def test_a_model_is_asked_about_the_soft_items_where_one_is_named(checked, tmp_path) -> None:
     """A small one, made to find the point fulfilled in this text, in whichever order it is asked."""
     point = "A child of eight can follow it."

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
+from appliance.cli.curriculum_rates import block, lines_of, zone
 from appliance.cli.main import app
+from appliance.records.rollouts import Purpose
+from appliance.records.training import PassCount
 from curriculum.registry import BUILT_IN, DOMAINS, TASKSETS
 from curriculum.summary import about
 
@@ -41,3 +46,62 @@ def test_one_taskset_is_shown_with_a_task_of_each_level_and_without_its_answers(
     assert all(f"\nlevel {level}, " in shown for level in range(TASKSETS["knights"].level_count))
     assert f"    {answer}\n" not in shown
     assert f"    {answer}\n" in curriculum("show", "knights", "--answers")
+
+
+def test_a_sample_is_of_seeds_that_may_be_seen_and_holds_no_answer_unasked() -> None:
+    [task] = json.loads(curriculum("sample", "tables", "--level", "1", "--json"))
+    assert (task["split"], task["level"], task["files"].keys()) == ("train", 1, {"orders.csv"})
+    assert task.keys().isdisjoint({"spec", "answer", "key", "world"})
+    [told] = json.loads(curriculum("sample", "tables", "--level", "1", "--json", "--answers"))
+    assert told["answer"] == told["spec"]["expected"]
+    assert f"    {told['answer']}\n" in curriculum("sample", "tables", "--level", "1", "--answers")
+    assert [one["seed"] for one in json.loads(curriculum("sample", "digits", "--count", "2", "--json"))] == [0, 4, 0, 4]
+    assert (
+        json.loads(curriculum("sample", "digits", "--level", "0", "--seed", "5", "--json"))[0]["split"] == "validation"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "said"),
+    [
+        (("sample", "digits", "--seed", "6"), 4, "is sealed"),
+        (("sample", "digits", "--level", "2"), 2, "no level 2"),
+        (("sample", "digit"), 2, "no family"),
+        (("stats", "--png", "picture.jpg"), 2, ".png"),
+        (("stats", "--png", "/no/such/folder/a.png"), 2, "no folder"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_with_what_to_do(asked: tuple[str, ...], code: int, said: str) -> None:
+    refused = CliRunner().invoke(app, ["curriculum", *asked])
+    error = refused.exception
+    assert (getattr(error, "exit_code", None), said in str(error) or said in error.hint) == (code, True)
+
+
+def counted(cycle: str, level: int | None, passed: int, rollouts: int = 10, family: str = "digits") -> PassCount:
+    return PassCount(
+        cycle=cycle, purpose=Purpose.TRAIN, family=family, level=level, rollouts=rollouts, passed=passed, broken=0
+    )
+
+
+def test_rates_are_by_taskset_and_level_and_a_night_without_rollouts_has_none() -> None:
+    counts = [counted("b", 1, 9), counted("a", 0, 0), counted("a", 1, 5), counted("a", 2, 0, rollouts=0)]
+    easy, hard = lines_of(counts)[::-1]
+    assert [(line.name, line.rate("a"), line.rate("b")) for line in (hard, easy)] == [
+        ("digits 0", 0.0, None),
+        ("digits 1", 0.5, 0.9),
+    ]
+    assert [block(rate) for rate in (None, 0.0, 0.5, 1.0)] == ["·", "▁", "▅", "█"]
+    assert [zone(rate) for rate in (0.1, 0.2, 0.8, 0.9)] == ["hard", "", "", "easy"]
+
+
+def test_rates_are_drawn_with_their_figures(tmp_path: Path) -> None:
+    from PIL import Image
+
+    from appliance.cli.curriculum_plot import draw, shade
+
+    lines = lines_of([counted("a", 0, 0), counted("b", 0, 10), counted("b", 1, 5, family="x\x1b[2J" * 30)])
+    draw(tmp_path / "a.png", ["a", "b"], lines)
+    picture = Image.open(tmp_path / "a.png")
+    colours = {colour for _, colour in picture.getcolors(1 << 20)}
+    assert {shade(0.0), shade(1.0), shade(0.5)} <= colours
+    assert picture.width < 1_000

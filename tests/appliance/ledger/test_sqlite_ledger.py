@@ -388,3 +388,18 @@ def test_the_newest_canary_comes_first_and_is_updated_in_place(ledger: SqliteLed
     ledger.put_canary(shared)
     assert ledger.canaries() == [shared, first]
     assert ledger.canaries(limit=1) == [shared]
+
+
+def test_passes_are_counted_by_purpose_taskset_and_the_level_of_their_task(ledger: SqliteLedger) -> None:
+    broken = made.verdict().model_copy(update={"outcome": Outcome.INFRA_ERROR})
+    record = made.step_record(rollouts=4)
+    first, second, third, last = record.judged
+    judged = (first, second.model_copy(update={"verdict": made.verdict(passed=False)}), third)
+    ledger.commit_step(record.model_copy(update={"judged": (*judged, last.model_copy(update={"verdict": broken}))}))
+    ledger.commit_step(made.step_record(1, prefix="again/", rollouts=2))
+    ledger.commit_step(made.step_record(in_cycle="night-2"))
+    ledger.put_rollouts([made.judged("held out", purpose=Purpose.VALIDATION)])
+    counts = [(one.purpose, one.family, one.level, one.rollouts, one.passed, one.broken) for one in
+              ledger.pass_counts("night-1")]  # fmt: skip
+    assert counts == [(Purpose.TRAIN, "divisors", 1, 5, 4, 1), (Purpose.VALIDATION, "divisors", None, 1, 1, 0)]
+    assert ledger.pass_counts("night-3") == []

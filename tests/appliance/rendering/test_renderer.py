@@ -15,8 +15,9 @@ from tokenizers import Tokenizer
 from appliance.inference.folder import read_model
 from appliance.rendering.formats import load_renderer, write_markers
 from appliance.rendering.markers import CHATML, SEEDLING, MarkerRenderer, TextMessage
-from appliance.rendering.renderer import Malformed, Renderer, RenderingError, ToolRequest
+from appliance.rendering.renderer import TOOLS, Malformed, Renderer, RenderingError, ToolRequest
 from appliance.seedling.tokenizer import train_tokenizer
+from curriculum.contract.environment import ToolSchema
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "seedling"
 TEXTS = [f"gcd of {a} and {b}? print(math.gcd({a},{b}))" for a in range(12) for b in range(40)]
@@ -88,7 +89,9 @@ def test_a_conversation_that_cannot_be_written_is_refused(renderer: Renderer, ro
 def test_a_tool_that_the_format_cannot_call_is_refused(renderer: Renderer) -> None:
     assert renderer.prompt([TextMessage("1?")], tools=()) == renderer.question("1?")
     with pytest.raises(RenderingError, match="no way to call search"):
-        renderer.prompt([TextMessage("1?")], tools=("python", "search"))
+        renderer.prompt(
+            [TextMessage("1?")], tools=(*TOOLS, ToolSchema(name="search", description="Finds.", parameters={}))
+        )
 
 
 def test_a_tokenizer_without_a_token_that_ends_a_turn_is_refused() -> None:

@@ -28,6 +28,7 @@ from appliance.records.cycles import CycleState
 from appliance.records.rollouts import RolloutEnd
 from appliance.records.training import RolloutFilter
 from appliance.rendering.formats import load_renderer
+from appliance.rendering.tools import tools_of
 from appliance.worker.context import WorkContext
 from appliance.worker.measurements import unsolvable
 from appliance.worker.setup import CycleSetup, training_rules
@@ -111,7 +112,7 @@ class Script:
     def __init__(self, policy: Policy, seed: int = 0) -> None:
         self.renderer = load_renderer(read_model(FIXTURE))
         tasks = asked_at_night(policy, seed)
-        self.tasks = {self.renderer.prompt(task.messages, task.tools): task for task in tasks}
+        self.tasks = {self.renderer.prompt(task.messages, tools_of(task)): task for task in tasks}
         self.engine = ScriptedEngine(self, slots=RECIPE.agent.max_tokens, version="")
 
     def __call__(self, request: GenerationRequest, known: Ids) -> Ids:

@@ -19,10 +19,11 @@ from appliance.learning.checkpoints import publish
 from appliance.learning.errors import LearningError
 from appliance.learning.stages import TeacherRecipe
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.local_api import EndpointError, require_local
 from appliance.records.checkpoints import Checkpoint
 from appliance.worker.context import WorkContext
 from appliance.worker.stages import UnlikeTeacherError
-from appliance.worker.teacher import Teacher, require_local
+from appliance.worker.teacher import Teacher
 from appliance.worker.traces import TraceError, VerifiedTrace, read_kept, read_traces, verified
 from curriculum.contract.task import Task
 from verifiers.contract.verdict import Outcome, Verdict
@@ -189,7 +190,7 @@ def test_a_line_that_cannot_be_read_is_named(line: bytes, word: str) -> None:
     "url", ["http://example.org/v1", "http://10.0.0.1/v1", "file:///etc/passwd", "http://127.0.0.1.example/", ""]
 )
 def test_a_teacher_elsewhere_is_refused(url: str) -> None:
-    with pytest.raises(TraceError, match="not on this machine"):
+    with pytest.raises(EndpointError, match="not on this machine"):
         require_local(url)
 
 

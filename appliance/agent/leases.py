@@ -1,0 +1,52 @@
+"""Is what one rollout has of a world: the world, or the wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from curriculum.worlds.world import World
+from runtime.errors import InfrastructureError
+
+Use = Callable[[World | BaseException], None]
+
+
+class WorldLease:
+    """Belongs to one rollout; used from the agent's loop only. A world that comes after `close` is closed at once."""
+
+    def __init__(self, *, shared: bool = False, digest: str = "") -> None:
+        self.world: World | None = None
+        self.failed: BaseException | None = None
+        """Why there is no world, or no longer one that can be believed."""
+        self.shared = shared
+        """Other rollouts have the same world, which no call changes; its digest has to stay as it is."""
+        self.digest = digest
+        self.closed = False
+        self._uses: list[Use] = []
+
+    def use(self, then: Use) -> None:
+        """Calls back with the world, or with why there is none: now, or when it is known."""
+        known = self.failed or self.world
+        if known is not None:
+            then(known)
+        else:
+            self._uses.append(then)
+
+    def give(self, given: World | BaseException) -> None:
+        """Ends the wait."""
+        if isinstance(given, BaseException):
+            self.failed = given
+        elif self.closed:
+            if not self.shared:
+                given.close()
+            return
+        else:
+            self.world = given
+        uses, self._uses = self._uses, []
+        for then in uses:
+            then(given)
+
+    def close(self) -> None:
+        self.closed = True
+        self.failed = self.failed or InfrastructureError("the rollout has ended")
+        if self.world is not None and not self.shared:
+            self.world.close()

@@ -1,0 +1,207 @@
+"""Gives rollouts the worlds of their tasks: a world is prepared once for a task, and each rollout has a fork of it.
+
+What always holds. Nothing here waits: what takes time comes back by `arrive`, as a step for the agent's loop, where all
+of it runs. Rollouts share a world only where its environment says that no call changes it, and then a digest that is
+no longer what it was breaks the world for all of them. At most `PREPARED` worlds are kept prepared; one that nobody
+waits for or shares gives way to another task's, and is prepared anew when it is wanted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import TypeVar
+
+from appliance.agent.assignment import Assignment
+from appliance.agent.isolation import priority_of
+from appliance.agent.leases import WorldLease
+from curriculum.contract.errors import CurriculumError
+from curriculum.contract.task import Task
+from curriculum.environments import ENVIRONMENTS
+from curriculum.worlds.world import World
+from runtime.errors import InfrastructureError, SandboxError
+from runtime.sandbox import Priority, SessionPool
+
+T = TypeVar("T")
+PREPARED = 4
+Arrive = Callable[[Callable[[], None]], None]
+"""Hands a step over to the agent's loop, from any thread."""
+
+
+class PreparedWorld:
+    """Is the world of one task before any call."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.world: World | None = None
+        """None until there is a place for it."""
+        self.ready = False
+        self.digest = ""
+        """Of a world that is shared, before any call."""
+        self.forking = 0
+        self.waiting: list[WorldLease] = []
+        self.sharing: list[WorldLease] = []
+
+    @property
+    def idle(self) -> bool:
+        return not (self.waiting or self.forking or any(not lease.closed for lease in self.sharing))
+
+
+class TaskWorlds:
+    def __init__(self, sessions: SessionPool, arrive: Arrive) -> None:
+        self._sessions, self._arrive = sessions, arrive
+        self._prepared: dict[str, PreparedWorld] = {}
+
+    def lease(self, assignment: Assignment) -> WorldLease:
+        """Asks for a world as the task begins with it. Raises CurriculumError where there can be none."""
+        task = assignment.task
+        if task.environment not in ENVIRONMENTS:
+            raise CurriculumError(
+                f"the task needs a world of {task.environment!r}, and there is no such environment",
+                hint="an environment has a folder and a row in curriculum/environments",
+            )
+        lease = WorldLease()
+        prepared = self._prepared.get(task.id)
+        if prepared is None:
+            prepared = self._prepared[task.id] = PreparedWorld(task)
+        prepared.waiting.append(lease)
+        if prepared.world is None:
+            self._begin_some(priority_of(assignment.purpose))
+        elif prepared.ready:
+            self._serve(prepared)
+        return lease
+
+    def fork(self, lease: WorldLease, count: int, *, undo: bool) -> list[WorldLease]:
+        """Makes leases of worlds that go on from where this one is; `undo`: from before the call that was kept."""
+        branches = [WorldLease(shared=lease.shared, digest=lease.digest) for _ in range(count)]
+        world = lease.world
+        if world is None:
+            failed = lease.failed or InfrastructureError("a rollout branched before it had a world")
+            for branch in branches:
+                branch.give(failed)
+        elif lease.shared:
+            sharing = next((one.sharing for one in self._prepared.values() if lease in one.sharing), [])
+            for branch in branches:
+                sharing.append(branch)
+                branch.give(world)
+        else:
+            self._later(world.start_fork(count, undo=undo), partial(_give_forks, branches))
+        return branches
+
+    def verify(self, lease: WorldLease, digest: Future[str]) -> None:
+        """Breaks a shared world, for all who share it, when its digest is no longer what it was. Raises
+        InfrastructureError then, or where there is none."""
+        if digest.result() != lease.digest:
+            error = InfrastructureError(
+                "a world that says it only reads was changed by a call, and rollouts share it",
+                hint="mend the environment, or have it say reads_only = False",
+            )
+            for prepared in [one for one in self._prepared.values() if lease in one.sharing]:
+                for sharer in prepared.sharing:
+                    sharer.failed = error
+                self._drop(prepared)
+            raise error
+
+    def free(self, task: str) -> None:
+        """Gives up the prepared world of a task, by its id, that no rollout needs any more."""
+        if task in self._prepared:
+            self._drop(self._prepared[task])
+        self._begin_some(Priority.TRAINING)
+
+    # inside
+
+    def _later(self, future: Future[T], step: Callable[[Future[T]], None]) -> None:
+        future.add_done_callback(lambda done: self._arrive(partial(step, done)))
+
+    def _has_room(self) -> bool:
+        """Says whether one more can be prepared; one that is idle gives way."""
+        begun = [one for one in self._prepared.values() if one.world is not None]
+        idle = [one for one in begun if one.ready and one.idle]
+        if len(begun) >= PREPARED and idle:
+            self._drop(idle[0])
+        return len(begun) < PREPARED or bool(idle)
+
+    def _begin_some(self, priority: Priority) -> None:
+        """Opens the worlds that are waited for, as many as there is room for, those first that were wanted first."""
+        for prepared in [one for one in self._prepared.values() if one.world is None]:
+            if not self._has_room():
+                return
+            task = prepared.task
+            try:
+                environment = ENVIRONMENTS[task.environment]
+                prepared.world = World.open(
+                    self._sessions, environment, task.world, caller=f"world {task.id}", priority=priority
+                )
+            except SandboxError as error:
+                self._fail(prepared, error)
+                continue
+            begun = prepared.world.begun
+            if environment.reads_only:
+                self._later(begun, partial(self._begun_to_share, prepared))
+            else:
+                self._later(begun, partial(self._begun, prepared))
+
+    def _begun_to_share(self, prepared: PreparedWorld, begun: Future[None]) -> None:
+        if begun.exception() is not None or prepared.world is None:
+            self._begun(prepared, begun)
+        else:
+            self._later(prepared.world.start_digest(), partial(self._begun, prepared))
+
+    def _begun(self, prepared: PreparedWorld, done: Future[None] | Future[str]) -> None:
+        if self._prepared.get(prepared.task.id) is not prepared:  # freed meanwhile
+            return
+        error = done.exception()
+        if error is not None:
+            self._fail(prepared, error)
+            return
+        prepared.ready, prepared.digest = True, done.result() or ""
+        self._serve(prepared)
+
+    def _serve(self, prepared: PreparedWorld) -> None:
+        """Gives the world to those who share it, or a fork to each who waits; who comes meanwhile waits for the next
+        fork."""
+        world = prepared.world
+        assert world is not None
+        prepared.waiting = [lease for lease in prepared.waiting if not lease.closed]
+        if world.environment.reads_only:
+            for lease in prepared.waiting:
+                lease.shared, lease.digest = True, prepared.digest
+                lease.give(world)
+            prepared.sharing = [one for one in prepared.sharing if not one.closed] + prepared.waiting
+            prepared.waiting = []
+        elif prepared.waiting and not prepared.forking:
+            leases, prepared.waiting = prepared.waiting, []
+            prepared.forking = len(leases)
+            self._later(world.start_fork(len(leases)), partial(self._forked, prepared, leases))
+
+    def _forked(self, prepared: PreparedWorld, leases: list[WorldLease], done: Future[list[World]]) -> None:
+        prepared.forking = 0
+        _give_forks(leases, done)
+        if self._prepared.get(prepared.task.id) is not prepared:
+            return
+        if done.exception() is not None:
+            self._fail(prepared, done.exception())
+        else:
+            self._serve(prepared)
+            self._begin_some(Priority.TRAINING)
+
+    def _fail(self, prepared: PreparedWorld, error: BaseException | None) -> None:
+        assert error is not None
+        waiting, prepared.waiting = prepared.waiting, []
+        self._drop(prepared)
+        for lease in waiting:
+            lease.give(error)
+
+    def _drop(self, prepared: PreparedWorld) -> None:
+        del self._prepared[prepared.task.id]
+        if prepared.world is not None:
+            prepared.world.close()
+        for lease in prepared.waiting:
+            lease.give(InfrastructureError("the world of the task was given up"))
+
+
+def _give_forks(leases: list[WorldLease], done: Future[list[World]]) -> None:
+    error = done.exception()
+    for place, lease in enumerate(leases):
+        lease.give(done.result()[place] if error is None else error)

@@ -1,0 +1,54 @@
+"""Pass rates by taskset and level, cycle by cycle, and the sign for each. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from appliance.records.training import PassCount
+
+LOW, HIGH = 0.2, 0.8
+"""Between them lies what is worth training on (`curriculum.difficulty`)."""
+BLOCKS = "▁▂▃▄▅▆▇█"
+NONE = "·"
+
+
+@dataclass
+class RateLine:
+    """One taskset and level: rollouts and passes by cycle."""
+
+    family: str
+    level: int | None
+    rollouts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    passed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def rate(self, cycle: str) -> float | None:
+        return self.passed[cycle] / self.rollouts[cycle] if self.rollouts[cycle] else None
+
+    @property
+    def name(self) -> str:
+        return self.family if self.level is None else f"{self.family} {self.level}"
+
+
+def lines_of(counts: Sequence[PassCount]) -> list[RateLine]:
+    """A line for each taskset and level, in the order of their names."""
+    found: dict[tuple[str, int], RateLine] = {}
+    for one in counts:
+        if one.rollouts:
+            line = found.setdefault(
+                (one.family, -1 if one.level is None else one.level), RateLine(one.family, one.level)
+            )
+            line.rollouts[one.cycle] += one.rollouts
+            line.passed[one.cycle] += one.passed
+    return [found[key] for key in sorted(found)]
+
+
+def block(rate: float | None) -> str:
+    """One character for a pass rate: nothing passed is the lowest block, no rollout a dot."""
+    return NONE if rate is None else BLOCKS[min(int(rate * len(BLOCKS)), len(BLOCKS) - 1)]
+
+
+def zone(rate: float) -> str:
+    """Whether it is too hard or too easy to be worth training on."""
+    return "hard" if rate < LOW else "easy" if rate > HIGH else ""

@@ -1,0 +1,59 @@
+"""`assay curriculum sample`: tasks as a person reads them, from seeds that may be looked at."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from appliance.cli.options import Data, Json
+
+MOST = 1_000
+
+
+def sample(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A taskset, as `assay curriculum ls` names it.")],
+    level: Annotated[int | None, typer.Option("--level", min=0, help="Only this level; all unless given.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="This seed; not a sealed one.")] = None,
+    count: Annotated[
+        int, typer.Option("--count", min=1, max=MOST, help="So many training tasks of each level; not with --seed.")
+    ] = 1,
+    answers: Annotated[bool, typer.Option("--answers", help="Show the answers and how they are checked.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show tasks as the model is asked them: questions, files, and with --answers the answers."""
+    from appliance.cli.curriculum_catalog import catalog_of, levels_of, require_viewable
+    from appliance.cli.curriculum_view import show_draft
+    from appliance.cli.show import show_line
+    from curriculum.contract.errors import ExhaustedError
+    from curriculum.contract.task import Split
+    from curriculum.seeds import seeds, split_of
+
+    catalog = catalog_of(context, data)
+    numbers = [require_viewable(seed)] if seed is not None else list(islice(seeds(Split.TRAIN), count))
+    found = []
+    for at in levels_of(catalog, name, level):
+        for number in numbers:
+            try:
+                draft = catalog.draft(name, at, number)
+            except ExhaustedError:
+                continue
+            found.append((at, number, draft))
+    if as_json:
+        hidden = {"spec", "answer", "key", "world"} if not answers else set()
+        shown = []
+        for at, number, draft in found:
+            task = catalog.task_of(draft, name, at, number).record() | {"answer": draft.answer, "topic": draft.topic}
+            shown.append({field: value for field, value in task.items() if field not in hidden})
+        typer.echo(json.dumps(shown, indent=2))
+        return
+    for at, number, draft in found:
+        show_line(f"{name}, level {at}, seed {number} ({split_of(number).value}), {draft.topic}")
+        show_draft(draft, answers=answers)
+        typer.echo()
+    if not found:
+        show_line(f"{name} has no such task in that split")

@@ -1,0 +1,91 @@
+"""A model behind an OpenAI-compatible API on this machine: how it is reached, and what it may not do.
+
+What always holds: the API is one on this machine. No proxy of the environment is used and no redirection followed, so
+no question leaves it. Whoever asks treats what comes back as hostile.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from runtime.errors import HintedError, InfrastructureError
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+SECONDS = 600.0
+"""That one answer may take."""
+KEY = "ASSAY_TEACHER_KEY"
+"""The environment variable with the API's key, where it wants one."""
+
+
+class EndpointError(HintedError):
+    """An address that no question is sent to."""
+
+    exit_code = 2
+
+
+def require_local(base_url: str) -> None:
+    """Raises EndpointError unless the URL is one on this machine: no policy lets questions go elsewhere."""
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    try:
+        local = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        local = False
+    if parts.scheme not in ("http", "https") or not local:
+        raise EndpointError(
+            f"the model at {base_url!r} is not on this machine",
+            hint="name http://127.0.0.1:PORT/v1; for one elsewhere, forward a port to it (ssh -L)",
+        )
+
+
+class LocalApi:
+    """Context manager, safe to use from several threads. One model at one address."""
+
+    def __init__(self, base_url: str, model: str) -> None:
+        """Raises EndpointError for a URL that leaves this machine."""
+        require_local(base_url)
+        self.base_url, self.model = base_url, model
+
+    def __enter__(self) -> LocalApi:
+        from openai import DefaultHttpxClient, OpenAI
+
+        plain = DefaultHttpxClient(trust_env=False, follow_redirects=False, timeout=SECONDS)
+        key = os.environ.get(KEY, "none")
+        self._client: OpenAI = OpenAI(base_url=self.base_url, api_key=key, http_client=plain, max_retries=2)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._client.close()
+
+    def say(
+        self,
+        messages: Sequence[dict[str, Any]],
+        *,
+        temperature: float,
+        max_tokens: int,
+        seed: int,
+        tools: Sequence[dict[str, Any]] = (),
+    ) -> Any:
+        """One choice of the chat API: its `message` and `finish_reason`. Raises InfrastructureError without one."""
+        from openai import OpenAIError
+
+        ask: Any = self._client.chat.completions.create  # its overloads know no plain mappings
+        sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
+        offered = {"tools": list(tools)} if tools else {}
+        try:
+            answer = ask(model=self.model, messages=list(messages), **sampling, **offered)
+            choice = answer.choices[0]
+            _ = choice.message.tool_calls, choice.message.content
+        except (OpenAIError, json.JSONDecodeError, IndexError, AttributeError, TypeError) as error:
+            raise InfrastructureError(
+                f"the model at {self.base_url} gives no answer: {str(error)[:300] or type(error).__name__}",
+                hint=f"start it, or correct its address and name; its key is read from {KEY}",
+            ) from error
+        return choice

@@ -1,0 +1,1 @@
+"""Instructions with the checklist that decides whether a text follows them."""

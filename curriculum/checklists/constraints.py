@@ -1,0 +1,241 @@
+"""Constraints by construction: what an instruction says, the item that decides it, and how a text meets it.
+
+What always holds: whoever follows the instruction's words meets the item, and an item asks for nothing that the words
+do not say or that their circumstances do not bring with them. An *implicit* constraint is said as a circumstance
+(`it will be read aloud`), not as a rule. Constraints of one list ask for different things, so none follows from another
+(`verifiers.checklists.assess` shows it). Explicit and implicit constraints: ACE-RL (2509.04903, section 3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from curriculum.checklists.draft_text import DraftPassage, DraftText
+from curriculum.tasksets.wording import GOODS, PEOPLE, TOWNS, listed
+from verifiers.checklists.spec import (
+    CitationsItem,
+    CitedSource,
+    CountItem,
+    FormatItem,
+    HardItem,
+    HeadingsItem,
+    NumbersItem,
+    OccurrencesItem,
+    OrderItem,
+    PatternItem,
+    WordsItem,
+)
+
+TITLES = ("Background", "Situation", "People", "Costs", "Risks", "Plans", "Lessons", "Outlook", "Access", "Repairs")
+TERMS = {
+    "patience": "Whoever waits here needs patience and a warm coat.",
+    "timber": "Good timber has become rare in this part of the country.",
+    "harvest": "After the harvest there are more hands to help.",
+    "lantern": "Somebody always leaves a lantern beside the gate.",
+    "courage": "It took courage to say so in front of the whole meeting.",
+    "neighbour": "A neighbour lent the ladder and never asked for it back.",
+    "orchard": "Behind the wall lies an orchard that nobody has pruned for years.",
+    "compass": "The surveyor carried a compass that had belonged to his father.",
+    "rumour": "A rumour about the sale went round before breakfast.",
+    "bargain": "The second-hand stove was a bargain by any standard.",
+}
+AVOIDED = ("very", "really", "amazing", "basically", "obviously", "incredible", "literally", "unique")
+MOTTOES = ("Keep it burning", "Leave it open", "Mend it early", "Listen first", "Ask the oldest", "Bring a cup")
+"""Of three words at most: a sentence of more keywords counts as a string of them."""
+THINGS = (
+    "A new {} has been ordered for the entrance.",
+    "The {} has to be taken away before the end of the month.",
+    "Perhaps the joiner can say whether the {} is worth mending.",
+    "Somebody has offered a {} that is as good as new.",
+    "As for the {}, no place has been found for it.",
+    "There is also a {} in the cellar that nobody claims.",
+)
+NOTES = (
+    "Repairs on {s} were put off twice because no builder was free.",
+    "According to the minutes, the roof of {s} leaks on its northern side.",
+    "The insurance of {s} does not cover damage by frost.",
+    "A survey found that most guests of {s} come on foot.",
+    "The owner of {s} wishes to keep the original windows.",
+    "The fire brigade asks for another exit at {s}.",
+    "Local schools would use {s} more often if there were heating.",
+)
+QUESTIONS = (
+    "What would be lost if nobody came any more?",
+    "Who will hold the keys when the old ones are gone?",
+    "Is that not reason enough to begin?",
+)
+SMALL = 3
+"""Whole numbers up to here are free where figures are checked: `one of them`, `twice`."""
+
+
+@dataclass
+class InProgress:
+    """An instruction under construction, with the text that will meet it."""
+
+    level: int
+    subject: str
+    rng: Random
+    text: DraftText = field(default_factory=DraftText)
+    sources: list[CitedSource] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """One point of an instruction."""
+
+    said: str
+    """Its sentences in the instruction."""
+    items: tuple[HardItem, ...]
+    implicit: bool = False
+    """Whether it is said as a circumstance."""
+
+
+Maker = Callable[[InProgress], Constraint]
+
+
+def terms(work: InProgress) -> Constraint:
+    """Words that have to occur."""
+    wanted = work.rng.sample(sorted(TERMS), 2 + (work.level + 1) // 2)
+    work.text.planted += [TERMS[word] for word in wanted]
+    said = f"Use each of these words at least once: {', '.join(wanted)}."
+    return Constraint(said, (WordsItem(name="words to use", required=tuple(wanted)),))
+
+
+def avoided(work: InProgress) -> Constraint:
+    """Words that must not occur."""
+    words = sorted(work.rng.sample(AVOIDED, 2 + work.level // 2))
+    return Constraint(
+        f"Do not use any of these words: {', '.join(words)}.",
+        (WordsItem(name="words to avoid", forbidden=tuple(words)),),
+    )
+
+
+def impersonal(_work: InProgress) -> Constraint:
+    """No single person speaks."""
+    words = ("I", "me", "my", "we", "us", "our")
+    said = f"Nobody is to hear a single voice in it: keep to the third person, without {listed(words, 'or')}."
+    return Constraint(said, (WordsItem(name="third person", forbidden=words),))
+
+
+def sections(work: InProgress) -> Constraint:
+    """Headings in an order."""
+    titles = work.rng.sample(TITLES, 2 + (work.level + 1) // 2)
+    work.text.passages = [DraftPassage(heading=f"## {title}") for title in titles]
+    said = (
+        f"Divide it with these headings of the second level in Markdown, in this order and no others, each with text "
+        f"below it: {', '.join(titles)}."
+    )
+    item = HeadingsItem(name="headings", headings=tuple(titles), level=2, only=True)
+    return Constraint(said, (item,))
+
+
+def paragraphs(work: InProgress) -> Constraint:
+    """So many paragraphs."""
+    count = 3 + work.level
+    work.text.passages = [DraftPassage() for _ in range(count)]
+    item = CountItem(name="paragraphs", of="paragraphs", least=count, most=count)
+    return Constraint(f"It has exactly {count} paragraphs.", (item,))
+
+
+def order(work: InProgress) -> Constraint:
+    """Things in an order."""
+    things = work.rng.sample(GOODS, 2 + (work.level + 1) // 2)
+    frames = work.rng.sample(THINGS, len(things))
+    work.text.planted += [frame.format(thing) for frame, thing in zip(frames, things, strict=True)]
+    said = f"It speaks of these, each for the first time in this order: {', '.join(things)}."
+    return Constraint(said, (OrderItem(name="order", phrases=tuple(things)),))
+
+
+def figures(work: InProgress) -> Constraint:
+    """Figures that are in the notes, and no others."""
+    towns = work.rng.sample(TOWNS, 2 + work.level // 2)
+    counts = work.rng.sample(range(21, 900), len(towns))
+    asked = work.rng.randrange(len(towns))
+    work.text.planted.append(f"From {towns[asked]} alone {counts[asked]} visitors came.")
+    told = listed([f"{count} visitors from {town}" for town, count in zip(towns, counts, strict=True)])
+    said = (
+        f"The visitors' book knows of {told}. Say how many came from {towns[asked]}. "
+        "Whoever prints it strikes out every figure, in digits or in words, that is not in that book."
+    )
+    item = NumbersItem(name="figures", facts=tuple(map(str, counts)), required=(str(counts[asked]),), free_up_to=SMALL)
+    return Constraint(said, (item,), implicit=True)
+
+
+def citations(work: InProgress) -> Constraint:
+    """Sources that are cited; from level 3 on one of them word for word."""
+    notes = [one.format(s=work.subject) for one in work.rng.sample(NOTES, 4 + work.level // 2)]
+    keys = [f"{letter}{work.rng.randint(1, 9)}" for letter in "ABCDEFG"[: len(notes)]]
+    least, quoted = 2 + work.level // 2, int(work.level >= 3)
+    work.sources += [CitedSource(key=key, text=note) for key, note in zip(keys, notes, strict=True)]
+    work.text.planted += [f"So it stands in the papers of the house [{key}]." for key in keys[quoted:least]]
+    if quoted:
+        work.text.planted.append(f'The papers put it like this: "{notes[0]}" [{keys[0]}].')
+    given = "\n".join(f"[{key}] {note}" for key, note in zip(keys, notes, strict=True))
+    said = (
+        f"It cites at least {least} of the notes below by their keys in square brackets, and nothing else"
+        f"{', one of them word for word in quotation marks' if quoted else ''}.\n{given}"
+    )
+    return Constraint(said, (CitationsItem(name="sources", least=least, least_quotations=quoted),))
+
+
+def points(work: InProgress) -> Constraint:
+    """A list with so many points."""
+    count = 3 + work.level
+    places = work.rng.sample(TOWNS, count)
+    work.text.listed = [f"What the people of {place} asked for" for place in places]
+    item = CountItem(name="list", of="list_items", least=count)
+    return Constraint(f"It has a list in Markdown of at least {count} points.", (item,))
+
+
+def motto(work: InProgress) -> Constraint:
+    """A line that comes back."""
+    line, times = work.rng.choice(MOTTOES), 2 + (work.level + 1) // 2
+    work.text.planted += [f"{line}."] * times
+    item = OccurrencesItem(name="motto", phrase=line, least=times, most=times)
+    return Constraint(f'The line "{line}" comes back exactly {times} times.', (item,))
+
+
+def spoken(_work: InProgress) -> Constraint:
+    """Heard, not seen."""
+    said = (
+        "It will be read aloud by somebody who reads out everything on the page, so nothing may stand there that is "
+        "only for the eye: no headings, lists or other marks of Markdown."
+    )
+    return Constraint(said, (FormatItem(name="for the ear", format="plain"),), implicit=True)
+
+
+def thanked(work: InProgress) -> Constraint:
+    """Somebody has to be named."""
+    name = work.rng.choice(PEOPLE)
+    work.text.planted.append(f"Without {name} nothing of this would have begun.")
+    said = f"All of it was the idea of {name}, who will read it first and hopes to be thanked by name."
+    return Constraint(said, (OccurrencesItem(name="thanks", phrase=name, least=1),), implicit=True)
+
+
+def asks_last(work: InProgress) -> Constraint:
+    """Ends with a question."""
+    work.text.closing = work.rng.choice(QUESTIONS)
+    item = PatternItem(name="last sentence", pattern=r"\?\W*\Z")
+    return Constraint("People should go home with a question: the last sentence is one.", (item,))
+
+
+def addressed(work: InProgress) -> Constraint:
+    """A letter's beginning and end."""
+    to, sender = work.rng.sample(PEOPLE, 2)
+    work.text.opening, work.text.closing = f"Dear {to},", f"With kind regards,\n{sender}"
+    said = (
+        f'It is a letter to {to}: its first line is "Dear {to}," and it ends with the line "With kind regards," and, '
+        f"below it, the name {sender}."
+    )
+    items = (
+        PatternItem(name="greeting", pattern=rf"\ADear {to},\s*\n"),
+        PatternItem(name="signature", pattern=rf"\nWith kind regards,\s*\n\s*{sender}\s*\Z"),
+    )
+    return Constraint(said, items)
+
+
+def chosen(first: Sequence[Maker], others: Sequence[Maker], count: int, rng: Random) -> list[Maker]:
+    """The makers of one instruction: the first ones always, of the others as many as are missing."""
+    return [*first, *rng.sample(list(others), max(0, count - len(first)))]

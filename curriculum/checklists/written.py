@@ -1,0 +1,179 @@
+"""A checklist that a model wrote for somebody's own instruction, read as data.
+
+What always holds: the model's text is hostile. It is one JSON object with the few kinds of items of `FIELDS`, each with
+the fields named there and nothing else; no regular expression, no schema and no guard comes from it, so nothing that
+it writes runs or is switched off. What code cannot decide, or what speaks to whoever grades, is left out and named. The
+instruction and the sources are the owner's. A list is used once `verifiers.checklists.assess` finds it sound.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from curriculum.checklists.instructions import listed_spec
+from curriculum.contract.errors import CurriculumError
+from verifiers.checklists.characters import visible
+from verifiers.checklists.claims import is_claim
+from verifiers.checklists.hard import HardVerifier
+from verifiers.checklists.spec import ChecklistSpec, CitedSource, HardItem, Item, SoftItem
+from verifiers.contract.errors import SpecError
+from verifiers.contract.spec_data import first_fault
+from verifiers.contract.text import escaped
+
+MOST_CHARACTERS = 20_000
+MOST_ITEMS = 12
+MOST_PHRASES = 20
+MOST_NUMBER = 200
+"""Of anything that is counted but words: a text that meets the list has to be made."""
+MOST_TEXT = 300
+"""Characters of one text in it."""
+FEWEST_HARD = 2
+"""Besides the length."""
+LEAST_TARGET, MOST_TARGET = 20, 20_000
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "count": ("of", "least", "most"),
+    "occurrences": ("phrase", "least", "most"),
+    "words": ("required", "forbidden"),
+    "headings": ("headings", "level", "only"),
+    "order": ("phrases",),
+    "table": ("columns", "least_rows", "most_rows", "sums"),
+    "format": ("format",),
+    "citations": ("least", "most", "least_quotations"),
+    "soft": ("point",),
+}
+"""Kinds of items that a model may write, and what it may say of each."""
+FENCED = re.compile(r"^```(?:json)?[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
+ITEM: TypeAdapter[Any] = TypeAdapter(Item)
+
+
+class WrittenListError(CurriculumError):
+    """A model's text from which no list can be read."""
+
+
+@dataclass(frozen=True)
+class WrittenList:
+    """What was read of a model's text."""
+
+    spec: ChecklistSpec
+    refused: tuple[str, ...]
+    """What was left out, and why; one line each, escaped."""
+
+
+def request(instruction: str) -> str:
+    """What a model is asked, for a list of this instruction."""
+    kinds = "\n".join(f'- {{"item": "{name}", ...}} with {", ".join(fields)}' for name, fields in FIELDS.items())
+    return (
+        "Write the checklist by which a text for the instruction below can be judged: about five points, those that it "
+        "says and those that follow from what it says. Prefer what can be counted or looked up; use the kind `soft`, "
+        "with one sentence in `point`, for at most two points that only a reader can judge. No point may follow from "
+        'another. Answer with one JSON object, {"target_words": N, "items": [...]}, and nothing else. '
+        f"The kinds of items and their fields:\n{kinds}\n\nThe instruction:\n{instruction}"
+    )
+
+
+def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = ()) -> WrittenList:
+    """Reads a model's list for an instruction. Raises WrittenListError where too little of it can be used."""
+    content = _object(text)
+    target, items = content.get("target_words"), content.get("items")
+    if set(content) != {"target_words", "items"} or not isinstance(items, list):
+        raise _unusable('it is no object with "target_words" and "items"')
+    if type(target) is not int or not LEAST_TARGET <= target <= MOST_TARGET:
+        raise _unusable(f"its target is no number of words from {LEAST_TARGET} to {MOST_TARGET}")
+    if len(items) > MOST_ITEMS:
+        raise _unusable(f"it has {len(items)} items, and {MOST_ITEMS} is the most")
+    hard: list[HardItem] = []
+    points: list[str] = []
+    refused: list[str] = []
+    for place, raw in enumerate(items, 1):
+        try:
+            item = _item(raw, f"{place} {raw.get('item', '')}" if isinstance(raw, dict) else "", sources)
+        except ValueError as error:
+            refused.append(f"item {place}: {error}")
+            continue
+        if isinstance(item, SoftItem):
+            points.append(item.point)
+        elif any(_asked(item) == _asked(other) for other in hard):
+            refused.append(f"item {place}: it says again what another one says")
+        else:
+            hard.append(item)
+    if len(hard) < FEWEST_HARD:
+        raise _unusable(f"only {len(hard)} of its items can be decided by code; " + "; ".join(refused)[:600])
+    spec = listed_spec(instruction, target, hard, points, sources)
+    try:
+        HardVerifier().check(spec)
+    except SpecError as error:
+        raise _unusable(str(error)) from error
+    return WrittenList(spec, tuple(refused))
+
+
+def _object(text: str) -> dict[str, Any]:
+    """The one JSON object of the text: all of it, or its only fenced block."""
+    if len(text) > MOST_CHARACTERS:
+        raise _unusable(f"it is longer than {MOST_CHARACTERS} characters")
+    blocks = FENCED.findall(text)
+    whole = blocks[0] if len(blocks) == 1 else text
+    try:
+        content = json.loads(whole, object_pairs_hook=_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise _unusable(f"it is not one JSON object: {escaped(str(error))[:200]}") from error
+    if not isinstance(content, dict):
+        raise _unusable("it is not one JSON object")
+    return content
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return dict(pairs)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _item(raw: Any, name: str, sources: Sequence[CitedSource]) -> Any:
+    """Raises ValueError, in words, for what is no item that a model may write."""
+    kind = raw.get("item") if isinstance(raw, dict) else None
+    if not isinstance(kind, str) or kind not in FIELDS:
+        raise ValueError(f"there is no kind {escaped(str(kind))[:40]!r} that a model may write")
+    extra = set(raw) - {"item", *FIELDS[kind]}
+    if extra:
+        raise ValueError(f"{kind} has no field {escaped(min(extra))[:40]!r} that a model may write")
+    for text in _texts(raw):
+        if len(text) > MOST_TEXT or visible(text) != text or not text.isprintable() or is_claim(text):
+            raise ValueError("it holds a text that is too long, hides something or speaks to whoever grades")
+    if any(isinstance(value, list) and len(value) > MOST_PHRASES for value in raw.values()):
+        raise ValueError(f"it names more than {MOST_PHRASES} phrases")
+    most = MOST_TARGET if raw.get("of") == "words" else MOST_NUMBER
+    if any(isinstance(value, int | float) and not abs(value) <= most for value in raw.values()):
+        raise ValueError(f"it asks for more than {most}")
+    try:
+        item = ITEM.validate_python({"name": name, **raw}, strict=False)
+    except ValidationError as error:
+        raise ValueError(first_fault(error)) from error
+    if not isinstance(item, SoftItem):
+        for what, _hint in item.faults(sources):
+            raise ValueError(f"it {what}")
+    return item
+
+
+def _texts(raw: dict[str, Any]) -> list[str]:
+    found = [value for value in raw.values() if isinstance(value, str)]
+    return found + [one for value in raw.values() if isinstance(value, list) for one in value if isinstance(one, str)]
+
+
+def _asked(item: HardItem) -> dict[str, Any]:
+    return item.model_dump(exclude={"name", "weight"})
+
+
+def _unusable(why: str) -> WrittenListError:
+    return WrittenListError(
+        f"the list that the model wrote cannot be used: {why}",
+        hint="ask again, ask another model, or write the list yourself: docs/verifiers.md has the items",
+    )

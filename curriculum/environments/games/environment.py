@@ -1,0 +1,68 @@
+"""The environment `games`: a game with hidden rules that is played by tools.
+
+What always holds: the world's program is the source of the verifier's rules with the tools behind it, so that what is
+replayed is what was played; a model is told the names of the actions and nothing of what they do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib import resources
+from typing import Any
+
+from pydantic import ValidationError
+
+from curriculum.contract.environment import ToolSchema
+from curriculum.contract.errors import CurriculumError
+from runtime.sandbox import NO_FILES
+from verifiers.contract.spec_data import first_fault
+from verifiers.games.spec import GameData
+
+NOTHING: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+ACT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "actions": {"type": "array", "items": {"type": "string", "maxLength": 40}, "minItems": 1, "maxItems": 20}
+    },
+    "required": ["actions"],
+    "additionalProperties": False,
+}
+
+
+class GamesEnvironment:
+    name = "games"
+    version = 1
+    reads_only = False
+    tools: Sequence[ToolSchema] = (
+        ToolSchema(name="look", description="Shows the frame of the game. It is no action.", parameters=NOTHING),
+        ToolSchema(
+            name="act",
+            description="Plays 1 to 20 actions, by name, one after another, and shows the frame after them. It stops "
+            "where a level is won or begins anew.",
+            parameters=ACT,
+        ),
+        ToolSchema(name="reset", description="Begins the level anew. It counts as an action.", parameters=NOTHING),
+    )
+
+    @cached_property
+    def program(self) -> str:
+        rules = resources.files("verifiers.games").joinpath("rules.py").read_text(encoding="utf-8")
+        world = resources.files(__package__).joinpath("world.py").read_text(encoding="utf-8")
+        return f"{rules}\n\n{world}"
+
+    def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
+        """None: the setup holds the game. Raises CurriculumError for one that is none."""
+        try:
+            GameData.model_validate(setup)
+        except ValidationError as error:
+            raise CurriculumError(
+                f"this is no game: {first_fault(error)}", hint="see verifiers/games/spec.py"
+            ) from error
+        return NO_FILES
+
+    def missing(self) -> str:
+        return ""
+
+
+GAMES = GamesEnvironment()

@@ -1,0 +1,130 @@
+"""Makes games: rules that all levels of one share, and levels that are proved solvable and not won by doing anything.
+
+What always holds: each level's number of actions is that of a shortest solution, found breadth first with the true
+rules; no single action, no two in turn and not all in turn win a level within its limit, and neither do random walks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle, islice, permutations
+from random import Random
+
+from curriculum.environments.games.maps import OBSTACLES, drawn
+from curriculum.environments.games.search import shortest
+from verifiers.games.rules import EFFECTS, SHOWN, Game, Level
+from verifiers.games.spec import GameData, GameLevel, GameSpec
+
+MOVING = ("sliding", "falling", "turning")
+TOPICS = (*OBSTACLES, *MOVING)
+MOVEMENT = {"sliding": "slide", "falling": "fall", "turning": "turn"}
+SIGNS = "0123456789abcdefghijklmnopqrstuvwxyz"
+ACTIONS = {
+    "step": EFFECTS[:4],
+    "slide": EFFECTS[:4],
+    "fall": ("left", "right", "flip"),
+    "turn": ("forward", "turn left", "turn right"),
+}
+LEVELS = (3, 3, 4, 4, 5)
+"""Of a game, by the taskset's level; and so on below."""
+OBSTACLE_COUNTS = (1, 1, 2, 2, 3)
+ROOMS = (2, 2, 3, 3, 3)
+HEIGHTS = (6, 7, 7, 7, 7)
+LEAST = {"step": (6, 7, 8, 9, 10), "slide": (6, 7, 8, 9, 9), "fall": (6, 7, 8, 9, 10), "turn": (8, 9, 10, 11, 12)}
+"""Actions of a first level's shortest solution, by movement; one more for every second level."""
+MOST = 60
+ATTEMPTS = 200
+WALKS = 24
+
+
+def game(topic: str, level: int, rng: Random) -> GameSpec:
+    """A game about that topic, and its solution."""
+    while True:
+        made = _attempt(topic, level, rng)
+        if made is not None:
+            return made
+
+
+def _attempt(topic: str, level: int, rng: Random) -> GameSpec | None:
+    movement = MOVEMENT.get(topic, "step")
+    if movement == "step" and level >= 3 and rng.random() < 0.5 and topic != "boxes":
+        movement = rng.choice(("slide", "turn"))
+    known = [one for one in OBSTACLES if one != topic and (one != "boxes" or movement == "step")]
+    first = [topic] if topic in OBSTACLES else []
+    obstacles = [*first, *rng.sample(known, OBSTACLE_COUNTS[level] - len(first))]
+    effects = [*ACTIONS[movement], *["nothing"] * (1 if level or "barriers" in obstacles else 0)]
+    rng.shuffle(effects)
+    signs = rng.sample(SIGNS, len(SHOWN))
+    wrap = level > 0 and movement in ("step", "turn") and rng.random() < 0.3
+    rules = GameData(
+        actions=tuple(str(number + 1) for number in range(len(effects))),
+        effects=tuple(effects),
+        movement=movement,
+        wrap=wrap,
+        period=rng.randint(2, 3) if "barriers" in obstacles else 0,
+        signs="".join(signs),
+        levels=(GameLevel(map="P.......G", shortest=1),),
+    )
+    levels: list[GameLevel] = []
+    solutions: list[tuple[str, ...]] = []
+    for number in range(LEVELS[level]):
+        among = obstacles[: number + 1]
+        found = _level(
+            rules, level, among, LEAST[movement][level] + number // 2, rng, walks=WALKS if number == 0 else 2
+        )
+        if found is None:
+            return None
+        text, solution = found
+        levels.append(GameLevel(map=text, shortest=len(solution)))
+        solutions.append(tuple(solution))
+    return GameSpec(game=rules.model_copy(update={"levels": tuple(levels)}), solution=tuple(solutions))
+
+
+def _level(
+    rules: GameData, level: int, obstacles: Sequence[str], least: int, rng: Random, *, walks: int
+) -> tuple[str, list[str]] | None:
+    falls = rules.movement == "fall"
+    for _ in range(ATTEMPTS):
+        text = drawn(
+            rng,
+            obstacles,
+            rooms=min(ROOMS[level], 1 + len(obstacles)),
+            height=HEIGHTS[level],
+            width=3,
+            walls=rng.uniform(0.15, 0.3) if rules.movement in ("slide", "fall") else rng.uniform(0.05, 0.25),
+            pits=rng.randint(0, 2) if level >= 2 else 0,
+            wrap=rules.wrap,
+            falls=falls,
+        )
+        if text is None:
+            continue
+        made = Game({**rules.model_dump(), "levels": [{"map": text, "shortest": MOST}]})
+        found = shortest(made, made.levels[0])
+        if found is None or not least <= len(found) <= MOST:
+            continue
+        made.limits[0] = 5 * len(found)
+        if not any(_wins(made, moves) for moves in _without_thought(made, rng, walks)):
+            return text, found
+    return None
+
+
+def _without_thought(game: Game, rng: Random, walks: int) -> Iterator[Iterator[str]]:
+    """Sequences that nobody has to think about, each as long as the level allows."""
+    names, most = sorted(game.actions), game.limits[0]
+    for name in names:
+        yield islice(cycle([name]), most)
+    for pair in permutations(names, 2):
+        yield islice(cycle(pair), most)
+    yield islice(cycle(names), most)
+    for _ in range(walks):
+        yield iter(rng.choices(names, k=most))
+
+
+def _wins(game: Game, moves: Iterator[str]) -> bool:
+    level: Level = game.levels[0]
+    state = level.start
+    for name in moves:
+        state = game.after(level, state, game.actions[name]) or level.start
+        if game.won(level, state):
+            return True
+    return False

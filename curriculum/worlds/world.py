@@ -1,0 +1,235 @@
+"""Runs one world: a session with a sandbox of its own, in which an environment's program answers calls.
+
+    with World.open(pool, environment, {"seed": 7}) as world:
+        print(world.call("search", {"keywords": "invoice"}).text)
+
+What always holds. Arguments that do not fit the tool's schema never reach the world. What does reach it is JSON in a
+literal, never code. An answer counts only behind the mark of its own question, so nothing that the program prints is
+one. A `ToolError` of the program is the model's failure; a program that raises anything else, ends, hangs or says
+nothing is a broken world: InfrastructureError, from then on for every call. The methods whose names begin with `start`
+do not wait; they may be called from any thread, one call after another.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import secrets
+import zlib
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from curriculum.contract.environment import Environment, NeedsPackages
+from curriculum.contract.errors import CurriculumError
+from curriculum.worlds.arguments import fault_of
+from runtime.errors import InfrastructureError, LimitError
+from runtime.sandbox import CallResult, CallStatus, ClosesOnExit, Priority, Session, SessionPool, Tier, Usage
+
+TEXT_BYTES = 12_000
+"""Of what a call answers; more is cut, and the text says so."""
+FRAME_BYTES = 600
+"""Of a line beside its text."""
+SUBMISSION_BYTES = 1 << 18
+"""Of what a world submits. It is packed (zlib, base64) and has to fit where the text of a call does; one that does not
+is no submission."""
+ERROR_CHARS = 300
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@dataclass(frozen=True)
+class WorldReply:
+    """Is what came of one call."""
+
+    text: str
+    failed: bool
+    """Whether the model did something wrong, which the text says."""
+    reached: bool = True
+    """Whether the world was asked at all."""
+    seconds: float = 0.0
+    sandbox: str = ""
+
+
+class World(ClosesOnExit):
+    def __init__(self, environment: Environment, session: Session, output_bytes: int, begun: Future[None]) -> None:
+        """Of a session in which the world is or will be; see `open`."""
+        self.environment = environment
+        self.begun = begun
+        """Is done once the world can be asked; it ends with InfrastructureError where the program does not start."""
+        self._session = session
+        self._output_bytes = output_bytes
+        self._broken = ""
+
+    @classmethod
+    def open(
+        cls,
+        pool: SessionPool,
+        environment: Environment,
+        setup: Mapping[str, Any],
+        *,
+        caller: str = "",
+        priority: Priority = Priority.TRAINING,
+    ) -> World:
+        """Opens one, without waiting until it has begun. Raises CurriculumError for a wrong setup, or where its worlds
+        cannot be made, and what `SessionPool.open` raises."""
+        if why := environment.missing():
+            raise CurriculumError(f"a world of {environment.name} cannot be made here: {why}")
+        files = environment.files(setup)
+        own: dict[str, Any] = {"packages": environment.packages()} if isinstance(environment, NeedsPackages) else {}
+        session = pool.open(tier=Tier.SANDBOX, caller=caller, priority=priority, files=files, **own)
+        made = cls(environment, session, pool.limits.output_bytes, Future())
+        first = session.start(_driver())
+        begin = made._ask("begin", environment.program, json.dumps(dict(setup)))
+        _pass_on(first, made.begun, lambda result: made._require_ran(result, "its driver"), only_errors=True)
+        _pass_on(begin, made.begun, made._told)
+        return made
+
+    # without waiting
+
+    def start(self, tool: str, arguments: object, *, keep: bool = False) -> Future[WorldReply]:
+        """Calls a tool. `keep` as of `Session.start`."""
+        schema = next((one for one in self.environment.tools if one.name == tool), None)
+        fault = f"there is no tool {tool[:40]!r}" if schema is None else fault_of(schema, arguments)
+        if fault:
+            refused: Future[WorldReply] = Future()
+            refused.set_result(WorldReply(fault, failed=True, reached=False))
+            return refused
+        return _then(self._ask("call", tool, arguments, keep=keep), self._reply)
+
+    def start_submission(self) -> Future[str | None]:
+        """Asks what the world submits; None for more than there may be."""
+        return _then(self._ask("submission"), self._submitted)
+
+    def start_digest(self) -> Future[str]:
+        """Asks for a digest of its files and of the plain data in its memory."""
+        return _then(self._ask("digest"), lambda result: self._said(result)[1])
+
+    def start_fork(self, n: int, *, undo: bool = False) -> Future[list[World]]:
+        """Makes `n` worlds that go on from here, or, with `undo`, from before the last call with `keep`."""
+        return _then(self._session.start_fork(n, undo=undo), self._forked)
+
+    # for those who wait
+
+    def call(self, tool: str, arguments: object) -> WorldReply:
+        return self.start(tool, arguments).result()
+
+    def submission(self) -> str | None:
+        return self.start_submission().result()
+
+    def digest(self) -> str:
+        return self.start_digest().result()
+
+    def fork(self, n: int, *, undo: bool = False) -> list[World]:
+        return self.start_fork(n, undo=undo).result()
+
+    @property
+    def usage(self) -> Usage:
+        return self._session.usage
+
+    def close(self) -> None:
+        self._session.close()
+
+    # inside
+
+    def _ask(self, what: str, *details: object, keep: bool = False) -> Future[tuple[str, CallResult]]:
+        if self._broken:
+            failed: Future[tuple[str, CallResult]] = Future()
+            failed.set_exception(self._lost(self._broken))
+            return failed
+        mark = secrets.token_hex(16)
+        most = max(64, min(TEXT_BYTES, self._output_bytes - FRAME_BYTES))
+        asked = json.dumps([what, *details])
+        kept = {"keep": True} if keep else {}
+        running = self._session.start(f"answer({mark!r}, {asked!r}, {most})", **kept)
+        return _then(running, partial(_marked, mark))
+
+    def _said(self, answer: tuple[str, CallResult]) -> tuple[str, str]:
+        """Reads `kind` and text of an answer. Raises InfrastructureError where there is none, LimitError for a call
+        that did not run."""
+        line, result = answer
+        self._require_ran(result, "a call")
+        try:
+            kind, text = json.loads(line)
+        except (ValueError, TypeError, RecursionError):
+            raise self._breaks("it gave no answer to a call") from None
+        if not isinstance(text, str) or kind not in ("ok", "refused", "long"):
+            raise self._breaks(f"its program failed: {text}")
+        return kind, text
+
+    def _require_ran(self, result: CallResult, what: str) -> None:
+        if result.status is CallStatus.CALLS:
+            raise LimitError(f"a world of {self.environment.name}: {result.error}")
+        if result.status is not CallStatus.OK:
+            raise self._breaks(f"{what} ended with {result.status.value}: {result.error}")
+
+    def _told(self, answer: tuple[str, CallResult]) -> None:
+        self._said(answer)
+
+    def _reply(self, answer: tuple[str, CallResult]) -> WorldReply:
+        kind, text = self._said(answer)
+        return WorldReply(text, kind == "refused", seconds=answer[1].seconds, sandbox=answer[1].sandbox)
+
+    def _submitted(self, answer: tuple[str, CallResult]) -> str | None:
+        kind, text = self._said(answer)
+        if kind == "long":
+            return None
+        if kind != "ok":
+            raise self._breaks(f"it was asked for its submission and refused: {text}")
+        reader = zlib.decompressobj()
+        try:
+            found = reader.decompress(base64.b64decode(text, validate=True), SUBMISSION_BYTES + 1)
+        except (binascii.Error, ValueError, zlib.error):
+            raise self._breaks("its submission cannot be read") from None
+        return found.decode(errors="replace") if len(found) <= SUBMISSION_BYTES else None
+
+    def _forked(self, sessions: list[Session]) -> list[World]:
+        begun: Future[None] = Future()
+        begun.set_result(None)
+        return [World(self.environment, session, self._output_bytes, begun) for session in sessions]
+
+    def _breaks(self, why: str) -> InfrastructureError:
+        self._broken = self._broken or why
+        return self._lost(why)
+
+    def _lost(self, why: str) -> InfrastructureError:
+        return InfrastructureError(
+            f"a world of {self.environment.name} is broken: {why[:ERROR_CHARS]}",
+            hint="the rollout is not counted; if every one is lost, run `assay doctor`, then mend the environment",
+        )
+
+
+def _marked(mark: str, result: CallResult) -> tuple[str, CallResult]:
+    """The line behind the mark, empty where there is none."""
+    before, found, rest = result.output.rpartition(mark)
+    return (rest.partition("\n")[0] if found and mark not in before else ""), result
+
+
+def _then(future: Future[A], make: Callable[[A], B]) -> Future[B]:
+    """What `make` makes of the result, once it is there."""
+    made: Future[B] = Future()
+    _pass_on(future, made, make)
+    return made
+
+
+def _pass_on(future: Future[A], made: Future[B], make: Callable[[A], B], *, only_errors: bool = False) -> None:
+    def arrived(done: Future[A]) -> None:
+        try:
+            value = make(done.result())
+        except BaseException as error:  # noqa: BLE001 - it is raised again by who waits
+            if not made.done():
+                made.set_exception(error)
+        else:
+            if not only_errors and not made.done():
+                made.set_result(value)
+
+    future.add_done_callback(arrived)
+
+
+@cache
+def _driver() -> str:
+    return Path(__file__).with_name("guest.py").read_text()

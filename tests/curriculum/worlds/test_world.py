@@ -1,0 +1,144 @@
+"""A world answers calls as plain data: nobody else's state, nothing that its program prints, no unfit argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy_worlds import BROKEN, TOYS
+
+from curriculum.worlds.world import TEXT_BYTES, World
+from runtime.errors import InfrastructureError
+from runtime.sandbox import SessionPool
+from runtime.sessions import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
+
+START = {"start": 5, "sign": "way out"}
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[SessionPool]:
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots)
+    with Sessions(RuntimeSettings(own=own, sandboxes=40)) as pool:
+        yield pool
+
+
+def opened(pool: SessionPool, name: str, **setup: Any) -> World:
+    return World.open(pool, TOYS[name], START | setup)
+
+
+def test_a_call_changes_the_world_and_a_fork_goes_its_own_way(pool: SessionPool) -> None:
+    with opened(pool, "counter") as world:
+        assert world.call("look", {}).text == "5  way out"
+        assert [world.call("add", {"number": 2}).text, world.call("add", {"number": 3}).text] == ["7", "10"]
+        one, other = world.fork(2)
+        with one, other:
+            assert [one.call("add", {"number": 1, "note": "ü\n'"}).text, other.call("add", {"number": 5}).text] == [
+                "11",
+                "15",
+            ]
+            assert "ü\n'" in one.call("look", {}).text
+            assert [each.submission() for each in (world, one, other)] == ["10", "11", "15"]
+        assert world.usage.calls == 6
+
+
+def test_a_world_goes_back_behind_a_call_that_was_kept(pool: SessionPool) -> None:
+    with opened(pool, "counter") as world:
+        world.call("add", {"number": 1})
+        kept = world.start("add", {"number": 10}, keep=True)
+        fork = world.start_fork(1, undo=True)
+        assert kept.result().text == "16"
+        [before] = fork.result()
+        with before:
+            assert before.submission() == "6"
+
+
+def test_what_the_model_did_wrong_is_told_and_the_world_goes_on(pool: SessionPool) -> None:
+    with opened(pool, "counter") as world:
+        reply = world.call("add", {"number": -1})
+        assert (reply.failed, reply.reached, reply.text) == (True, True, "only what is not negative can be added")
+        assert world.call("add", {"number": 1}).text == "6"
+
+
+deep: list[Any] = []
+for _ in range(2000):
+    deep = [deep]
+HOSTILE: dict[str, tuple[str, Any, str]] = {
+    "no object": ("add", [1], "are a JSON object|is a JSON object"),
+    "none": ("add", None, "JSON object"),
+    "missing": ("add", {}, "number"),
+    "wrong type": ("add", {"number": "1"}, "number"),
+    "a truth": ("add", {"number": True}, "number"),
+    "too large for its schema": ("add", {"number": 2000}, "1000"),
+    "too large for anybody": ("add", {"number": 10**400}, "too large"),
+    "nan": ("add", {"number": float("nan")}, "not finite"),
+    "infinite": ("add", {"number": float("inf")}, "not finite"),
+    "unknown": ("add", {"number": 1, "__class__": 1}, "no argument `__class__`"),
+    "surrogate": ("add", {"number": 1, "note": "\ud800"}, "not Unicode"),
+    "surrogate in a name": ("add", {"\ud800": 1}, "not Unicode"),
+    "huge": ("add", {"number": 1, "note": "x" * 100_000}, "more than 16384 bytes"),
+    "deep": ("add", {"number": 1, "note": deep}, "nested more than 8 deep"),
+    "no JSON": ("add", {"number": {1, 2}}, "not JSON"),
+    "no such tool": ("__import__", {}, "no tool '__import__'"),
+    "no tool at all": ("", {}, "no tool"),
+}
+
+
+def test_arguments_that_do_not_fit_never_reach_the_world(pool: SessionPool) -> None:
+    with opened(pool, "counter") as world:
+        world.call("look", {})
+        for name, (tool, arguments, said) in HOSTILE.items():
+            reply = world.call(tool, arguments)
+            assert (reply.failed, reply.reached) == (True, False), name
+            assert any(part in reply.text for part in said.split("|")), (name, reply.text)
+            assert len(reply.text) < 300
+        assert world.usage.calls == 3
+        assert world.submission() == "5"
+
+
+def test_arguments_are_data_whatever_they_spell(pool: SessionPool) -> None:
+    note = "'); import os; os._exit(1) #\n\\\"\"\"'''\0 {ADD} \u2028"
+    with opened(pool, "counter") as world:
+        world.call("add", {"number": 1, "note": note})
+        assert world.call("look", {}).text == f"6 {note} way out"
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_world_that_breaks_is_the_infrastructure_s_failure_and_stays_broken(
+    tmp_path_factory: pytest.TempPathFactory, guest_roots: Path, pool: SessionPool, name: str
+) -> None:
+    with opened(pool, f"one that {name}") as world:
+        for _ in range(2):
+            with pytest.raises(InfrastructureError, match=f"a world of one that {name} is broken") as met:
+                world.call("look", {})
+            assert met.value.hint
+
+
+def test_a_long_answer_is_cut_and_says_so(pool: SessionPool) -> None:
+    with opened(pool, "reader", long="\0ü" * 20_000) as world:
+        text = world.call("look", {}).text
+        assert len(text.encode()) <= TEXT_BYTES + 100
+        assert text.endswith("more characters were cut]")
+
+
+def test_a_digest_says_whether_a_world_was_changed(pool: SessionPool) -> None:
+    for name, changes in (("reader", False), ("liar", True), ("writer", True), ("counter", True)):
+        with opened(pool, name) as world:
+            before = world.digest()
+            assert world.digest() == before
+            world.call("add", {"number": 1})
+            assert (world.digest() != before) is changes, name
+
+
+def test_thirty_two_forks_at_once_have_a_world_each(pool: SessionPool) -> None:
+    with opened(pool, "counter") as world:
+        forks = world.fork(32)
+        replies = [fork.start("add", {"number": number}) for number, fork in enumerate(forks)]
+        again = [fork.start("add", {"number": number}) for number, fork in enumerate(forks)]
+        assert [reply.result().text for reply in replies] == [str(5 + number) for number in range(32)]
+        assert [reply.result().text for reply in again] == [str(5 + 2 * number) for number in range(32)]
+        assert world.submission() == "5"
+        for fork in forks:
+            fork.close()

@@ -1,0 +1,28 @@
+"""The kind `game`: a list of actions that wins a game whose rules the player had to find out."""
+
+from __future__ import annotations
+
+from random import Random
+
+from verifiers.contract.kinds import AnswerForm, Kind, Lazy
+
+
+def random_actions(rng: Random) -> str:
+    return " ".join(rng.choice("123456") for _ in range(60))
+
+
+GAME = Kind(
+    name="game",
+    about="Do these actions win the game, and in how many? 0 yes, 1 no, or with too many.",
+    job="game",
+    spec=Lazy("verifiers.games.spec:GameSpec"),
+    verifier=Lazy("verifiers.games.verifier:GameVerifier"),
+    revision="1",
+    explain=Lazy("verifiers.games.explain:explain"),
+    parts=Lazy("verifiers.games.explain:parts"),
+    examples=Lazy("verifiers.games.examples:examples"),
+    answer_form=lambda _spec: AnswerForm.WORLD,
+    random_answer=random_actions,
+    suffix=".txt",
+    example="assay check game --spec game.toml --submission actions.txt",
+)
