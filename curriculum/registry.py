@@ -58,6 +58,7 @@ from curriculum.tasksets.number_theory.fraction_arithmetic import FRACTION_ARITH
 from curriculum.tasksets.number_theory.modular_arithmetic import MODULAR_ARITHMETIC
 from curriculum.tasksets.number_theory.number_bases import NUMBER_BASES
 from curriculum.tasksets.number_theory.primes import PRIMES
+from curriculum.tasksets.orchestration import TOOL_ORCHESTRATION
 from curriculum.tasksets.program_completion import COMPLETIONS
 from curriculum.tasksets.program_repair import REPAIRS
 from curriculum.tasksets.program_speed import SPEEDS
@@ -66,6 +67,7 @@ from curriculum.tasksets.program_translation import TRANSLATIONS
 from curriculum.tasksets.programs import PROGRAMS
 from curriculum.tasksets.propositions import PROPOSITIONS
 from curriculum.tasksets.regular_expressions import REGULAR_EXPRESSIONS
+from curriculum.tasksets.research import RESEARCH_QUESTIONS, RESEARCH_REPORTS
 from curriculum.tasksets.shortest_ways import SHORTEST_WAYS
 from curriculum.tasksets.tables import TABLES
 from curriculum.tasksets.text_changes import TEXT_CHANGES
@@ -103,7 +105,7 @@ DOMAINS: dict[str, tuple[Taskset, ...]] = {
     "proofs": (THEOREMS, DISPROOFS),
     "puzzles": (KNIGHTS, ASSIGNMENTS, GRIDS, PROPOSITIONS, COLOURINGS, CONSTRAINT_MODELS, SHORTEST_WAYS),
     "texts": (TEXT_CHANGES, CALENDARS, CONVERSIONS, JSON_DOCUMENTS, REGULAR_EXPRESSIONS, WRITING, LONG_FORM),
-    "environments": (HIDDEN_RULES,),
+    "environments": (HIDDEN_RULES, RESEARCH_QUESTIONS, RESEARCH_REPORTS, TOOL_ORCHESTRATION),
 }
 """The tasksets by what they are about. Whoever adds one adds a row."""
 BUILT_IN = Catalog(DOMAINS)

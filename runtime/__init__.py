@@ -8,6 +8,7 @@ What others may import is the front, and nothing below it:
     runtime.settings       what the broker, a client, and a driver of a cluster are told
     runtime.profile        what one sandbox may use, what it used, and why it ended
     runtime.programs       programs of our own that a broker runs in boxes
+    runtime.package_sets   packages that are installed for guests alone
     runtime.broker_api     what a client asks of a broker
     runtime.confinement    what a process of ours takes from itself before it meets hostile text
     runtime.framing        messages over a stream

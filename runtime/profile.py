@@ -22,6 +22,19 @@ class BackendName(StrEnum):
     NSJAIL = "nsjail"
 
 
+SetDigest = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{16}\z")]
+
+
+class PackageSet(FrozenModel):
+    """Names packages that a guest's root has in place of the usual ones, and which of them are imported ahead."""
+
+    digest: SetDigest
+    """Of a set that was installed on the broker's host; see `runtime.backends.packages`."""
+    preload: tuple[ModuleName, ...] = Field((), max_length=64)
+    memory_mib: int = Field(64, ge=0, le=1 << 14)
+    """What the modules take that are imported ahead; it comes on top of what a sandbox may use."""
+
+
 MOST_MIB, MOST_COUNT, MOST_CPUS, MOST_SECONDS, MOST_AHEAD = 1 << 24, 1 << 22, 4_096, 1e9, 1_024
 """More than any machine has: a profile may come from another user."""
 
@@ -34,6 +47,8 @@ class Profile(FrozenModel):
     userland: bool = False
     """A root with the distribution's shell and small programs; under gVisor with users, too, the guest's root among
     them. Only where `mode` is `sandbox`."""
+    packages: SetDigest | None = None
+    """A root with this set of packages. Only where `mode` is `sandbox`."""
     preload: tuple[ModuleName, ...] = Field((), max_length=64)
     """Modules that are imported before the first call, and so are part of the golden image."""
     memory_mib: int = Field(ge=16, le=MOST_MIB)
@@ -66,6 +81,8 @@ class Profile(FrozenModel):
     def _only_a_sandbox_has_a_userland(self) -> Self:
         if self.userland and (self.mode != "sandbox" or self.program is not None):
             raise ValueError("only a guest with a sandbox of its own has programs and users")
+        if self.packages is not None and (self.mode != "sandbox" or self.program is not None or self.userland):
+            raise ValueError("only a guest with a sandbox of its own, and without a userland, has packages of its own")
         return self
 
     def worker_limits(self) -> str:

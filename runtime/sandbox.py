@@ -18,6 +18,7 @@ from typing import Annotated, NamedTuple, NewType, Protocol, Self
 from pydantic import ConfigDict, Field
 
 from runtime.model import FrozenModel, UnitName
+from runtime.profile import PackageSet
 
 NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
@@ -321,6 +322,7 @@ class SessionPool(Protocol):
         priority: Priority = Priority.TRAINING,
         files: Mapping[str, bytes] = NO_FILES,
         userland: bool = False,
+        packages: PackageSet | None = None,
     ) -> Session:
         """Opens a fresh session; `tier` is the least that its family asks for. Callers of one priority take turns.
 
@@ -329,6 +331,9 @@ class SessionPool(Protocol):
         `userland` it has a sandbox of its own, too, with the distribution's shell and small programs. Raises
         RefusedError without isolation, BusyError when too many sessions wait already, BadRequestError for a name that
         is none, LimitError for more files than /work has room for.
+
+        With `packages`, a set that was installed on the host, it has a sandbox of its own with these in place of the
+        usual ones; its first call says RefusedError where the host has no such set, or the backend cannot.
         """
 
     def sandbox(

@@ -31,6 +31,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from pydantic import Field
 
 from runtime.model import FrozenModel
+from runtime.profile import PackageSet
 
 
 class ToolSchema(FrozenModel):
@@ -77,3 +78,11 @@ class NeedsUserland(Protocol):
 
     @property
     def userland(self) -> Literal[True]: ...
+
+
+@runtime_checkable
+class NeedsPackages(Protocol):
+    """An environment whose guests have a set of packages of their own, in place of the usual ones."""
+
+    def packages(self) -> PackageSet | None:
+        """None where it is not installed here; then `missing` says so."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from curriculum.contract.environment import Environment
 from curriculum.environments.games.environment import GAMES
+from curriculum.environments.orchestration import ORCHESTRATION
+from curriculum.environments.research import RESEARCH
 from curriculum.environments.terminal.environment import TERMINAL
 
-_ROWS: tuple[Environment, ...] = (GAMES, TERMINAL)
+_ROWS: tuple[Environment, ...] = (GAMES, RESEARCH, ORCHESTRATION, TERMINAL)
 ENVIRONMENTS: dict[str, Environment] = {environment.name: environment for environment in _ROWS}

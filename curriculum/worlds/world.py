@@ -24,7 +24,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from curriculum.contract.environment import Environment
+from curriculum.contract.environment import Environment, NeedsPackages
 from curriculum.contract.errors import CurriculumError
 from curriculum.worlds.arguments import fault_of
 from runtime.errors import InfrastructureError, LimitError
@@ -80,7 +80,8 @@ class World(ClosesOnExit):
         if why := environment.missing():
             raise CurriculumError(f"a world of {environment.name} cannot be made here: {why}")
         files = environment.files(setup)
-        session = pool.open(tier=Tier.SANDBOX, caller=caller, priority=priority, files=files)
+        own: dict[str, Any] = {"packages": environment.packages()} if isinstance(environment, NeedsPackages) else {}
+        session = pool.open(tier=Tier.SANDBOX, caller=caller, priority=priority, files=files, **own)
         made = cls(environment, session, pool.limits.output_bytes, Future())
         first = session.start(_driver())
         begin = made._ask("begin", environment.program, json.dumps(dict(setup)))

@@ -27,6 +27,7 @@ from runtime.backends.bundle import config
 from runtime.backends.cgroups import ControlGroup
 from runtime.backends.gvisor_find import RUNSC_HINT, digest, find_runsc
 from runtime.backends.host import SandboxHost
+from runtime.backends.packages import find_set
 from runtime.backends.process_box import HINT, ProcessBox
 from runtime.backends.rootfs import ensure_root, root_folder
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
@@ -68,8 +69,9 @@ class GVisor(Backend):
         super().__init__(host, tasks=host_tasks, together=True)
         self.runsc = find_runsc(settings.runsc)
         digest(self.runsc)
-        self._roots = {False: self._ensure_root(False)}
-        """By whether they have a userland; that one is built when somebody asks for it."""
+        self._roots = {(False, ""): self._ensure_root(False, "")}
+        """By whether they have a userland, and their set of packages; others than the plain one are built when somebody
+        asks for them."""
         self._bundles: dict[Profile, Path] = {}
         self._cores = float(os.cpu_count() or 1)
 
@@ -105,7 +107,9 @@ class GVisor(Backend):
             else:
                 done(problem if isinstance(problem, SandboxError) else InfrastructureError(str(problem), hint=HINT))
 
-        self._host.background(partial(self._ensure_root, profile.userland), built)  # or somebody has tidied up
+        self._host.background(
+            partial(self._ensure_root, profile.userland, profile.packages or ""), built
+        )  # or somebody has tidied up
 
     def _start(self, profile: Profile, image: Path | None, done: Callable[[ProcessBox | SandboxError], None]) -> None:
         try:
@@ -155,17 +159,21 @@ class GVisor(Backend):
             return
         self._run(box, argv, group, CHECKPOINT_SECONDS, finished)
 
-    def _ensure_root(self, programs: bool) -> Path:
+    def _ensure_root(self, programs: bool, packages: str) -> Path:
         settings = self._settings
-        return ensure_root(settings.root_dir, settings.python, settings.packages, programs=programs).resolve()
+        folder = find_set(packages) if packages else settings.packages
+        return ensure_root(settings.root_dir, settings.python, folder, programs=programs).resolve()
 
     def _root_of(self, profile: Profile) -> Path:
-        """Says where it is, built or not. Raises RefusedError where there are no programs for a userland."""
-        if profile.userland not in self._roots:
+        """Says where it is, built or not. Raises RefusedError where there are no programs for a userland, or no such
+        packages."""
+        kind = (profile.userland, profile.packages or "")
+        if kind not in self._roots:
             settings = self._settings
-            wanted = root_folder(settings.root_dir, settings.python, settings.packages, programs=True)
-            self._roots[True] = wanted.resolve()
-        return self._roots[profile.userland]
+            folder = find_set(profile.packages) if profile.packages else settings.packages
+            wanted = root_folder(settings.root_dir, settings.python, folder, programs=profile.userland)
+            self._roots[kind] = wanted.resolve()
+        return self._roots[kind]
 
     def _take_room_back(self, box: ProcessBox, done: Callable[[], None]) -> None:
         """A box that cannot go back to its own limit is killed for memory: it used the room for itself, or its image

@@ -41,6 +41,9 @@ because older kernels count the processes of a user over all its namespaces."""
 NO_SNAPSHOTS = RefusedError(
     "nsjail cannot freeze a sandbox or restore one", hint="Use gVisor for snapshots, branches and rollbacks."
 )
+NO_SETS = RefusedError(
+    "nsjail has no guests with packages of their own", hint="Use gVisor for what an adapter has installed."
+)
 
 
 class NsJail(Backend):
@@ -73,6 +76,9 @@ class NsJail(Backend):
         """Starts a new box; its worker says READY some 30 ms later, a program when it is warm. An image is refused."""
         if image is not None:
             done(NO_SNAPSHOTS)
+            return
+        if profile.packages is not None:
+            done(NO_SETS)
             return
         if profile.userland and True not in self._mounts:
             self._host.background(partial(self._make_guests, True), partial(self._userland_made, profile, done))

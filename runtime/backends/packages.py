@@ -1,5 +1,8 @@
 """Finds the packages that guests may import beside the standard library: a folder that the installer builds.
 
+A **set** is such a folder with other packages, for sandboxes that ask for it by its digest: `guest-sets/DIGEST` beside
+this interpreter. Whoever asks names no path, so a client reaches nothing but what was installed there.
+
 What always holds: a folder is named by the digest beside it, and a guest's root that has them is named by that digest
 too; the folder itself is only read. Without it guests have the standard library, and `import numpy` says that there is
 no such module.
@@ -17,6 +20,7 @@ from typing import NamedTuple
 from runtime.errors import RefusedError
 
 FOLDER = "guest-packages"
+SETS = "guest-sets"
 DIGEST = "digest"
 INSIDE = "opt/packages"
 """Where they lie in a guest's root."""
@@ -43,6 +47,18 @@ def find_packages(path: Path | None = None) -> Packages | None:
             hint="install.sh builds such a folder; or leave the setting out.",
         ) from error
     return Packages(folder, digest)
+
+
+def find_set(digest: str, sets: Path | None = None) -> Path:
+    """Finds the folder of an installed set. Raises RefusedError where there is none."""
+    folder = (sets if sets is not None else Path(sys.prefix) / SETS) / digest
+    with contextlib.suppress(OSError):
+        if (folder / DIGEST).read_text().strip() == digest:
+            return folder
+    raise RefusedError(
+        f"this host has no set of packages {digest} for guests",
+        hint="Install it with `assay curriculum adapter install NAME`; `assay curriculum adapter ls` names them.",
+    )
 
 
 def link_into(packages: Packages, root: Path) -> None:

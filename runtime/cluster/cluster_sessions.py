@@ -24,7 +24,7 @@ from runtime.cluster.placement import Health, HostPlacement
 from runtime.cluster.remote import RemoteSandbox, RemoteSession, T
 from runtime.cluster.roster import Answered, Event, HostLost, Roster
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
-from runtime.profile import BackendName
+from runtime.profile import BackendName, PackageSet
 from runtime.reactor import Reactor
 from runtime.sandbox import NO_FILES, ClosesOnExit, Limits, Priority, Sandbox, Session, SnapshotId, Tier
 from runtime.sessions.branches import new_files
@@ -92,17 +92,24 @@ class ClusterSessions(ClosesOnExit):
         priority: Priority = Priority.TRAINING,
         files: Mapping[str, bytes] = NO_FILES,
         userland: bool = False,
+        packages: PackageSet | None = None,
     ) -> Session:
         """Does not wait for the host: what is wrong there, the session's first call says."""
         begun_with = {file.name: file.data for file in new_files(files, self.limits.work_mib)}
-        if begun_with or userland:
+        if begun_with or userland or packages is not None:
             tier = Tier.SANDBOX
         with self._lock:
             self._check_open()
             number = self.number()
             host = self._placement.open(number, tier)
             opened = m.OpenSession(
-                session=number, tier=tier, caller=caller, priority=priority, files=begun_with, userland=userland
+                session=number,
+                tier=tier,
+                caller=caller,
+                priority=priority,
+                files=begun_with,
+                userland=userland,
+                packages=packages,
             )
             self._send(host, opened)
             return RemoteSession(number, host, tier, self)

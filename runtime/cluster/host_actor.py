@@ -174,6 +174,7 @@ class HostActor:
                 priority=command.priority,
                 files=command.files,
                 userland=command.userland,
+                packages=command.packages,
             )
         except SandboxError as error:
             self._unopened[command.session] = WireFailure.of(error)

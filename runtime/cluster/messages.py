@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from runtime.broker.messages import WireFailure
 from runtime.model import FrozenModel
-from runtime.profile import BackendName
+from runtime.profile import BackendName, PackageSet
 from runtime.sandbox import HOME, CallResult, ExecResult, FileEntry, Limits, Priority, SnapshotId, Tier, Usage
 
 PROTOCOL = 6
@@ -58,6 +58,7 @@ class OpenSession(_AboutSession):
     files: dict[str, bytes] = Field(default_factory=dict)
     """What /work begins with, by name."""
     userland: bool = False
+    packages: PackageSet | None = None
 
 
 class OpenBox(_AboutCall):

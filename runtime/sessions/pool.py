@@ -17,7 +17,7 @@ from weakref import WeakSet
 from runtime.backends.packages import find_packages
 from runtime.broker_api import Ticket
 from runtime.errors import BadRequestError, BusyError, SandboxError
-from runtime.profile import BoxUsage
+from runtime.profile import BoxUsage, PackageSet
 from runtime.reactor import Reactor
 from runtime.sandbox import NO_FILES, CallResult, CallStatus, ClosesOnExit, Limits, Priority, Session, SnapshotId, Tier
 from runtime.sessions.branches import Seed, new_files
@@ -78,20 +78,22 @@ class Sessions(ClosesOnExit):
         priority: Priority = Priority.TRAINING,
         files: Mapping[str, bytes] = NO_FILES,
         userland: bool = False,
+        packages: PackageSet | None = None,
     ) -> Session:
         """Opens one as `SessionPool.open` does; BadRequestError after `close`."""
         self._check(caller)
         begun_with = new_files(files, self.limits.work_mib)
-        if begun_with or userland:
+        if begun_with or userland or packages is not None:
             tier = Tier.SANDBOX
         if self._slots.waiting >= self.settings.waiting:
             raise BusyError(f"{self._slots.waiting} sessions wait for a place already", hint=BUSY_HINT)
         if tier is Tier.SHARED and not self._interpreters.begun:
             self._reactor.here(self._interpreters.begin)
         seed = Seed(tier, files=begun_with)
-        return self._new(
-            PortRequest(next(self._numbers), tier, caller=caller, priority=priority, userland=userland), seed
+        terms = PortRequest(
+            next(self._numbers), tier, caller=caller, priority=priority, userland=userland, packages=packages
         )
+        return self._new(terms, seed)
 
     def sandbox(
         self,

@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from runtime.broker_api import Ticket
 from runtime.errors import SandboxError
 from runtime.guest.wire import Op
-from runtime.profile import BoxUsage
+from runtime.profile import BoxUsage, PackageSet
 from runtime.sandbox import CallResult, Limits, Priority, Session, SnapshotId, Tier
 from runtime.sessions.branches import Seed
 from runtime.sessions.worker import Worker
@@ -81,6 +81,8 @@ class PortRequest(NamedTuple):
     priority: Priority = Priority.TRAINING
     userland: bool = False
     """Likewise, with the distribution's shell and small programs."""
+    packages: PackageSet | None = None
+    """Only for a sandbox of its own."""
 
 
 OnPort = Callable[[Port | SandboxError], None]

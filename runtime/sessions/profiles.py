@@ -14,7 +14,7 @@ import os
 import re
 from typing import NamedTuple
 
-from runtime.profile import Mode, Profile
+from runtime.profile import Mode, PackageSet, Profile
 from runtime.sandbox import Limits
 from runtime.settings import RuntimeSettings
 
@@ -61,7 +61,13 @@ def joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def profile(
-    mode: Mode, preload: tuple[str, ...], limits: Limits, settings: RuntimeSettings, *, userland: bool = False
+    mode: Mode,
+    preload: tuple[str, ...],
+    limits: Limits,
+    settings: RuntimeSettings,
+    *,
+    userland: bool = False,
+    packages: PackageSet | None = None,
 ) -> Profile:
     """Those with many sessions get a multiple of a session's limits, each session its own part; that of processes has
     room for all at their limits, up to a quarter of the machine: none costs others theirs. Only a sandbox of its own
@@ -78,13 +84,17 @@ def profile(
         "sandbox": (limits.memory_mib, 4 * limits.memory_mib, limits.pids, limits.cpus, 1),
     }[mode]
     loaded = [family for family in FAMILIES if family.modules[0] in preload]
+    ahead_mib = sum(family.memory_mib for family in loaded)
+    if packages is not None:  # the usual ones are not there
+        preload, loaded, ahead_mib = packages.preload, [], packages.memory_mib
     own = mode == "sandbox"
     return Profile(
         backend=settings.backend,
         mode=mode,
         userland=userland,
+        packages=packages.digest if packages is not None else None,
         preload=preload,
-        memory_mib=memory + sum(family.memory_mib for family in loaded),
+        memory_mib=memory + ahead_mib,
         process_memory_mib=address_space + sum(family.address_space_mib for family in loaded),
         pids=pids,
         cpus=cpus,

@@ -174,7 +174,9 @@ class Slots:
     def _alone(self, claim: SlotClaim) -> None:
         terms = claim.terms
         if terms.snapshot is None:
-            wanted: Profile | SnapshotCopy = self._starts.profile("sandbox", terms.preload, userland=terms.userland)
+            wanted: Profile | SnapshotCopy = self._starts.profile(
+                "sandbox", terms.preload, userland=terms.userland, packages=terms.packages
+            )
         else:
             wanted = SnapshotCopy(snapshot=terms.snapshot, reseed=True)
         on_ready = partial(self._sandbox_ready, claim)

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 
 from runtime.broker_api import BrokerApi, Handle, SnapshotCopy, Termination, Ticket
 from runtime.errors import InfrastructureError, SandboxError
-from runtime.profile import Mode, Profile
+from runtime.profile import Mode, PackageSet, Profile
 from runtime.reactor import Reactor
 from runtime.sandbox import Limits, Priority
 from runtime.sessions.outcomes import LossCause
@@ -39,10 +39,16 @@ class SessionStarts:
         self.started = self.killed = 0
 
     def profile(
-        self, mode: Mode, preload: tuple[str, ...] = (), limits: Limits | None = None, *, userland: bool = False
+        self,
+        mode: Mode,
+        preload: tuple[str, ...] = (),
+        limits: Limits | None = None,
+        *,
+        userland: bool = False,
+        packages: PackageSet | None = None,
     ) -> Profile:
         """Says what to ask for, for a sandbox of this pool that is fresh; from any thread."""
-        return self._profile(mode, preload, limits or self._settings.limits, userland=userland)
+        return self._profile(mode, preload, limits or self._settings.limits, userland=userland, packages=packages)
 
     def launch(
         self,

@@ -15,6 +15,7 @@ import pytest
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.registry import CALCULATORS, TASKSETS, make_draft, task_of
+from verifiers.contract.kinds import AnswerForm
 from verifiers.contract.verdict import Outcome
 from verifiers.registry import decide, is_decided
 
@@ -74,6 +75,9 @@ RECORDED = {
     "rational_expressions": "1:86e2166afb75",
     "recurrences": "1:e693d9958c53",
     "regular_expressions": "1:770b3a44fa18",
+    "orchestration": "1:2178bac60719",
+    "research": "1:129002d60ab5",
+    "research_reports": "1:fd22bef1cce6",
     "sequences": "1:27aaf83e650c",
     "series": "1:e4b03c27ad07",
     "shortest_ways": "1:527217644192",
@@ -157,6 +161,9 @@ def test_every_topic_is_asked_and_what_is_asked_grows_with_the_level(name: str) 
 
 
 def size(draft: TaskDraft) -> int:
-    """How many digits and signs the question has, and the length of the answer: no more than a measure of its size."""
+    """How many digits and signs the question has, and the length of the answer; where it is about a world, how many
+    words it has: no more than a measure of its size."""
+    if draft.world and draft.form is not AnswerForm.WORLD:
+        return len(draft.messages[-1].text.split())
     asked = "".join([draft.messages[-1].text, *draft.files.values()])
     return len(re.findall(r"[0-9+*/^<>=-]", asked)) + len(draft.answer)

@@ -1,0 +1,86 @@
+"""Orchestration of many tools in the manner of LiveMCP-101 (2508.15760): servers of the Model Context Protocol.
+
+A world has several servers, each a process that speaks the protocol on standard input and output by the real SDK. What
+they know drifts from day to day; the setup says which day it is. The model lists their tools and calls them through the
+client, which is the world's program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from curriculum.adapters import ADAPTERS
+from curriculum.contract.environment import ToolSchema
+from curriculum.contract.errors import CurriculumError
+from curriculum.environments.orchestration.services import SERVICES
+from runtime.model import FrozenModel
+from runtime.profile import PackageSet
+
+_SERVER = {"type": "string", "maxLength": 40, "description": "A server, as list_tools names it."}
+TOOLS = (
+    ToolSchema(
+        name="list_tools",
+        description="Without a server: lists the servers. With one: lists its tools and their arguments.",
+        parameters={"type": "object", "properties": {"server": _SERVER}, "additionalProperties": False},
+    ),
+    ToolSchema(
+        name="call_tool",
+        description="Calls one tool of a server.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "server": _SERVER,
+                "tool": {"type": "string", "maxLength": 80},
+                "arguments": {"type": "object", "description": "The tool's arguments by name; none unless given."},
+            },
+            "required": ["server", "tool"],
+            "additionalProperties": False,
+        },
+    ),
+)
+
+
+class OrchestrationSetup(FrozenModel):
+    seed: int = Field(ge=0)
+    day: int = Field(ge=0)
+    servers: tuple[str, ...] = Field(min_length=1, max_length=len(SERVICES))
+    question: dict[str, Any] = Field(default_factory=dict)
+    """What the plan starts from; for whoever judges how a rollout went about it."""
+
+
+class OrchestrationEnvironment:
+    name = "orchestration"
+    version = 1
+    tools: Sequence[ToolSchema] = TOOLS
+    reads_only = False
+
+    @property
+    def program(self) -> str:
+        here = Path(__file__)
+        return "\n\n".join(here.with_name(name).read_text(encoding="utf-8") for name in ("services.py", "world.py"))
+
+    def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
+        """None. Raises CurriculumError."""
+        hint = f"give a seed, a day, and servers among {', '.join(SERVICES)}"
+        try:
+            asked = OrchestrationSetup.model_validate(setup)
+        except ValidationError as error:
+            problem = f"this is no setup of a world of orchestration: {error.errors()[0]['msg']}"
+            raise CurriculumError(problem, hint=hint) from error
+        if unknown := set(asked.servers) - set(SERVICES):
+            raise CurriculumError(f"there is no server {min(unknown)[:40]!r}", hint=hint)
+        return {}
+
+    def packages(self) -> PackageSet | None:
+        """The SDK, for guests alone."""
+        return ADAPTERS["mcp"].installed()
+
+    def missing(self) -> str:
+        return ADAPTERS["mcp"].missing()
+
+
+ORCHESTRATION = OrchestrationEnvironment()

@@ -1,0 +1,209 @@
+"""Questions over several pages: a chain of facts from one entity to another or to a number, and what proves its hops.
+
+A hop is proved necessary when the answer cannot be derived any more once the page that states it is deleted. This is
+decided over the facts: what follows from a set of pages are the facts that its pages state, and what quiz pages give
+away, and nothing else, because relations have one value each and none follows from others. It says that whoever
+answers without a page has guessed, or was told elsewhere; it says nothing of how likely a guess is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import Literal, NamedTuple
+
+from curriculum.environments.research.graph import FactGraph, FactKey, fact_graph
+from curriculum.environments.research.relations import COUNT, OF_KIND, RELATIONS, TO_KIND, YEAR
+
+QUIZZES = 40
+QUIZ_QUESTIONS = 4
+_TRIES = 400
+End = Literal["entity", "year", "count"]
+
+
+class Hop(NamedTuple):
+    relation: str
+    back: bool = False
+    """From the value to the one subject that has it."""
+
+
+class FactChain(NamedTuple):
+    start: int
+    hops: tuple[Hop, ...]
+
+
+@dataclass(frozen=True)
+class ResearchCorpus:
+    """An edition: its facts, and pages that give the answers of questions away."""
+
+    edition: int
+    graph: FactGraph
+    quizzes: Sequence[tuple[FactChain, ...]]
+    given: Mapping[int, Sequence[tuple[int, tuple[Hop, ...]]]]
+    """What the quizzes give away: by where a chain of theirs begins, the page and the hops."""
+
+    @property
+    def first_quiz(self) -> int:
+        """The number of the first quiz page; the others follow."""
+        return len(self.graph.entities) + len(self.graph.lists)
+
+
+@cache
+def research_corpus(edition: int) -> ResearchCorpus:
+    graph, rng = fact_graph(edition), Random(f"quiz {edition}")
+    plain = ResearchCorpus(edition, graph, (), {})
+    quizzes = []
+    for _ in range(QUIZZES):
+        ends: list[End] = [rng.choice(("entity", "year", "count")) for _ in range(QUIZ_QUESTIONS)]
+        quizzes.append(tuple(drawn_chain(plain, rng, rng.choice((2, 2, 3)), end) for end in ends))
+    given: dict[int, list[tuple[int, tuple[Hop, ...]]]] = {}
+    for page, quiz in enumerate(quizzes, plain.first_quiz):
+        for chain in quiz:
+            given.setdefault(chain.start, []).append((page, chain.hops))
+    return ResearchCorpus(edition, graph, quizzes, given)
+
+
+def fact_of(graph: FactGraph, entity: int, hop: Hop) -> FactKey | None:
+    """The fact that the hop takes from there; None where there is none, or more than one."""
+    if not hop.back:
+        return (entity, hop.relation) if (entity, hop.relation) in graph.facts else None
+    subjects = graph.subjects.get((hop.relation, entity), ())
+    return (subjects[0], hop.relation) if len(subjects) == 1 else None
+
+
+def facts_of(graph: FactGraph, chain: FactChain) -> list[FactKey]:
+    """What it goes through, in order. The chain holds."""
+    found, now = [], chain.start
+    for hop in chain.hops:
+        fact = fact_of(graph, now, hop)
+        assert fact is not None
+        found.append(fact)
+        now = fact[0] if hop.back else graph.facts[fact]
+    return found
+
+
+def value_of(graph: FactGraph, chain: FactChain) -> int:
+    """A number, or the number of an entity."""
+    subject, relation = facts_of(graph, chain)[-1]
+    return subject if chain.hops[-1].back else graph.facts[subject, relation]
+
+
+def end_of(chain: FactChain) -> str:
+    """The kind of its value."""
+    row = RELATIONS[chain.hops[-1].relation]
+    return row.subject if chain.hops[-1].back else row.value
+
+
+def derivable(corpus: ResearchCorpus, chain: FactChain, without: Collection[int]) -> bool:
+    """Whether its value follows from the corpus without these pages."""
+    graph = corpus.graph
+    reached, now = {0}, chain.start
+    for at, (fact, hop) in enumerate(zip(facts_of(graph, chain), chain.hops, strict=True)):
+        if at in reached:
+            if any(page not in without for page in graph.homes[fact]):
+                reached.add(at + 1)
+            for page, hops in corpus.given.get(now, ()):
+                if page not in without and chain.hops[at : at + len(hops)] == hops:
+                    reached.add(at + len(hops))
+        now = fact[0] if hop.back else graph.facts[fact]
+    return len(chain.hops) in reached
+
+
+def giveaways(corpus: ResearchCorpus, chain: FactChain) -> list[int]:
+    """The quiz pages that answer it, or a part of it that begins anywhere in it."""
+    found, now = [], chain.start
+    for at, (fact, hop) in enumerate(zip(facts_of(corpus.graph, chain), chain.hops, strict=True)):
+        for page, hops in corpus.given.get(now, ()):
+            common = min(len(hops), len(chain.hops) - at)
+            if chain.hops[at : at + common] == hops[:common]:
+                found.append(page)
+        now = fact[0] if hop.back else corpus.graph.facts[fact]
+    return sorted(set(found))
+
+
+def needed_pages(corpus: ResearchCorpus, chain: FactChain, blocked: Collection[int]) -> list[int] | None:
+    """The page of each hop, when each is another and the value does not follow without it; None otherwise."""
+    pages = []
+    for fact in facts_of(corpus.graph, chain):
+        homes = [page for page in corpus.graph.homes[fact] if page not in blocked]
+        if len(homes) != 1:
+            return None
+        pages += homes
+    if len(set(pages)) < len(pages):
+        return None
+    if any(derivable(corpus, chain, {*blocked, page}) for page in pages):
+        return None
+    return pages if derivable(corpus, chain, blocked) else None
+
+
+def _steps(graph: FactGraph, entity: int, *, plain: bool) -> list[Hop]:
+    """Where one may go from there: with `plain`, by what its own page says."""
+    kind = graph.entities[entity].kind
+    steps = [
+        Hop(row.name)
+        for row in OF_KIND[kind]
+        if row.value not in (YEAR, COUNT) and (entity, row.name) in graph.facts
+        and (not plain or entity in graph.homes[entity, row.name])
+    ]  # fmt: skip
+    if not plain:
+        steps += [Hop(row.name, True) for row in TO_KIND[kind] if len(graph.subjects.get((row.name, entity), ())) == 1]
+    return steps
+
+
+def drawn_chain(
+    corpus: ResearchCorpus,
+    rng: Random,
+    length: int,
+    end: End,
+    *,
+    plain: bool = False,
+    start: int | None = None,
+    tries: int = _TRIES,
+) -> FactChain:
+    """A chain of so many hops, all of them proved necessary where the corpus has no quizzes.
+
+    Its value is a number of that sort, or an entity whose name nobody else has and no question gives away; with
+    `plain` each hop is on the page of where it begins. Raises LookupError where there is none to be found.
+    """
+    graph = corpus.graph
+    for _ in range(tries):
+        first = rng.randrange(len(graph.entities)) if start is None else start
+        now, hops, seen = first, [], {first}
+        for _ in range(length - (end != "entity")):
+            steps = _steps(graph, now, plain=plain)
+            if not steps:
+                break
+            hop = rng.choice(steps)
+            fact = fact_of(graph, now, hop)
+            assert fact is not None
+            found = fact[0] if hop.back else graph.facts[fact]
+            if found in seen:
+                break
+            now = found
+            hops.append(hop)
+            seen.add(now)
+        if end != "entity":
+            rows = [one for one in OF_KIND[graph.entities[now].kind] if one.value == end]
+            hops += [Hop(one.name) for one in rows if (now, one.name) in graph.facts][:1]
+        chain = FactChain(first, tuple(hops))
+        if len(hops) == length and (end != "entity" or _is_telling(graph, chain, now)):
+            blocked = giveaways(corpus, chain)
+            if needed_pages(corpus, chain, blocked) is not None:
+                return chain
+    raise LookupError(f"no chain of {length} hops from {start} to a value of {end}")
+
+
+def _is_telling(graph: FactGraph, chain: FactChain, value: int) -> bool:
+    entity = graph.entities[value]
+    return entity.kind != "province" and entity.name not in graph.namesakes and entity.name not in phrase(graph, chain)
+
+
+def phrase(graph: FactGraph, chain: FactChain) -> str:
+    """Its value, as a question has it."""
+    text = graph.entities[chain.start].described
+    for hop in chain.hops:
+        row = RELATIONS[hop.relation]
+        text = (row.only if hop.back else row.phrase).format(x=text)
+    return text

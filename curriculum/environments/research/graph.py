@@ -1,0 +1,197 @@
+"""Makes the facts of one edition of the corpus: who and what there is, what holds of it, and which pages say so.
+
+What always holds: an edition is a pure function of its number. A fact is a value of (subject, relation); `homes` lists
+the pages that state it, so whether something can be known from given pages is decided without reading any.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import NamedTuple
+
+from curriculum.environments.research import names
+from curriculum.environments.research.relations import COUNT, OF_KIND, RELATIONS, YEAR
+
+EDITIONS = len(names.COUNTRIES)
+COUNTS = {"province": 10, "place": 150, "institution": 170, "person": 620, "work": 400, "event": 150}
+_STATED = 0.9
+"""Share of the facts that the corpus knows at all."""
+_LISTED = 0.3
+"""Share of the lines that a page of lists has of those it could have."""
+
+FactKey = tuple[int, str]
+"""Subject and relation."""
+
+
+class CorpusEntity(NamedTuple):
+    kind: str
+    name: str
+    """As the text of a link has it; others may have it too."""
+    title: str
+    """Of its page; nobody else has it."""
+    described: str
+    """In a question."""
+
+
+class ListPage(NamedTuple):
+    title: str
+    relation: str
+    subjects: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class FactGraph:
+    """Pages are numbered: first the entities', then those of lists."""
+
+    country: str
+    entities: Sequence[CorpusEntity]
+    of_kind: Mapping[str, Sequence[int]]
+    facts: Mapping[FactKey, int]
+    """A number, or the number of an entity."""
+    homes: Mapping[FactKey, tuple[int, ...]]
+    stated: Mapping[int, Sequence[FactKey]]
+    """By page."""
+    subjects: Mapping[tuple[str, int], Sequence[int]]
+    """By relation and value, for values that are entities."""
+    lists: Sequence[ListPage]
+    namesakes: frozenset[str]
+
+
+@cache
+def fact_graph(edition: int) -> FactGraph:
+    rng = Random(f"corpus {edition}")
+    entities, born = _entities(rng)
+    of_kind: dict[str, list[int]] = defaultdict(list)
+    for number, entity in enumerate(entities):
+        of_kind[entity.kind].append(number)
+    facts = _facts(rng, entities, of_kind, born)
+    subjects: dict[tuple[str, int], list[int]] = defaultdict(list)
+    homes: dict[FactKey, tuple[int, ...]] = {}
+    for (subject, relation), value in facts.items():
+        row = RELATIONS[relation]
+        if row.value in (YEAR, COUNT):
+            homes[subject, relation] = (subject,)
+            continue
+        subjects[relation, value].append(subject)
+        drawn = rng.random()
+        there, here = drawn < row.there + row.both, not drawn < row.there
+        homes[subject, relation] = (*((subject,) if here else ()), *((value,) if there else ()))
+    lists = _lists(rng, entities, of_kind, facts)
+    for page, one in enumerate(lists, len(entities)):
+        for subject in one.subjects:
+            homes[subject, one.relation] += (page,)
+    stated: dict[int, list[FactKey]] = defaultdict(list)
+    for fact, pages in homes.items():
+        for number in pages:
+            stated[number].append(fact)
+    shared = frozenset(name for name, times in Counter(one.name for one in entities).items() if times > 1)
+    return FactGraph(names.COUNTRIES[edition], entities, of_kind, facts, homes, stated, subjects, lists, shared)
+
+
+def _entities(rng: Random) -> tuple[list[CorpusEntity], dict[int, int]]:
+    """All of them, and the years in which people were born, who come in that order."""
+    made: list[CorpusEntity] = []
+    taken: set[str] = set()
+
+    def new(kind: str, name: Callable[[], str], described: str) -> None:
+        chosen = next(one for one in iter(name, "") if one not in taken)
+        taken.add(chosen)
+        made.append(CorpusEntity(kind, chosen, chosen, described.format(x=chosen)))
+
+    for name in names.PROVINCES[: COUNTS["province"]]:
+        new("province", lambda name=name: name, "the province {x}")  # type: ignore[misc]
+    towns: list[str] = []
+
+    def town() -> str:
+        if towns and rng.random() < 0.2:
+            return f"{rng.choice(names.PLACE_BEFORE)} {rng.choice(towns)}"
+        towns.append(rng.choice(names.PLACE_BEGIN) + rng.choice(names.PLACE_END))
+        return towns[-1]
+
+    for _ in range(COUNTS["place"]):
+        new("place", town, "the town {x}")
+    for _ in range(COUNTS["institution"]):
+        new("institution", lambda: f"{_any(rng, names.EMBLEMS, names.SORTS)} of {rng.choice(names.FIELDS)}", "the {x}")
+    for _ in range(COUNTS["work"]):
+        new("work", lambda: f"The {_any(rng, names.ADJECTIVES, names.NOUNS)}", 'the book "{x}"')
+    for _ in range(COUNTS["event"]):
+        new("event", lambda: _any(rng, names.ORDINALS, names.EMBLEMS, names.GATHERINGS), "the {x}")
+    first = len(made)
+    people: list[str] = []
+    known: set[tuple[str, str]] = set()
+    while len(known) < COUNTS["person"]:
+        name = rng.choice(people) if people and rng.random() < 0.12 else _person(rng)
+        if (one := (name, rng.choice(names.PROFESSIONS))) not in known:
+            known.add(one)
+            people.append(name)
+            made.append(CorpusEntity("person", name, f"{name} ({one[1]})", f"the {one[1]} {name}"))
+    years = sorted(rng.randint(1690, 1880) for _ in people)
+    return made, dict(enumerate(years, first))
+
+
+def _any(rng: Random, *words: Sequence[str]) -> str:
+    """One of each."""
+    return " ".join(map(rng.choice, words))
+
+
+def _person(rng: Random) -> str:
+    return f"{rng.choice(names.FIRST)} {rng.choice(names.LAST_BEGIN)}{rng.choice(names.LAST_END)}"
+
+
+def _facts(
+    rng: Random, entities: Sequence[CorpusEntity], of_kind: Mapping[str, Sequence[int]], born: Mapping[int, int]
+) -> dict[FactKey, int]:
+    people = of_kind["person"]
+    years = [born[one] for one in people]
+
+    def living(first: int, last: int) -> int | None:
+        """Somebody who was born in these years."""
+        low, high = bisect_left(years, first), bisect_left(years, last + 1)
+        return people[rng.randrange(low, high)] if low < high else None
+
+    facts: dict[FactKey, int] = {}
+    for number, entity in enumerate(entities):
+        year = born.get(number) or rng.randint(1720, 1900)
+        if entity.kind in ("work", "institution"):  # somebody of a fitting age made it
+            maker = living(year - 60, year - 22)
+            facts[number, "author" if entity.kind == "work" else "founder"] = (
+                rng.choice(people) if maker is None else maker
+            )
+        for row in OF_KIND[entity.kind]:
+            if row.name in ("author", "founder"):
+                continue
+            if row.value == YEAR:
+                value: int | None = rng.randint(1150, 1680) if row.name == "chartered" else year
+            elif row.value == COUNT:
+                value = round(10 ** rng.uniform(2.2, 2.95 if row.name == "pages" else 4.4))
+            elif row.value == "person":
+                value = living(year - 45, year - 15) if row.name == "teacher" else living(year - 75, year - 20)
+            else:
+                value = rng.choice(of_kind[row.value])
+            if value is not None and value != number and rng.random() < _STATED:
+                facts[number, row.name] = value
+    return facts
+
+
+def _lists(
+    rng: Random, entities: Sequence[CorpusEntity], of_kind: Mapping[str, Sequence[int]], facts: Mapping[FactKey, int]
+) -> list[ListPage]:
+    def some(relation: str, subjects: Sequence[int]) -> tuple[int, ...]:
+        return tuple(one for one in subjects if (one, relation) in facts and rng.random() < _LISTED)
+
+    found = []
+    for begin in names.PLACE_BEGIN:
+        towns = [one for one in of_kind["place"] if entities[one].name.startswith(begin)]
+        found.append(ListPage(f"Census: towns from {begin}", "inhabitants", some("inhabitants", towns)))
+    for field in names.FIELDS:
+        houses = [one for one in of_kind["institution"] if entities[one].name.endswith(field)]
+        found.append(ListPage(f"Houses of {field.lower()}", "founded", some("founded", houses)))
+    for letter in "ABCDEFGHILMNPQRSTUVW":
+        books = [one for one in of_kind["work"] if entities[one].name.startswith(f"The {letter}")]
+        found.append(ListPage(f"Catalogue of books: {letter}", "author", some("author", books)))
+    return [one for one in found if one.subjects]

@@ -1,0 +1,129 @@
+"""Answers questions about a corpus by its tools alone: what a task's answer is worth as a measure of the world.
+
+It reads the question as the one chain that its words can mean, searches, reads pages and takes values out of sentences
+as `relations` writes them. It knows the words of the corpus, and nothing of its facts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from curriculum.environments.research.relations import COUNT, RELATIONS, YEAR, CorpusRelation
+
+Call = Callable[[str, Mapping[str, Any]], str]
+_LINK = r"\[(?P<name>[^\]\n]*)\]\((?P<page>p\d+)\)"
+_NUMBER = r"(?P<number>\d[\d,]*)"
+_HIT = re.compile(r"^(p\d+) \| (.*?) \| ", re.MULTILINE)
+
+
+class FoundValue(NamedTuple):
+    text: str
+    """A number in digits, or a name."""
+    page: str
+    """Of an entity its own; of a number the one that states it."""
+
+
+class ResearchOracle:
+    """Works in one world. Raises LookupError for what it does not find."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._read: dict[str, tuple[str, str]] = {}
+
+    def value(self, phrase: str) -> FoundValue:
+        """What a phrase of a question comes to."""
+        for row in RELATIONS.values():
+            for words, back in ((row.phrase, False), (row.only, True)):
+                before, _, behind = words.partition("{x}")
+                inner = phrase[len(before) : len(phrase) - len(behind)]
+                if words and phrase.startswith(before) and phrase.endswith(behind) and inner.startswith("the "):
+                    return self._hop(self.value(inner), row, back)
+        return self._start(phrase)
+
+    def _start(self, phrase: str) -> FoundValue:
+        found = re.fullmatch(r'the (?:book "(?P<book>.*)"|(?:town|province) (?P<place>.*)|(?P<other>.*))', phrase)
+        assert found is not None
+        name = found["book"] or found["place"] or found["other"]
+        for page, title in self._search(name):
+            person = re.fullmatch(r"(.*) \((.*)\)", title)
+            if title == name or (person and name == f"{person[2]} {person[1]}"):
+                return FoundValue(person[1] if person else title, page)
+        raise LookupError(f"no page of {phrase}")
+
+    def _hop(self, now: FoundValue, row: CorpusRelation, back: bool) -> FoundValue:
+        own, other = (row.told_there, row.told) if back else (row.told, row.told_there)
+        _, text = self._page(now.page)
+        for one in own:
+            for found in sentence(one, "" if back else row.value).finditer(text):
+                if found["here"] in ("", now.text):
+                    return _value(found, now.page)
+        for page, title, text in self._around(now, other, row.listed):
+            name = re.sub(r" \([^()]*\)$", "", title)
+            for one in other:
+                hits = sentence(one, row.value if back else "").finditer(text)
+                if any(hit["page"] == now.page and hit["here"] in ("", name) for hit in hits):
+                    return FoundValue(name, page)
+            line = _listed(row, now.page).search(text) if row.listed and not back else None
+            if line is not None:
+                return _value(line, page)
+        raise LookupError(f"{row.name} of {now.text}")
+
+    def _around(self, now: FoundValue, sentences: tuple[str, ...], listed: str) -> Iterator[tuple[str, str, str]]:
+        """Pages that may say something of it."""
+        seen = {now.page}
+        for words in (*sentences, listed, ""):
+            telling = re.findall(r"\b\w{4,}", re.sub("{.}", " ", words))
+            for page, _ in self._search(" ".join([now.text, now.text, *telling])):
+                if page not in seen:
+                    seen.add(page)
+                    yield (page, *self._page(page))
+
+    def _search(self, query: str) -> list[tuple[str, str]]:
+        return _HIT.findall(self._call("search", {"query": query}))
+
+    def _page(self, page: str) -> tuple[str, str]:
+        """Title and text, all parts."""
+        if page not in self._read:
+            parts: list[str] = []
+            count = 1
+            while len(parts) < count:
+                shown = self._call("read_page", {"page": page, "part": len(parts) + 1})
+                head, _, text = shown.partition("\n\n")
+                found = re.fullmatch(r"(.*) \(p\d+\), part \d+ of (\d+)", head)
+                if found is None:
+                    raise LookupError(f"{page} is not shown")
+                title, count = found[1], int(found[2])
+                parts.append(text.partition("\n\nLinks:\n")[0])
+            self._read[page] = (title, "\n".join(parts))
+        return self._read[page]
+
+
+def _value(found: re.Match[str], page: str) -> FoundValue:
+    number = found.groupdict().get("number")
+    return FoundValue(number.replace(",", ""), page) if number else FoundValue(found["name"], found["page"])
+
+
+@cache
+def sentence(template: str, value: str) -> re.Pattern[str]:
+    """Finds it in a page; `here` is the page's own name, where it has it. `value` is the kind of `{o}`."""
+    number = value in (YEAR, COUNT)
+    text = re.escape(template).replace(r"\{", "{").replace(r"\}", "}")
+    there = "{v}" in text or "{o}" not in text  # the value's page says it
+    link, own = ("{s}", "{v}") if there else ("{o}", "{s}")
+    here = r"(?P<here>[^\[\].\n]+)" if own in text else "(?P<here>)"
+    parts = text.replace(link, _NUMBER if number and not there else _LINK).split(own)
+    again = "(?P=here)"
+    whole = parts[0] + "".join((here if at == 1 else again) + part for at, part in enumerate(parts) if at)
+    if own not in text:
+        whole += "(?P<here>)"
+    return re.compile(r"(?:(?<=^)|(?<=[.\n] )|(?<=\n))" + whole, re.MULTILINE)
+
+
+@cache
+def _listed(row: CorpusRelation, subject: str) -> re.Pattern[str]:
+    line = re.escape(row.listed).replace(r"\{", "{").replace(r"\}", "}")
+    value = _NUMBER if row.value in (YEAR, COUNT) else _LINK
+    return re.compile("^- " + line.replace("{s}", rf"\[[^\]\n]*\]\({subject}\)").replace("{o}", value), re.MULTILINE)

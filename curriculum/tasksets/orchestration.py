@@ -1,0 +1,97 @@
+"""Questions whose answer takes several servers of the Model Context Protocol, in the world `orchestration`.
+
+What always holds: the answer is what the plan comes to on the day of the setup, when it is executed over what the
+servers know. Among the servers and their tools are some that the plan does not need, and some that answer with other
+data (last year's, the catalogue's, long-term means).
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from curriculum.contract.topics import Item, TopicTaskset
+from curriculum.environments.orchestration.plans import drawn, executed
+from curriculum.environments.orchestration.services import SERVICES
+from curriculum.tasksets.wording import digest
+from verifiers.answers.spec import AnswerSpec
+
+_FILE = "(a file of the folder of orders)"
+_PAYS = "in the currency that {a} pays in, at today's price and rate"
+_THEIRS = f"Somebody meets {{a}} at {{a}}'s next meeting. That person's order {_FILE} is delivered from"
+_COST = "What does that cost in the currency that this person pays in, at today's price and rate?"
+_DELIVERED = f"The order of {{a}} {_FILE} is delivered from the warehouse {{w}}, but no more units than it has today."
+_NEAREST = (
+    "whichever warehouse is in the city from which fewer kilometres of open road lead to the city of the meeting (the "
+    "name that is first in the alphabet, if they are equal), but no more units than this warehouse has today"
+)
+_ORDERS = (
+    "What do {quantity} units of the {product} cost today in {currency}, at today's price and rate?",
+    f"What does the order of {{a}} {_FILE} cost today {_PAYS}?",
+    f"{_DELIVERED} What does that cost {_PAYS}?",
+    f"{_THEIRS} the warehouse {{w}}, but no more units than it has today. {_COST}",
+    f"{_THEIRS} {{w}} or {{v}}, {_NEAREST}. {_COST}",
+)
+_NEXT = "the city of the next meeting of {a}"
+_BOTH_WAYS = (
+    "Somebody meets {a} at {a}'s next meeting, and then has a next meeting, too. Add the minutes of the way from the "
+    "city of the first meeting to that of the second, the busy minutes of {a} on the day of the first, and those of "
+    "the other person on the day of the second."
+)
+_TRIPS = (
+    f"How much rain (in mm) is forecast for {_NEXT}, for the day of that meeting?",
+    f"How many kilometres of open road lead from {_NEXT} to that of the next meeting of {{b}}?",
+    "How much rain (in mm) is forecast in all for the next meetings of {a} and {b}, each in its city and for its day?",
+    _BOTH_WAYS,
+    f"A tour leads from {_NEXT} to that of {{b}}, on to that of {{c}}, and back. How many kilometres of open road?",
+)
+
+
+def _item(plan: str, texts: tuple[str, ...], level: int, rng: Random) -> Item:
+    while True:
+        seed, day, question = rng.randint(1, 9_999), rng.randint(1, 365), drawn(plan, level, rng)
+        found = executed(question, seed, day)
+        if found.answer >= 10:
+            break
+    needed = list(dict.fromkeys(step.server for step in found.steps))
+    others = [name for name in SERVICES if name not in needed]
+    servers = [*needed, *rng.sample(others, min(len(others), 2 + level))]
+    rng.shuffle(servers)
+    people, warehouses = question["people"], question["warehouses"]
+    asked = texts[level].format(
+        a=people[0], b=people[1], c=people[2], w=warehouses[0], v=warehouses[1],
+        **{name: question[name] for name in ("product", "quantity", "currency")},
+    )  # fmt: skip
+    rounded = " Round down to whole units of the currency." if plan == "orders" else ""
+    opening = rng.choice(("Today is day {d} at firm {s}.", "It is day {d} at firm {s}.", "Firm {s}, day {d}."))
+    text = (
+        f"{opening.format(d=day, s=seed)} Several servers have the firm's data; list_tools says which, and what they "
+        f"can do. {asked}{rounded} Answer with the whole number."
+    )
+    value = str(found.answer)
+    return Item(
+        text=text,
+        key=digest(f"{seed} {day} {asked}"),
+        spec=AnswerSpec(notation="digits", expected=value),
+        answer=value,
+        world={"seed": seed, "day": day, "servers": servers, "question": question},
+    )
+
+
+def _lacking() -> str:
+    from curriculum.environments.orchestration import ORCHESTRATION
+
+    return ORCHESTRATION.missing()
+
+
+TOOL_ORCHESTRATION = TopicTaskset(
+    name="orchestration",
+    version=1,
+    makers={
+        "orders_across_servers": lambda level, rng: _item("orders", _ORDERS, level, rng),
+        "trips_across_servers": lambda level, rng: _item("trips", _TRIPS, level, rng),
+    },
+    null_answers=("0", "1", "10", "100", "1000", "unknown"),
+    tools=("list_tools", "call_tool", "python"),
+    environment="orchestration",
+    lacking=_lacking,
+)

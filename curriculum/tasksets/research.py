@@ -1,0 +1,254 @@
+"""Questions and reports over a corpus that is searched and read page by page, in the world `research`.
+
+What always holds: each hop of a question stands on a page of its own, and without that page the answer does not follow
+from the corpus (`needed_pages`). Pages that give an answer away are in it, and no tool shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from curriculum.contract.taskset import TaskDraft
+from curriculum.contract.topics import IMPOSSIBLE, LEVELS, Item, TopicTaskset
+from curriculum.environments.research.chains import (
+    End,
+    FactChain,
+    ResearchCorpus,
+    drawn_chain,
+    end_of,
+    giveaways,
+    needed_pages,
+    phrase,
+    research_corpus,
+    value_of,
+)
+from curriculum.environments.research.graph import EDITIONS
+from curriculum.environments.research.prose import page_id, page_of
+from curriculum.environments.research.relations import COUNT, RELATIONS, YEAR
+from curriculum.tasksets.wording import digest, listed
+from verifiers.answers.spec import AnswerSpec
+from verifiers.checklists.spec import (
+    ChecklistSpec,
+    CitationsItem,
+    CitedSource,
+    CountItem,
+    HardItem,
+    HeadingsItem,
+    NumbersItem,
+    OccurrencesItem,
+    PatternItem,
+)
+from verifiers.contract.kinds import AnswerForm
+from verifiers.exact.spec import ExactSpec
+from verifiers.registry.spec import Spec
+
+_HOPS = (2, 2, 3, 4, 5)
+_PAIRS = ((1, 1), (1, 1), (1, 2), (2, 2), (2, 3))
+_OPENINGS = (
+    "The encyclopedia of {c} can be searched and read with the tools.",
+    "You can search the encyclopedia of {c}, and read its pages.",
+    "This is about what the encyclopedia of {c} says; search it and read its pages.",
+)
+_ASKED = ("What is {x}?", "Find out {x}.", "Find {x}.")
+
+
+def _world(corpus: ResearchCorpus, chains: Sequence[FactChain]) -> dict[str, object]:
+    blocked = sorted({page for chain in chains for page in giveaways(corpus, chain)})
+    phrases = [phrase(corpus.graph, chain) for chain in chains]
+    return {"edition": corpus.edition, "blocked": [page_id(page) for page in blocked], "phrases": phrases}
+
+
+def _key(corpus: ResearchCorpus, sort: str, chains: Sequence[FactChain]) -> str:
+    return digest(f"{corpus.edition} {sort} {[(one.start, [tuple(hop) for hop in one.hops]) for one in chains]}")
+
+
+def _opening(corpus: ResearchCorpus, rng: Random) -> str:
+    return rng.choice(_OPENINGS).format(c=corpus.graph.country)
+
+
+def _chain(level: int, rng: Random) -> Item:
+    """One value at the end of a chain."""
+    corpus = research_corpus(rng.randrange(EDITIONS))
+    ends: tuple[End, ...] = ("entity", "entity", "year", "count")
+    chain = drawn_chain(corpus, rng, _HOPS[level], rng.choice(ends), plain=level == 0)
+    value, number = value_of(corpus.graph, chain), end_of(chain) in (YEAR, COUNT)
+    answer = str(value) if number else corpus.graph.entities[value].name
+    how = "with the number" if number else "with the name alone, as links to its page have it"
+    asked = rng.choice(_ASKED).format(x=phrase(corpus.graph, chain))
+    return Item(
+        text=f"{_opening(corpus, rng)} {asked} Answer {how}.",
+        key=_key(corpus, "chain", [chain]),
+        spec=AnswerSpec(notation="digits", expected=answer) if number else ExactSpec(expected=answer),
+        answer=answer,
+        world=_world(corpus, [chain]),
+    )
+
+
+def _pair(level: int, rng: Random, end: End) -> tuple[ResearchCorpus, list[FactChain], list[int]]:
+    """Two chains that share no page, and their values."""
+    corpus = research_corpus(rng.randrange(EDITIONS))
+    while True:
+        chains = [drawn_chain(corpus, rng, length, end, plain=level == 0) for length in _PAIRS[level]]
+        blocked = {page for chain in chains for page in giveaways(corpus, chain)}
+        pages = [needed_pages(corpus, chain, blocked) for chain in chains]
+        values = [value_of(corpus.graph, chain) for chain in chains]
+        different = {page for one in pages for page in one or ()}
+        if None not in pages and len(different) == sum(_PAIRS[level]) and abs(values[0] - values[1]) > 2:
+            return corpus, chains, values
+
+
+def _difference(level: int, rng: Random) -> Item:
+    """The years between the ends of two chains."""
+    corpus, chains, values = _pair(level, rng, "year")
+    first, second = (phrase(corpus.graph, chain) for chain in chains)
+    asked = rng.choice(("How many years lie between {a} and {b}?", "By how many years do {a} and {b} differ?"))
+    answer = str(abs(values[0] - values[1]))
+    return Item(
+        text=f"{_opening(corpus, rng)} {asked.format(a=first, b=second)} Answer with the whole number.",
+        key=_key(corpus, "years", chains),
+        spec=AnswerSpec(notation="digits", expected=answer),
+        answer=answer,
+        world=_world(corpus, chains),
+    )
+
+
+def _total(level: int, rng: Random) -> Item:
+    """The sum of the ends of two chains."""
+    corpus, chains, values = _pair(level, rng, "count")
+    first, second = (phrase(corpus.graph, chain) for chain in chains)
+    asked = rng.choice(("What is the sum of {a} and {b}?", "Add {a} to {b}."))
+    answer = str(sum(values))
+    return Item(
+        text=f"{_opening(corpus, rng)} {asked.format(a=first, b=second)} Answer with the whole number.",
+        key=_key(corpus, "total", chains),
+        spec=AnswerSpec(notation="digits", expected=answer),
+        answer=answer,
+        world=_world(corpus, chains),
+    )
+
+
+_SAID = (
+    "{p} gives {x} as {v} [{k}].", "As for {x}, {p} has {v} [{k}].", "According to {p}, {x} is {v} [{k}].",
+    "{p} says that {x} is {v} [{k}].", "One reads in {p} that {x} is {v} [{k}].",
+    "The figure in {p} for {x} is {v} [{k}].", "For {x} we rely on {p}, which has {v} [{k}].",
+)  # fmt: skip
+
+
+def _report(level: int, rng: Random, starts: int) -> Item:
+    """A report that states figures, each beside the page that it is from."""
+    corpus = research_corpus(rng.randrange(EDITIONS))
+    chains = _figures(corpus, level, rng, starts)
+    blocked = {page for chain in chains for page in giveaways(corpus, chain)}
+    pages = [(needed_pages(corpus, chain, blocked) or [])[-1] for chain in chains]
+    values = [value_of(corpus.graph, chain) for chain in chains]
+    phrases = [phrase(corpus.graph, chain) for chain in chains]
+    keys, least = [page_id(page) for page in pages], 15 * len(chains)
+    topics = list(dict.fromkeys(corpus.graph.entities[chain.start].described for chain in chains))
+    wanted = "\n".join(f"- {one}" for one in phrases)
+    text = (
+        f"{_opening(corpus, rng)} {rng.choice(('Write', 'Please write'))} a report in Markdown on {listed(topics)}, of "
+        f"at least {least} words, with the headings Figures and Sources of the first level. Below Figures it states, "
+        "each in a sentence and on a line of its own, as digits and beside the id in square brackets of the page that "
+        f"states it, such as [p0042]:\n{wanted}\nBelow Sources it lists the pages that it cites. It has no other "
+        "numbers than those of the pages that it cites, and cites no pages but such as one needs for these figures."
+    )
+    on_the_way = _read(corpus, chains, blocked)
+    sources = tuple(
+        CitedSource(key=shown.id, text=f"{shown.title}\n{shown.text}")
+        for shown in (page_of(corpus, page) for page in on_the_way)
+    )
+    stated = {fact for page in on_the_way for fact in corpus.graph.stated.get(page, ())}
+    facts = {str(corpus.graph.facts[fact]) for fact in stated if RELATIONS[fact[1]].value in (YEAR, COUNT)}
+    items: list[HardItem] = [
+        CountItem(name="length", of="words", least=least),
+        HeadingsItem(name="headings", headings=("Figures", "Sources"), level=1, only=True),
+        NumbersItem(name="numbers", facts=tuple(sorted(facts)), required=tuple(map(str, values))),
+        CitationsItem(name="citations", least=len(set(keys))),
+    ]
+    for at, (value, key) in enumerate(zip(values, keys, strict=True), 1):
+        number = rf"(?<![\d.,]){value // 1000},?{value % 1000:03d}" if value > 999 else rf"(?<![\d.,]){value}"
+        beside = rf"^(?=[^\n]*{number}(?![\d]|[.,]\d))[^\n]*\[[^\]\n]*\b{key}\b"
+        items.append(PatternItem(name=f"figure {at} beside its page", pattern=beside))
+    lines = [
+        rng.choice(_SAID).format(p=corpus.graph.entities[page].name, x=one, v=value, k=key)
+        for page, one, value, key in zip(pages, phrases, values, keys, strict=True)
+    ]
+    cited = "\n".join(f"- {corpus.graph.entities[page].name} [{page_id(page)}]" for page in dict.fromkeys(pages))
+    answer = "# Figures\n\n" + "\n\n".join(line[0].upper() + line[1:] for line in lines) + f"\n\n# Sources\n\n{cited}"
+    spec = ChecklistSpec(items=tuple(items), question=text, sources=sources, allowed=("copy",))
+    return Item(text=text, key=_key(corpus, "report", chains), spec=spec, answer=answer, world=_world(corpus, chains))
+
+
+def _figures(corpus: ResearchCorpus, level: int, rng: Random, starts: int) -> list[FactChain]:
+    """Chains to different numbers of at least three digits, from so many entities."""
+    while True:
+        first = [rng.randrange(len(corpus.graph.entities)) for _ in range(starts)]
+        chains: dict[int, FactChain] = {}
+        for at in range(8 * (3 + level)):
+            length, end = 1 + (at + level) % (2 + level // 2), rng.choice((YEAR, COUNT))
+            try:
+                chain = drawn_chain(
+                    corpus, rng, length, "year" if end == YEAR else "count", plain=level == 0, start=first[at % starts],
+                    tries=6,
+                )  # fmt: skip
+            except LookupError:
+                continue
+            value = value_of(corpus.graph, chain)
+            if value > 99 and chain not in chains.values():
+                chains.setdefault(value, chain)
+            if len(chains) == 3 + level:
+                break
+        found = list(chains.values())
+        blocked = {page for chain in found for page in giveaways(corpus, chain)}
+        if len(found) == 3 + level and all(needed_pages(corpus, chain, blocked) for chain in found):
+            return found
+
+
+def _read(corpus: ResearchCorpus, chains: Sequence[FactChain], blocked: set[int]) -> list[int]:
+    """The pages that one needs for them: those of the hops, and those where they begin."""
+    needed = (page for chain in chains for page in [chain.start, *(needed_pages(corpus, chain, blocked) or ())])
+    return list(dict.fromkeys(needed))
+
+
+def _profile(level: int, rng: Random) -> Item:
+    return _report(level, rng, 1)
+
+
+def _comparison(level: int, rng: Random) -> Item:
+    return _report(level, rng, 2)
+
+
+def _never(draft: TaskDraft, number: int) -> Spec:
+    """The list, and a phrase that has nothing to do with what is asked."""
+    assert isinstance(draft.spec, ChecklistSpec)
+    more = OccurrencesItem(name="number", phrase=str(IMPOSSIBLE + number), least=1)
+    return draft.spec.model_copy(update={"items": (*draft.spec.items, more)})
+
+
+_TOOLS = ("search", "read_page", "python")
+RESEARCH_QUESTIONS = TopicTaskset(
+    name="research",
+    version=1,
+    makers={"document_chains": _chain, "year_differences": _difference, "count_totals": _total},
+    null_answers=("0", "1", "100", "1800", "unknown", "I do not know."),
+    tools=_TOOLS,
+    environment="research",
+)
+RESEARCH_REPORTS = TopicTaskset(
+    name="research_reports",
+    version=1,
+    makers={"profiles_with_figures": _profile, "comparisons_with_figures": _comparison},
+    null_answers=(
+        "I do not know.",
+        "# Figures\n\nAll figures are stated beside their pages.\n\n# Sources\n\nThe encyclopedia.",
+        "\n\n".join(
+            f"The page [{page_id(number)}] gives {number} [{page_id(number)}]." for number in range(1700, 1730)
+        ),
+    ),
+    form=AnswerForm.WHOLE,
+    tools=_TOOLS,
+    environment="research",
+    contradicted=_never,
+)
+assert len(_HOPS) == len(_PAIRS) == LEVELS

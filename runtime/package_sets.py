@@ -1,0 +1,153 @@
+"""Installs a set of packages for guests: exact versions, wheels only, for the interpreter that guests have.
+
+What always holds: a set is named by the digest of its versions and of that interpreter, and appears by one rename, so
+it is complete or absent. It holds no `.pth` file and no program. pip fetches it with whatever configuration it has
+here; nothing is fetched when a sandbox uses it. A name points to one set, and an older one of that name is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from runtime.backends.packages import DIGEST, INSIDE, SETS, find_set
+from runtime.backends.rootfs import inspect_python
+from runtime.errors import InfrastructureError, RefusedError
+from runtime.model import FrozenModel
+
+INSTALL_SECONDS = 900
+PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][0-9A-Za-z.+!]*")
+UNWANTED = ("*.pth", "*.pyi", "*.a", "*.h")
+NAME_SUFFIX = ".name"
+
+
+class InstalledSet(FrozenModel):
+    digest: str
+    folder: Path
+    mib: int
+
+
+def sets_folder() -> Path:
+    return Path(sys.prefix) / SETS
+
+
+def set_named(name: str, sets: Path | None = None) -> str | None:
+    """The digest of the set of that name; None where none is installed whole."""
+    folder = sets or sets_folder()
+    try:
+        digest = (folder / f"{name}{NAME_SUFFIX}").read_text().strip()
+        find_set(digest, folder)
+    except (OSError, RefusedError):
+        return None
+    return digest
+
+
+def install_set(
+    name: str, pins: Sequence[str], imports: Sequence[str], sets: Path | None = None, python: str | None = None
+) -> InstalledSet:
+    """Fetches and installs it, unless it is there already; `imports` are modules that have to be found in it.
+
+    Raises RefusedError for what is no exact version, for packages that cannot be had or imported, and without a usable
+    Python; InfrastructureError when the disk does not take it.
+    """
+    for pin in pins:
+        if not PIN.fullmatch(pin):
+            raise RefusedError(
+                f"{pin[:80]!r} is no exact version", hint="Write `name==1.2.3`, a line for each package."
+            )
+    guest = inspect_python(python)
+    digest = hashlib.sha256("\n".join([*sorted(pins), guest.version]).encode()).hexdigest()[:16]
+    folder = sets or sets_folder()
+    target, earlier = folder / digest, set_named(name, folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (target / DIGEST).exists():
+            temporary = Path(tempfile.mkdtemp(prefix="new-", dir=folder))
+            try:
+                _fetch(temporary, pins, str(guest.executable), guest.version.split()[0])
+                _tidy(temporary, str(guest.executable), imports)
+                (temporary / DIGEST).write_text(f"{digest}\n")
+                temporary.chmod(0o755)
+                temporary.rename(target)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+        new_name = folder / f"{name}{NAME_SUFFIX}.new"
+        new_name.write_text(f"{digest}\n")
+        new_name.rename(folder / f"{name}{NAME_SUFFIX}")
+    except OSError as error:
+        raise InfrastructureError(
+            f"the packages of {name} could not be kept in {folder}: {error}",
+            hint="Free some disk space, and try again.",
+        ) from error
+    if earlier not in (
+        None,
+        digest,
+        *(set_named(one.name.removesuffix(NAME_SUFFIX), folder) for one in _names(folder)),
+    ):
+        shutil.rmtree(folder / str(earlier), ignore_errors=True)
+    size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
+    return InstalledSet(digest=digest, folder=target, mib=-(-size >> 20))
+
+
+def _names(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"*{NAME_SUFFIX}"))
+
+
+def _fetch(folder: Path, pins: Sequence[str], python: str, version: str) -> None:
+    asked = ["install", "-qq", "--no-deps", "--no-compile", "--only-binary=:all:", "--disable-pip-version-check"]
+    asked += ["--implementation", "cp", "--python-version", ".".join(version.split(".")[:2]), "--target", str(folder)]
+    hint = f"Read pip's message; pip config says where it looks for packages for {python}."
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", *asked, *pins],
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RefusedError(f"the packages were not there within {INSTALL_SECONDS} s", hint=hint) from error
+    if done.returncode != 0:
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
+        raise RefusedError(f"the packages could not be fetched: {' '.join(said[-2:])[:400]}", hint=hint)
+
+
+def _tidy(folder: Path, python: str, imports: Sequence[str]) -> None:
+    shutil.rmtree(folder / "bin", ignore_errors=True)
+    for pattern in UNWANTED:
+        for file in folder.rglob(pattern):
+            file.unlink()
+    compiling = [
+        "-m",
+        "compileall",
+        "-q",
+        "--invalidation-mode",
+        "unchecked-hash",
+        "-s",
+        str(folder),
+        "-p",
+        f"/{INSIDE}",
+    ]
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run(
+            [python, "-I", *compiling, str(folder)], capture_output=True, timeout=INSTALL_SECONDS, check=False
+        )
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    asked = f"import sys; sys.path.append(sys.argv[1]); import {', '.join(imports)}"
+    done = subprocess.run(
+        [python, "-I", "-S", "-B", "-c", asked, str(folder)], capture_output=True, text=True, timeout=300, check=False
+    )
+    if done.returncode != 0:
+        said = (done.stderr.splitlines() or ["nothing was said"])[-1]
+        raise RefusedError(
+            f"{python} cannot import what was fetched: {said[:300]}", hint="The versions have to fit each other."
+        )
