@@ -15,7 +15,7 @@ from curriculum import seeds
 from curriculum.contract.task import Split, Task, asked
 from curriculum.contract.topics import IMPOSSIBLE
 from curriculum.proposing.execution import Executor
-from curriculum.proposing.labels import ProvenLabel, ProvenTask, Question
+from curriculum.proposing.labels import ProvenLabel, ProvenTask, Question, is_proposed
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from runtime.errors import InfrastructureError
 from verifiers.answers.spec import AnswerSpec
@@ -57,6 +57,11 @@ class ProposalKind(Protocol):
 
     def missing(self) -> str:
         """Why none can be proved on this machine, in a sentence; empty when they can."""
+
+
+def is_generated(task: Task) -> bool:
+    """Says whether a taskset made it, not a model, and it is no prompt for a proposal."""
+    return not is_proposed(task) and task.taskset != PROPOSER
 
 
 def prompt(kind: str, text: str, rng: Random, *, turns: int | None = None) -> Task:

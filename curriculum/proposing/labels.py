@@ -154,6 +154,11 @@ def provenance(cycle: str, step: int) -> str:
     return f"{PROPOSED}:{cycle}@{step}"
 
 
+def proposed_at(task: Task) -> int:
+    """The step of its cycle in which it was proposed. Raises ValueError for a task that was not."""
+    return int(task.provenance.removeprefix(f"{PROPOSED}:").rpartition("@")[2])
+
+
 def _training_seed(key: str) -> int:
     """A seed of the training split that stands for it."""
     return seeds.derive(PROPOSED, key) // 4 * 4
