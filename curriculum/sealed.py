@@ -13,9 +13,9 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 
@@ -147,6 +147,11 @@ class TaskStream:
                 task, _ = draw_task(self.split, rng, seen, may, known, self.kept, self.thrown_out, catalog=self.catalog)
                 drawn.append(task)
         return drawn
+
+    def without(self, keys: Iterable[str]) -> TaskStream:
+        """The same stream, keeping clear of these questions as well."""
+        more = frozenset(keys)
+        return replace(self, exclude=self.exclude | more) if more else self
 
     def _open(self, drawn: Sequence[Task]) -> list[str]:
         """Tasksets that may be drawn next: with one more they are not above their share, rounded up."""

@@ -10,13 +10,14 @@ import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from appliance.agent.budget import AgentBudget
 from appliance.learning.branching_recipe import BranchingRecipe
 from appliance.learning.collapse import CollapseRecipe
 from appliance.learning.loss_recipe import MismatchRecipe, PlanningRecipe, mismatch_refusal, whole_distribution
 from appliance.learning.objectives.registry import OBJECTIVES
+from appliance.learning.proposer_recipe import ProposerRecipe
 from appliance.records.record import Record
 from curriculum.names import CALCULATORS
 from runtime.model import UnitName
@@ -202,8 +203,16 @@ class Recipe(Record, use_attribute_docstrings=True):
     """What a cycle asks, by names in `curriculum.registry`; the policy's [data] says which of them are trained on."""
     warm_start: WarmStartRecipe = WarmStartRecipe()
     training: TrainingRecipe = TrainingRecipe()
+    proposer: ProposerRecipe = ProposerRecipe()
     agent: AgentBudget = AgentBudget()
     evaluation: EvaluationRecipe = EvaluationRecipe()
+
+    @model_validator(mode="after")
+    def _proposals_fit(self) -> Recipe:
+        why = self.proposer.refusal(self.training.tasks_per_step, self.training.max_staleness)
+        if why:
+            raise ValueError(why)
+        return self
 
     @classmethod
     def recorded(cls, data: Mapping[str, Any]) -> Recipe:

@@ -40,11 +40,13 @@ from appliance.worker.branch_figures import branch_figures
 from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import item_of, success, validate
 from appliance.worker.progress import CycleProgress
+from appliance.worker.proposer import Proposer, of_solvers
 from appliance.worker.separation import apart, say_thrown_out
 from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
 from appliance.worker.step_sampling import LookAhead, StepSample, seen_of, staleness
 from curriculum.contract.task import Task
 from curriculum.difficulty import Difficulty
+from curriculum.proposing.labels import ProvenTask
 from curriculum.seeds import derive
 from curriculum.separation.rules import Door, Match
 
@@ -86,6 +88,8 @@ class RlLoop:
         self._thrown_out: dict[str, Match] = {}
         self._stream = setup.training_tasks(rules, part.unsolved, self._throw_out)
         self._held_out = setup.watched
+        proposes = bool(setup.recipe.proposer.proposals) and part.teacher is None
+        self._proposer = Proposer(setup, context, self._agent, self._held_out) if proposes else None
         self._checkpoints = part.folder(context.data / "cycles" / setup.cycle) / "checkpoints"
         self._ahead = LookAhead(self._agent, self._new_sample) if training.max_staleness else None
         self._pushed: int | None = None
@@ -113,6 +117,8 @@ class RlLoop:
             if self._difficulty is not None:
                 self._difficulty = Difficulty.model_validate(notes.get("difficulty", {}))
             self._push(self._trainer.step)
+        if self._proposer is not None:
+            self._proposer.restore(self._trainer.step)
         recorded = set(self._context.ledger.recorded_steps(self._cycle))
         while True:
             step = self._trainer.step
@@ -125,7 +131,7 @@ class RlLoop:
                 if step in recorded:
                     record = self._context.ledger.step(self._cycle, step)
                     assert record is not None
-                    self._observe(map(Task.model_validate, record.tasks), record.judged)
+                    self._observe([Task.model_validate(task) for task in record.tasks], record.judged)
                     self._learn(step, record.judged, record.groups, {"replayed": 1.0})
                 else:
                     self._step(step)
@@ -155,7 +161,8 @@ class RlLoop:
         started = clock()
         before = self._context.engine.figures()
         self._push(step)
-        sample = self._sample(step)
+        proposals = self._proposer.propose(step) if self._proposer is not None else []
+        sample = self._sample(step, [one.made for one in proposals if isinstance(one.made, ProvenTask)])
         judged, verifying = sample.judged, sample.verifying_seconds
         sampled = clock()
         old = staleness(judged, self._cycle, step)
@@ -190,39 +197,49 @@ class RlLoop:
             "learner_wait_share": waited / max(1e-9, waited + self._learned),
             **{name: count - before[name] for name, count in self._context.engine.figures().items()},
         }
+        tasks = [*sample.tasks]
+        if self._proposer is not None:
+            settled = self._proposer.settle(step, proposals, judged)
+            tasks += settled.prompts
+            judged, groups = [*judged, *settled.judged], (*groups, *settled.groups)
+            metrics |= settled.metrics
         record = StepRecord(
             cycle=self._cycle,
             step=step,
-            tasks=tuple(task.record() for task in sample.tasks),
+            tasks=tuple(task.record() for task in tasks),
             judged=tuple(judged),
             groups=groups,
             metrics=metrics,
         )
         self._context.ledger.commit_step(record)
-        self._observe(sample.tasks, judged)
+        self._observe(tasks, record.judged)
         metrics["ledger_seconds"] = clock() - sampled
         self._learn(step, record.judged, record.groups, metrics)
 
-    def _sample(self, step: int) -> StepSample:
+    def _sample(self, step: int, proposed: Sequence[ProvenTask]) -> StepSample:
         """The step's tasks with their judged rollouts; of the steps that come next, some are sampled beside it."""
         if self._ahead is not None:
             last = min(step + self._training.max_staleness, self._part.first_step + self._training.steps - 1)
             self._ahead.begin(range(step, last + 1))
             return self._ahead.take(step)
-        sample = self._new_sample(step)
+        sample = self._new_sample(step, proposed)
         while asked := sample.next_round():
             sample.judge(self._agent.roll(asked, branching=sample.branching), self._agent.last_failure)
         return sample
 
-    def _new_sample(self, step: int) -> StepSample:
-        alone = self._part.teacher is None
-        return StepSample(step, self._setup, self._context, self._stream, refilled=alone, known=self._difficulty)
+    def _new_sample(self, step: int, proposed: Sequence[ProvenTask] = ()) -> StepSample:
+        alone, known = self._part.teacher is None, self._difficulty
+        return StepSample(
+            step, self._setup, self._context, self._stream, refilled=alone, known=known, proposed=proposed
+        )
 
     def _throw_out(self, match: Match) -> None:
         self._thrown_out[str(match)] = match  # a step's stream is read once a round
 
     def _observe(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
-        """Takes what a step came to into what is known of levels, where that is asked for."""
+        """Takes what a step came to into what is known of levels and of proposals, where that is asked for."""
+        if self._proposer is not None:
+            self._proposer.observe(tasks, judged)
         if self._difficulty is not None:
             self._difficulty = self._difficulty.after(seen_of(tasks, judged))
 
@@ -257,7 +274,8 @@ class RlLoop:
         finally:
             self._free_since = self._context.clock()
             self._learned += self._free_since - started
-        shown = {"success": success(judged), "length": mean_length(judged)}
+        solved = of_solvers(judged)
+        shown = {"success": success(solved), "length": mean_length(solved)}
         if learned["tokens"]:
             shown |= {name: learned[name] for name in FIGURES if name in learned}
         self._collapse = self._collapse.observe(step, shown, self._training.collapse)

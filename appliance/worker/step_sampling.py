@@ -1,7 +1,8 @@
 """Samples what the steps of training are learned from: one step alone, or those that come next beside it.
 
 What always holds. The tasks of a step depend on the cycle's seed and the step alone, however far ahead they are
-sampled. A group that carries no signal stays on record and is made up for with a fresh task, a few rounds at most.
+sampled, and on what was proposed for it, which was executed or proved. A group that carries no signal stays on record
+and is made up for with a fresh task, a few rounds at most.
 
 Looking ahead: the rollouts of step t begin at the earliest when the weights have learned t - S steps, S being the bound
 on staleness, and go on under newer weights as these arrive, each token with the version that drew it. So no token that
@@ -31,6 +32,8 @@ from appliance.worker.evaluate import assignments
 from appliance.worker.setup import CycleSetup
 from curriculum.contract.task import Task
 from curriculum.difficulty import Difficulty, Place, Seen
+from curriculum.proposing.kind import is_generated
+from curriculum.proposing.labels import ProvenTask, proven_tasks
 from curriculum.sealed import TaskStream
 from curriculum.seeds import derive
 
@@ -49,14 +52,19 @@ class StepSample:
         *,
         refilled: bool = True,
         known: Difficulty | None = None,
+        proposed: Sequence[ProvenTask] = (),
     ) -> None:
-        """`refilled`: fresh tasks make up for those without signal. `known`: which levels are asked more often."""
+        """`refilled`: fresh tasks make up for those without signal. `known`: which levels are asked more often.
+        `proposed`: what takes the place of as many tasks of the stream."""
         self._known = known
+        self._proposed = proven_tasks(proposed)
+        self._drawn = 0
         self.step = step
         self.tasks: list[Task] = []
         self.judged: list[Judged] = []
         self.verifying_seconds = 0.0
-        self._setup, self._context, self._stream = setup, context, stream
+        self._setup, self._context = setup, context
+        self._stream = stream.without(task.key for task in self._proposed)
         self._training = setup.recipe.training
         self._fresh: list[Task] = []
         self._missing = self._training.tasks_per_step
@@ -68,8 +76,10 @@ class StepSample:
             return []
         self._rounds -= 1
         cycle, step, places = self._setup.cycle, self.step, self._training.rollouts_per_task
-        asked = self._stream.tasks(step, len(self.tasks) + self._missing, self._known)
-        self._fresh = asked[len(self.tasks) :]
+        own = [] if self.tasks else self._proposed
+        asked = self._stream.tasks(step, self._drawn + self._missing - len(own), self._known)
+        self._fresh = own + asked[self._drawn :]
+        self._drawn = len(asked)
         return assignments(
             self._fresh,
             self._context.policy,
@@ -167,7 +177,7 @@ def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:
 
 
 def seen_of(tasks: Iterable[Task], judged: Sequence[Judged]) -> list[Seen]:
-    """Says what came of each task of a step; what the infrastructure lost says nothing."""
+    """Says what came of each task of a step that has a level; what the infrastructure lost says nothing."""
     passed: dict[str, list[bool]] = {}
     for one in judged:
         if not is_masked(one):
@@ -175,6 +185,7 @@ def seen_of(tasks: Iterable[Task], judged: Sequence[Judged]) -> list[Seen]:
     return [
         Seen(Place(task.taskset, task.level), sum(passed.get(task.id, ())), len(passed.get(task.id, ())))
         for task in tasks
+        if is_generated(task)
     ]
 
 

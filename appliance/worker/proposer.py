@@ -1,0 +1,261 @@
+"""Has the policy model propose problems, and settles what each proposal earned.
+
+What always holds: the prompts and seeds of a step depend on the cycle's seed and the records before it, and a step on
+record is never proposed for again. Only what was executed or proved becomes a task, none of it is sealed, held out or
+known. The memory of what was proposed is read from the ledger, over all cycles. Proposers are compared across the
+problems of a step, solvers within one problem.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from appliance.agent.assignment import Assignment
+from appliance.agent.isolation import tier_of
+from appliance.agent.judging import require_sound
+from appliance.agent.loop import Agent
+from appliance.learning.grouping import is_masked
+from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd
+from appliance.records.training import Group, Judged
+from appliance.worker.context import WorkContext
+from appliance.worker.setup import CycleSetup
+from curriculum.contract.errors import CurriculumError
+from curriculum.contract.task import Task
+from curriculum.proposing.execution import Executor
+from curriculum.proposing.kind import PROPOSER, Provers
+from curriculum.proposing.labels import ProvenTask, is_proposed, proposed_at, provenance
+from curriculum.proposing.near_duplicates import NearDuplicates
+from curriculum.proposing.novelty import THRESHOLD, NoveltyMemory, substance
+from curriculum.proposing.refusals import Reason, RefusedProposal
+from curriculum.proposing.registry import kind_named
+from curriculum.proposing.rewards import advantages, reward
+from curriculum.registry import key_of, stable_random
+from curriculum.sealed import ceil_share
+from curriculum.seeds import derive
+from policies.data import EVERY
+from runtime.errors import InfrastructureError
+from verifiers.contract.verdict import Ground, Outcome, Verdict
+
+VERSION = "1"
+SURE = 0.5
+"""An earlier task that fewer of the rollouts passed counts as failed, and comes first where prompts show some."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One proposal, and what became of it: a task, a refusal, or what broke."""
+
+    prompt: Task
+    rollout: Rollout
+    made: ProvenTask | RefusedProposal | InfrastructureError
+    similarity: float = 0.0
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a step's proposals came to."""
+
+    prompts: tuple[Task, ...]
+    judged: tuple[Judged, ...]
+    groups: tuple[Group, ...]
+    metrics: dict[str, float]
+
+
+class Proposer:
+    """Proposes for the steps of one training, in order."""
+
+    def __init__(self, setup: CycleSetup, context: WorkContext, agent: Agent, held_out: Sequence[Task]) -> None:
+        """`held_out`: tasks by which training is watched. Raises CurriculumError where the policy does not allow what
+        no family made, or a kind cannot be proved on this machine."""
+        self._setup, self._context, self._agent = setup, context, agent
+        self._recipe = setup.recipe.proposer
+        self._count = allowed(setup, context)
+        judged_by = [*setup.sealed.tasks, *held_out]
+        self._sealed = frozenset(map(key_of, judged_by))
+        self._near_sealed = NearDuplicates(THRESHOLD)
+        for task in judged_by:
+            self._near_sealed.add(task.id, substance(task))
+        self._memory = NoveltyMemory()
+        self._shown: list[Task] = []
+
+    def restore(self, step: int) -> None:
+        """Remembers what earlier cycles proposed, and this one before that step."""
+        ledger, cycle = self._context.ledger, self._setup.cycle
+        known = [one.id for one in ledger.cycles(limit=100_000)]
+        recorded = [Task.model_validate(one) for name in sorted({*known, cycle}) for one in ledger.step_tasks(name)]
+        own = f"{provenance(cycle, 0).rpartition('@')[0]}@"
+        self._memory = NoveltyMemory(
+            task
+            for task in recorded
+            if is_proposed(task) and not (task.provenance.startswith(own) and proposed_at(task) >= step)
+        )
+        before = ledger.step(cycle, step - 1) if step else None
+        if before is not None:
+            self._show(map(Task.model_validate, before.tasks), before.judged)
+
+    def observe(self, tasks: Sequence[Task], judged: Sequence[Judged]) -> None:
+        """Remembers the tasks of a step that is on record."""
+        for task in tasks:
+            self._memory.add(task)
+        self._show(tasks, judged)
+
+    def propose(self, step: int) -> list[Proposal]:
+        """Has the model propose for that step, with the weights that the engine has. Raises InfrastructureError where
+        most were lost."""
+        rng = stable_random("proposer", self._setup.seed, step)
+        kinds = [kind_named(self._recipe.kinds[at % len(self._recipe.kinds)]) for at in range(self._count)]
+        prompts = [kind.ask(rng, [one for one in self._shown if one.key.startswith(kind.name)]) for kind in kinds]
+        rollouts = self._agent.roll([self._assignment(task, step, at) for at, task in enumerate(prompts)])
+        provers = self._provers(step)
+        fresh = NoveltyMemory()
+        found: list[Proposal] = []
+        for kind, task, rollout in zip(kinds, prompts, rollouts, strict=True):
+            similarity, made = 0.0, None
+            try:
+                if rollout.ended is RolloutEnd.INFRA_ERROR:
+                    raise InfrastructureError(self._agent.last_failure or "the rollout was lost")
+                made = kind.make(self._said(rollout), provers)
+                similarity = max(self._require_unsealed(made), self._memory.require_new(made), fresh.require_new(made))
+                fresh.add(made.task)
+                found.append(Proposal(task, rollout, made, similarity))
+            except (RefusedProposal, InfrastructureError) as error:
+                found.append(Proposal(task, rollout, error))
+        require_sound([self._judged(one, []) for one in found], self._agent.last_failure)
+        return found
+
+    def settle(self, step: int, found: Sequence[Proposal], solved: Sequence[Judged]) -> Settled:
+        """Says what each earned by what the solvers came to, and makes the group of the step's proposers."""
+        judged = tuple(self._judged(one, solved) for one in found)
+        alive = [one for one in judged if not is_masked(one)]
+        rewards = [one.verdict.score for one in alive]
+        worth = advantages(rewards)
+        informative = any(worth)
+        refused = Counter(one.made.reason for one in found if isinstance(one.made, RefusedProposal))
+        cycle = self._setup.cycle
+        group = Group(
+            id=f"{cycle}/{step}/{PROPOSER}",
+            cycle=cycle,
+            step=step,
+            task=PROPOSER,
+            rollouts=tuple(one.rollout.id for one in alive),
+            rewards=tuple(rewards),
+            kept=tuple(range(len(alive))) if informative else (),
+            advantages=tuple(worth) if informative else (),
+            selector=f"proposers by {self._recipe.reward}",
+            reason=f"{sum(one.verdict.passed for one in alive)} of {len(alive)} proposals became tasks"
+            + ("" if informative else "; dropped: all earned the same"),
+        )
+        metrics = {
+            "proposals": float(len(found)),
+            "proposals_accepted": float(sum(isinstance(one.made, ProvenTask) for one in found)),
+            "proposals_reward": sum(rewards) / max(1, len(rewards)),
+            **{f"proposals_refused_{reason.value}": float(refused[reason]) for reason in sorted(refused)},
+        }
+        prompts = tuple({one.prompt.id: one.prompt for one in found}.values())
+        return Settled(prompts, judged, (group,) if alive else (), metrics)
+
+    def _provers(self, step: int) -> Provers:
+        caller = f"{self._setup.cycle}.{PROPOSER}"
+        return Provers(
+            Executor(self._context.sessions, caller), self._context.checker, provenance(self._setup.cycle, step)
+        )
+
+    def _assignment(self, task: Task, step: int, place: int) -> Assignment:
+        cycle = self._setup.cycle
+        return Assignment(
+            id=f"{cycle}.{Purpose.TRAIN.value}.{step}.{task.id}.{place}",
+            task=task,
+            cycle=cycle,
+            step=step,
+            sample=place,
+            purpose=Purpose.TRAIN,
+            temperature=self._setup.recipe.training.temperature,
+            seed=derive("proposal", self._setup.seed, step, place),
+            tier=tier_of(self._context.policy, Purpose.TRAIN, task.taskset),
+        )
+
+    def _said(self, rollout: Rollout) -> str:
+        """What the model wrote: its answer, or the code of a call that was not to be made."""
+        last = rollout.nodes[-1]
+        if rollout.ended is not RolloutEnd.TURNS or last.role is not Role.ASSISTANT:
+            return rollout.answer or ""
+        read = self._agent.renderer.read(last.ids)
+        return read if isinstance(read, str) else read.code
+
+    def _require_unsealed(self, made: ProvenTask) -> float:
+        similarity = self._near_sealed.similarity(substance(made.task))
+        if made.task.key in self._sealed or similarity >= THRESHOLD:
+            raise RefusedProposal(Reason.SEALED, "the model is judged by it")
+        return similarity
+
+    def _judged(self, one: Proposal, solved: Sequence[Judged]) -> Judged:
+        return Judged(rollout=one.rollout, verdict=self._verdict(one, solved), family=PROPOSER)
+
+    def _verdict(self, one: Proposal, solved: Sequence[Judged]) -> Verdict:
+        match one.made:
+            case ProvenTask(task=task, label=label):
+                mine = [each for each in solved if each.rollout.task == task.id and not is_masked(each)]
+                passed = sum(each.verdict.passed for each in mine)
+                return Verdict(
+                    outcome=Outcome.PASS,
+                    score=reward(self._recipe.reward, passed, len(mine), one.similarity),
+                    reason=f"became a task, which {passed} of {len(mine)} rollouts passed",
+                    ground=Ground.TESTED if label.basis.value == "executed" else Ground.PROVED,
+                    evidence={"task": task.id, "basis": label.basis.value, "similarity": round(one.similarity, 4)},
+                    verifier=PROPOSER,
+                    version=VERSION,
+                    seconds=0.0,
+                )
+            case RefusedProposal(reason=reason, detail=detail):
+                return Verdict(
+                    outcome=Outcome.FAIL,
+                    score=0.0,
+                    reason=f"refused, {reason.value}: {detail}",
+                    ground=Ground.UNREADABLE if reason is Reason.UNREADABLE else Ground.REFUTED,
+                    evidence={"refused": reason.value},
+                    verifier=PROPOSER,
+                    version=VERSION,
+                    seconds=0.0,
+                )
+            case broken:
+                return Verdict(
+                    outcome=Outcome.INFRA_ERROR,
+                    score=0.0,
+                    reason=str(broken)[:1000],
+                    ground=Ground.BROKEN,
+                    verifier=PROPOSER,
+                    version=VERSION,
+                    seconds=0.0,
+                )
+
+    def _show(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
+        """Takes the proposed tasks of a step as those that the next prompts show, failed ones first."""
+        passed: dict[str, list[bool]] = {}
+        for one in judged:
+            if not is_masked(one):
+                passed.setdefault(one.rollout.task, []).append(one.verdict.passed)
+        mine = [task for task in tasks if is_proposed(task)]
+        share = {task.id: sum(passed.get(task.id, ())) / max(1, len(passed.get(task.id, ()))) for task in mine}
+        self._shown = sorted(mine, key=lambda task: (share[task.id] >= SURE, task.id))
+
+
+def allowed(setup: CycleSetup, context: WorkContext) -> int:
+    """How many proposals a step may have: what the recipe asks for, and no more than the policy's share of one family.
+    Raises CurriculumError where the policy allows none, or a kind cannot be proved here."""
+    data, recipe = context.policy.data, setup.recipe
+    if EVERY not in data.families:
+        raise CurriculumError(
+            "the policy's [data] names the families that may be trained on, and what the model proposes is of none",
+            hint='set recipe.proposer.proposals to 0, or families = ["*"] in [data]',
+        )
+    for name in recipe.proposer.kinds:
+        if why := kind_named(name).missing():
+            raise CurriculumError(f"proposals of the kind {name} cannot be proved here: {why}", hint="name other kinds")
+    return min(recipe.proposer.proposals, ceil_share(data.max_share, recipe.training.tasks_per_step))
+
+
+def of_solvers(judged: Sequence[Judged]) -> list[Judged]:
+    """Those of a step's rollouts that work on a task, and do not propose one."""
+    return [one for one in judged if one.family != PROPOSER]

@@ -1,0 +1,112 @@
+r"""Proposals in the seedling's own format: a line for a calculator, which becomes the question that it answers.
+
+The prompt is some numbers; the proposal is a call such as `print(math.gcd(84,36))`. It has to be the right call of one
+of the calculators' operations (`curriculum.families`), and is asked in one of that operation's phrases. What always
+holds: the answer is what the line printed in a sandbox, both times; numbers are whole and of at most five digits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from random import Random
+
+from curriculum.contract.task import Task, asked
+from curriculum.families.phrased import PhrasedTaskset, fill
+from curriculum.families.phrased import Question as PhrasedQuestion
+from curriculum.names import CALCULATORS
+from curriculum.proposing.kind import Provers, checked, prompt
+from curriculum.proposing.labels import ProvenTask, Question, statement_digest
+from curriculum.proposing.refusals import Reason, RefusedProposal
+from curriculum.registry import stable_random, taskset_named
+from verifiers.answers.spec import AnswerSpec
+from verifiers.exact.spec import ExactSpec
+from verifiers.registry.spec import Spec
+
+LARGEST = 99_999
+LINE_CHARS = 200
+ANSWER_CHARS = 18
+_NUMBER = r"(0|[1-9]\d{0,4})"
+_ASKABLE: Mapping[str, Callable[..., bool]] = {
+    "subtract": lambda a, b: a > b,
+    "solve_plus": lambda a, b, c: a > 0 and (c - b) % a == 0,
+    "solve_minus": lambda a, b, c: a > 0 and (c + b) % a == 0,
+}
+"""Where what the line works out is the answer of the question only for some numbers: which."""
+
+
+class CalculatorProposals:
+    name = "calculation"
+
+    def ask(self, rng: Random, references: Sequence[Task]) -> Task:
+        """Numbers to make a question of; their size is drawn, so that the operation decides how hard it is."""
+        count = rng.choice((1, 2, 2, 2, 3))
+        numbers = [rng.randint(2, 10 ** rng.randint(1, 3) + 20) for _ in range(count)]
+        return prompt(self.name, f"{' '.join(map(str, numbers))}?", rng, turns=0)
+
+    def missing(self) -> str:
+        return ""
+
+    def make(self, text: str, provers: Provers) -> ProvenTask:
+        asks, numbers = _read(text)
+        topic = asks.operation.name
+        if topic in _ASKABLE and not _ASKABLE[topic](*numbers):
+            raise RefusedProposal(Reason.CONTRADICTORY, "no whole number answers its question")
+        label = provers.executor.printed(fill(asks.operation.code, numbers))
+        if len(label.answer) > ANSWER_CHARS:
+            raise RefusedProposal(Reason.TOO_LARGE, f"a result beyond {ANSWER_CHARS} characters")
+        if label.answer in map(str, numbers):
+            raise RefusedProposal(Reason.SHOWN, "the result is one of the numbers")
+        if label.answer in ("0", "1"):
+            raise RefusedProposal(Reason.CONSTANT, "a result that is quickly guessed")
+        key = f"{topic}:{','.join(map(str, numbers))}"
+        phrase = stable_random("phrase", key).choice(asks.phrases)
+        question = Question(
+            kind=self.name,
+            of=statement_digest("line", fill(asks.operation.code, numbers)),
+            key=key,
+            messages=asked(fill(phrase, numbers)),
+            specify=_spec,
+        )
+        return checked(question, label, label.answer, provers)
+
+
+def _spec(answer: str) -> Spec:
+    """A number is compared as one, a numeral in another base as text: as its family does."""
+    if re.fullmatch(r"-?\d{1,100}", answer):
+        return AnswerSpec(notation="digits", expected=answer)
+    return ExactSpec(expected=answer)
+
+
+def _read(text: str) -> tuple[PhrasedQuestion, tuple[int, ...]]:
+    """The operation that a line calls, and its numbers. Raises RefusedProposal."""
+    line = text.strip()
+    if len(line) > LINE_CHARS:
+        raise RefusedProposal(Reason.UNREADABLE, "longer than a line for a calculator")
+    for pattern, asks in _patterns():
+        found = pattern.fullmatch(line)
+        if found is None:
+            continue
+        numbers: dict[str, int] = {}
+        for slot, value in zip(_slots(asks), found.groups(), strict=True):
+            if numbers.setdefault(slot, int(value)) != int(value):
+                raise RefusedProposal(Reason.UNREADABLE, "one number in two ways")
+        return asks, tuple(numbers[slot] for slot in sorted(numbers))
+    raise RefusedProposal(Reason.UNREADABLE, "not a right call of an operation")
+
+
+def _slots(asks: PhrasedQuestion) -> list[str]:
+    return re.findall(r"\{([abc])\}", asks.operation.code)
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> tuple[tuple[re.Pattern[str], PhrasedQuestion], ...]:
+    """For each operation what its call looks like."""
+    made = []
+    for taskset in map(taskset_named, CALCULATORS):
+        assert isinstance(taskset, PhrasedTaskset)
+        for asks in taskset.questions:
+            literal = re.split(r"\{[abc]\}", asks.operation.code)
+            made.append((re.compile(_NUMBER.join(map(re.escape, literal))), asks))
+    return tuple(made)

@@ -1,0 +1,188 @@
+"""Runs what was proposed, twice, and makes labels of what came of it.
+
+What always holds: each run has a fresh process of a sandbox in which nothing but computing is possible; the calls of
+the second run come in the opposite order, so what is kept from one call to the next shows. A program that asks for a
+machine (clocks, addresses, files) is refused. Results come back as text, which is read as plain data and never run.
+`InfrastructureError` passes through: what broke says nothing of a proposal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from curriculum.proposing.labels import Basis, ProvenLabel, _minted, statement_digest
+from curriculum.proposing.refusals import Reason, RefusedProposal
+from curriculum.proposing.screening import FUNCTION, Program
+from runtime.errors import InfrastructureError
+from runtime.sandbox import CallResult, CallStatus, SessionPool, Tier
+from verifiers.programs.values import DictPairs, NotPlainError, Value, literal, read
+
+SECONDS = 1.0
+"""Of one run, with all its calls."""
+RESULT_CHARS = 300
+_TOO_MUCH = (CallStatus.TIMEOUT, CallStatus.CPU, CallStatus.EXPIRED, CallStatus.MEMORY)
+_MACHINE = (CallStatus.DISK, CallStatus.FILES, CallStatus.PIDS)
+_DRIVER = """
+
+assay_found = []
+for assay_call in [{calls}]:
+    try:
+        assay_found.append((1, repr({function}(*assay_call))))
+    except Exception as assay_error:
+        assay_found.append((0, type(assay_error).__name__))
+print(repr(assay_found))
+"""
+
+
+class Ran(NamedTuple):
+    """What one call came to: a value as a literal, or the name of an exception."""
+
+    value: str
+    raised: str = ""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What a program gave for some calls, both times."""
+
+    program: Program
+    calls: tuple[str, ...]
+    """As between the brackets of a call, one text each."""
+    results: tuple[Ran, ...]
+
+
+class Executor:
+    """Runs proposals in sessions of a pool, on behalf of one caller."""
+
+    def __init__(self, sessions: SessionPool, caller: str) -> None:
+        self._sessions = sessions
+        self._caller = caller
+
+    def run(self, program: Program, calls: Sequence[str]) -> Execution:
+        """Runs it for each call, in two processes. Raises RefusedProposal and InfrastructureError."""
+        first = self._calls(program, calls)
+        second = self._calls(program, calls[::-1])[::-1]
+        if first != second:
+            raise RefusedProposal(Reason.CHANGES, "another result the second time")
+        return Execution(program, tuple(calls), tuple(first))
+
+    def printed(self, code: str) -> ProvenLabel:
+        """What a line for the calculator prints, both times, as the label of that line. Raises as `run`."""
+        texts = [self._output(code).strip() for _ in range(2)]
+        if texts[0] != texts[1]:
+            raise RefusedProposal(Reason.CHANGES, "another result the second time")
+        if not 0 < len(texts[0]) <= RESULT_CHARS:
+            raise RefusedProposal(Reason.TOO_LARGE, "it prints nothing, or too much")
+        return _minted(Basis.EXECUTED, statement_digest("line", code), texts[0])
+
+    def _calls(self, program: Program, calls: Sequence[str]) -> list[Ran]:
+        driver = _DRIVER.format(calls=", ".join(f"({one},)" for one in calls), function=FUNCTION)
+        pairs = _pairs(self._output(program.source + driver))
+        if len(pairs) != len(calls):
+            raise RefusedProposal(Reason.NOT_PLAIN, "another number of results")
+        return [Ran(_plain(text)) if fine else Ran("", text) for fine, text in pairs]
+
+    def _output(self, code: str) -> str:
+        with self._sessions.open(tier=Tier.PROCESS, caller=self._caller) as session:
+            result = session.run(code, seconds=SECONDS)
+        _require_fine(result)
+        return result.output
+
+
+def call_label(execution: Execution, place: int = 0) -> ProvenLabel:
+    """The label of one call: what it gave. Raises RefusedProposal where it raised."""
+    return calls_label(execution, [place])
+
+
+def calls_label(execution: Execution, places: Sequence[int]) -> ProvenLabel:
+    """The label of several calls: what each gave, a line each. Raises RefusedProposal where one raised."""
+    results = [execution.results[place] for place in places]
+    if any(one.raised for one in results):
+        raise RefusedProposal(Reason.RAISES, "it raises an exception")
+    of = statement_digest("calls", execution.program.source, *(execution.calls[place] for place in places))
+    return _minted(Basis.EXECUTED, of, "\n".join(one.value for one in results))
+
+
+def _require_fine(result: CallResult) -> None:
+    match result.status:
+        case CallStatus.OK if result.tier is not Tier.SANDBOX:
+            return
+        case CallStatus.OK:
+            raise RefusedProposal(Reason.MACHINE, "it asks for more than computing")
+        case CallStatus.EXCEPTION:
+            raise RefusedProposal(Reason.RAISES, "it raises an exception")
+        case CallStatus.OUTPUT:
+            raise RefusedProposal(Reason.TOO_LARGE, "it prints too much")
+        case status if status in _TOO_MUCH:
+            raise RefusedProposal(Reason.SLOW, "it takes too much time or memory")
+        case status if status in _MACHINE:
+            raise RefusedProposal(Reason.MACHINE, "it asks for more than computing")
+        case _:
+            raise InfrastructureError(f"a proposal's run ended as {result.status.value}", hint="run `assay doctor`")
+
+
+def _pairs(output: str) -> list[tuple[bool, str]]:
+    """The driver's line. Raises RefusedProposal for what is none."""
+    try:
+        found = read(output)
+    except NotPlainError as error:
+        raise RefusedProposal(Reason.NOT_PLAIN, "the reply cannot be read") from error
+    made = []
+    for one in found if isinstance(found, list) else [None]:
+        match one:
+            case (0 | 1 as fine, str() as text):
+                made.append((bool(fine), text))
+            case _:
+                raise RefusedProposal(Reason.NOT_PLAIN, "the reply cannot be read")
+    return made
+
+
+def _plain(text: str) -> str:
+    """A result as a literal. Raises RefusedProposal for what is not plain, or too large."""
+    if len(text) > RESULT_CHARS:
+        raise RefusedProposal(Reason.TOO_LARGE, f"a result beyond {RESULT_CHARS} characters")
+    try:
+        value = read(text)
+    except NotPlainError as error:
+        raise RefusedProposal(Reason.NOT_PLAIN, "the result is not plain data") from error
+    _require_exact(value)
+    return text
+
+
+def _require_exact(value: Value) -> None:
+    """Raises RefusedProposal for a number that is not whole, and for whatever is no plain data here."""
+    match value:
+        case bool() | int() | str() | None:
+            return
+        case list() | tuple():
+            for one in value:
+                _require_exact(one)
+        case DictPairs(pairs):
+            for key, item in pairs:
+                _require_exact(key)
+                _require_exact(item)
+        case _:
+            raise RefusedProposal(Reason.NOT_PLAIN, f"a {type(value).__name__} in the result")
+
+
+def canonical(arguments: str) -> str:
+    """The arguments of a call, written as Python writes them. Raises RefusedProposal."""
+    if len(arguments) > RESULT_CHARS or "\n" in arguments.strip():
+        raise RefusedProposal(Reason.TOO_LARGE, "an input of several lines, or too long")
+    try:
+        values = read(f"({arguments.strip()},)")
+    except NotPlainError as error:
+        raise RefusedProposal(Reason.UNREADABLE, "an input is not plain data") from error
+    if not isinstance(values, tuple):
+        raise RefusedProposal(Reason.UNREADABLE, "an input is not plain data")
+    _require_exact(values)
+    return ", ".join(map(literal, values))
+
+
+def values_of(arguments: str) -> tuple[Value, ...]:
+    """The values of canonical arguments."""
+    found = read(f"({arguments},)")
+    assert isinstance(found, tuple)
+    return found

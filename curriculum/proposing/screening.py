@@ -1,0 +1,245 @@
+"""Looks at the source of a proposed program before it runs: an allow-list of syntax, names, methods and imports.
+
+What always holds: a screened program makes no classes and no sets (whose order depends on the process), catches
+nothing, prints nothing, keeps nothing between calls by `global`, and names nothing that reaches the interpreter. So its
+result is a matter of its text and its input. The sandbox does not rely on this; it is there whatever the program does.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+from curriculum.proposing.refusals import Reason, RefusedProposal
+from runtime.parsing import PARSING
+
+FUNCTION: Final = "f"
+SOURCE_CHARS: Final = 1_500
+BRACKETS: Final = 150
+NODES: Final = 400
+DEPTH: Final = 40
+TRIES: Final = 5
+MODULES: Final = {
+    "math": "gcd lcm isqrt comb perm factorial prod sqrt floor ceil",
+    "itertools": "accumulate chain combinations combinations_with_replacement count cycle groupby islice permutations"
+    " product repeat takewhile dropwhile zip_longest pairwise starmap",
+    "functools": "reduce lru_cache cache partial cmp_to_key",
+    "collections": "Counter OrderedDict defaultdict deque",
+    "heapq": "heapify heappop heappush heapreplace nlargest nsmallest merge",
+    "bisect": "bisect bisect_left bisect_right insort",
+    "string": "ascii_lowercase ascii_uppercase ascii_letters digits",
+}
+_BUILTINS: Final = (
+    "abs all any bin bool chr dict divmod enumerate filter float hex int iter len list map max min next oct ord pow"
+    " range reversed round slice sorted str sum tuple zip True False None"
+)
+BUILTINS: Final = frozenset(_BUILTINS.split())
+_METHODS: Final = (
+    "capitalize casefold center count endswith find index isalnum isalpha isascii isdecimal isdigit islower isnumeric"
+    " isspace istitle isupper join ljust lower lstrip partition removeprefix removesuffix replace rfind rindex rjust"
+    " rpartition rsplit rstrip split splitlines startswith strip swapcase title upper zfill append appendleft clear"
+    " copy extend get insert items keys pop popitem popleft remove reverse rotate setdefault sort update values"
+    " bit_count bit_length most_common elements total cache_clear from_iterable fromkeys"
+)
+METHODS: Final = frozenset(_METHODS.split())
+VIEWS: Final = frozenset(["keys", "items", "values"])
+_READERS: Final = "list sorted len sum max min enumerate dict tuple all any zip map filter reversed"
+READERS: Final = frozenset(_READERS.split())
+"""What may be handed a view of a dictionary: operators would make sets of it."""
+SYNTAX: Final = (
+    ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For,
+    ast.While, ast.If, ast.Expr, ast.Pass, ast.Break, ast.Continue, ast.Import, ast.ImportFrom, ast.alias, ast.BoolOp,
+    ast.NamedExpr, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.ListComp, ast.DictComp,
+    ast.GeneratorExp, ast.comprehension, ast.Compare, ast.Call, ast.keyword, ast.FormattedValue, ast.JoinedStr,
+    ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List, ast.Tuple, ast.Slice, ast.Delete,
+    ast.Yield, ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that was looked at."""
+
+    source: str
+    arity: int
+    key: str
+    """SHA-256 of its syntax tree, names exchanged for their order of appearance, notes of types left away."""
+    literals: frozenset[str]
+    """Every constant in it, as Python writes it."""
+    looks_up: bool
+    """All that it does is read a table of its own."""
+
+
+def screened(source: str) -> Program:
+    """Looks at a source. Raises RefusedProposal."""
+    tree = _parsed(source)
+    nodes = list(ast.walk(tree))
+    if len(nodes) > NODES or _depth(tree) > DEPTH:
+        raise RefusedProposal(Reason.UNREADABLE, "too large or too deep")
+    parents = {id(child): node for node in nodes for child in ast.iter_child_nodes(node)}
+    for node in nodes:
+        _require_allowed(node, parents.get(id(node)))
+    for statement in tree.body:
+        if not isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef):
+            raise RefusedProposal(Reason.FORBIDDEN, "only imports and functions stand at its outer level")
+    found = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == FUNCTION]
+    if len(found) != 1:
+        raise RefusedProposal(Reason.UNREADABLE, f"it defines `{FUNCTION}` once")
+    function = found[0]
+    _require_plain_arguments(function)
+    literals = {repr(node.value) for node in nodes if isinstance(node, ast.Constant)}
+    literals |= {_text(node) for node in nodes if isinstance(node, ast.List | ast.Tuple | ast.Dict)}
+    looks_up = len(function.body) == 1 and _is_lookup(function.body[0])
+    arity = len(function.args.args)
+    return Program(source.strip(), arity, _key(tree), frozenset(literals), looks_up)
+
+
+def _parsed(source: str) -> ast.Module:
+    if len(source) > SOURCE_CHARS or sum(map(source.count, "([{")) > BRACKETS or source.count("\\") > BRACKETS:
+        raise RefusedProposal(Reason.UNREADABLE, f"longer than {SOURCE_CHARS} characters, or too many brackets")
+    for _ in range(TRIES):
+        try:
+            with PARSING:
+                return ast.parse(source)
+        except SystemError:  # somebody else's thread parses, too
+            continue
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise RefusedProposal(Reason.UNREADABLE, "it is not Python") from error
+    raise RefusedProposal(Reason.UNREADABLE, "the parser broke")
+
+
+def _depth(tree: ast.AST) -> int:
+    level, depth = [tree], 0
+    while level and depth <= DEPTH:
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        depth += 1
+    return depth
+
+
+def _require_allowed(node: ast.AST, parent: ast.AST | None) -> None:
+    """Raises RefusedProposal for a node that is in no list."""
+    if not isinstance(node, SYNTAX):
+        raise RefusedProposal(Reason.FORBIDDEN, f"no {type(node).__name__} may stand in it")
+    match node:
+        case ast.Import(names=names):
+            if any(one.name not in MODULES or one.asname for one in names):
+                raise RefusedProposal(Reason.FORBIDDEN, "an import")
+        case ast.ImportFrom(module=module, names=names, level=level):
+            known = MODULES.get(module or "", "").split()
+            if level or any(one.name not in known or one.asname for one in names):
+                raise RefusedProposal(Reason.FORBIDDEN, "an import")
+        case ast.Name(id=name, ctx=context):
+            _require_name(name, bound=not isinstance(context, ast.Load))
+        case ast.arg(arg=name) | ast.FunctionDef(name=name):
+            _require_name(name, bound=True)
+        case ast.Attribute(value=ast.Name(id=module), attr=name) if module in MODULES:
+            if name not in MODULES[module].split() and name != "from_iterable":
+                raise RefusedProposal(Reason.FORBIDDEN, "a name of a module")
+        case ast.Attribute(attr=name):
+            called = isinstance(parent, ast.Call) and parent.func is node
+            if name not in METHODS or not called or not isinstance(node.ctx, ast.Load):
+                raise RefusedProposal(Reason.FORBIDDEN, "a method or an attribute")
+        case ast.Call(func=ast.Attribute(attr=name)) if name in VIEWS and not _is_read(node, parent):
+            raise RefusedProposal(Reason.FORBIDDEN, "a view of a dictionary that is not read at once")
+        case ast.keyword(arg=None) | ast.Constant(value=complex() | bytes()):
+            raise RefusedProposal(Reason.FORBIDDEN, "a complex number, bytes or **")
+        case ast.Constant(value=int() as value) if abs(value) > 10**12:
+            raise RefusedProposal(Reason.FORBIDDEN, "a number of more than 12 digits")
+        case _:
+            pass
+
+
+def _require_name(name: str, *, bound: bool) -> None:
+    known = name in BUILTINS or name in MODULES
+    if name.startswith("_") and name != "_":
+        raise RefusedProposal(Reason.FORBIDDEN, "a name that begins with an underscore")
+    if bound and (known or hasattr(builtins, name)):
+        raise RefusedProposal(Reason.FORBIDDEN, "a name of Python's, given another meaning")
+    if not bound and not known and hasattr(builtins, name):
+        raise RefusedProposal(Reason.FORBIDDEN, "a function of Python's that is not listed")
+
+
+def _is_read(node: ast.AST, parent: ast.AST | None) -> bool:
+    match parent:
+        case ast.For(iter=iterated) | ast.comprehension(iter=iterated):
+            return iterated is node
+        case ast.Call(func=ast.Name(id=name)):
+            return name in READERS
+        case _:
+            return False
+
+
+def _require_plain_arguments(function: ast.FunctionDef) -> None:
+    given = function.args
+    others = bool(given.posonlyargs or given.kwonlyargs or given.defaults or given.vararg or given.kwarg)
+    if not 1 <= len(given.args) <= 4 or others or function.decorator_list:
+        raise RefusedProposal(Reason.FORBIDDEN, f"`{FUNCTION}` takes one to four arguments, without defaults")
+
+
+def _is_lookup(statement: ast.stmt) -> bool:
+    """A single `return` of a table's item, of a constant, or of the argument of a comparison with constants."""
+    match statement:
+        case ast.Return(value=ast.Subscript(value=ast.Dict() | ast.List() | ast.Tuple() | ast.Constant())):
+            return True
+        case ast.Return(value=ast.Call(func=ast.Attribute(value=ast.Dict(), attr="get"))):
+            return True
+        case ast.Return(value=ast.IfExp(body=ast.Constant(), orelse=ast.Constant())):
+            return True
+        case ast.Return(value=ast.Constant() | None):
+            return True
+        case _:
+            return False
+
+
+def _text(node: ast.AST) -> str:
+    """What a display says, as Python writes its value; nothing where it is no constant."""
+    try:
+        return repr(ast.literal_eval(node))  # of a tree whose nodes are all in the list
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return ""
+
+
+class _Renamer(ast.NodeTransformer):
+    """Gives names their order of appearance; notes of types and texts that say what a function does are left away."""
+
+    def __init__(self, own: frozenset[str]) -> None:
+        self._own = own
+        self._names: dict[str, str] = {}
+
+    def _new(self, name: str) -> str:
+        return self._names.setdefault(name, f"v{len(self._names)}") if name in self._own else name
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name(self._new(node.id), node.ctx)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return ast.arg(self._new(node.arg), None)
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        return ast.keyword(self._new(node.arg or ""), self.visit(node.value))
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        if node.value is None:
+            return None
+        return ast.Assign([self.visit(node.target)], self.visit(node.value), None)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        name = self._new(node.name)
+        first = node.body[0]
+        says = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        body = node.body[1:] if says and len(node.body) > 1 else node.body
+        arguments = self.visit(node.args)
+        inner = [one for one in map(self.visit, body) if one is not None]
+        return ast.FunctionDef(name, arguments, inner, [self.visit(one) for one in node.decorator_list], None, None)
+
+
+def _key(tree: ast.Module) -> str:
+    nodes = list(ast.walk(tree))
+    own = {one.name for one in nodes if isinstance(one, ast.FunctionDef)}
+    own |= {one.arg for one in nodes if isinstance(one, ast.arg)}
+    own |= {one.id for one in nodes if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
+    dumped = ast.dump(_Renamer(frozenset(own)).visit(tree))
+    return hashlib.sha256(dumped.encode("utf-8", "surrogatepass")).hexdigest()

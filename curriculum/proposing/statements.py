@@ -1,0 +1,132 @@
+"""Proposals of statements in Lean: variants of an earlier task, or lemmas of its proof, proved or disproved here.
+
+What always holds: the proposer hands in a proof, and Lean's kernel takes it before there is a task; which of statement
+and negation was proved is the label, and the spec holds that one. A statement that is closed at once is refused. Text
+of the proposer's stands in a spec only as one proposition: words that begin a command are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from random import Random
+
+from curriculum.contract.task import Task, asked
+from curriculum.proposing.kind import Provers, SpecChecker, examples_of, prompt
+from curriculum.proposing.labels import Basis, ProvenLabel, ProvenTask, Question, _minted, statement_digest
+from curriculum.proposing.reading import parts
+from curriculum.proposing.refusals import Reason, RefusedProposal
+from curriculum.tasksets.theorems import lean_missing
+from runtime.errors import InfrastructureError
+from verifiers.contract.kinds import AnswerForm
+from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+from verifiers.lean.spec import LeanSpec
+from verifiers.registry.spec import Spec
+
+NAME = "target"
+MOST_CHARACTERS = 600
+SECONDS = 30.0
+TURNS, TOKENS = 4, 4_000
+AT_ONCE = ("trivial", "decide", "intros; rfl", "intros; trivial", "intros; simp")
+"""Tactics one of which closes what is no task."""
+TRUE, FALSE = "true", "false"
+_COMMANDS = (
+    "theorem lemma def abbrev axiom instance class structure inductive import open namespace section end variable"
+    " universe macro syntax notation infix infixl infixr prefix postfix elab attribute set_option example opaque"
+    " partial unsafe noncomputable private protected mutual deriving initialize sorry admit by run_tac"
+)
+_FORBIDDEN = re.compile(rf"\b(?:{'|'.join(_COMMANDS.split())})\b|:=|#|@\[|--|/-|-/|[`\"«»$;]|\.\.\.")
+_ASKS = (
+    "Invent a statement in Lean 4 (core library) whose proof takes several steps, in one of two ways: change an "
+    "earlier statement so that it is as hard, or take a lemma out of its proof. It is closed: all names are bound in "
+    "it, as in `∀ n : Nat, n * 0 = 0`. Answer with a block ```statement that holds the proposition alone, and a block "
+    "```proof with a term or tactics (`by ...`) that prove it, or that prove its negation if it is false. A statement "
+    f"that {', '.join(AT_ONCE)} close at once is worth nothing."
+)
+
+
+class StatementProposals:
+    name = "statement"
+
+    def ask(self, rng: Random, references: Sequence[Task]) -> Task:
+        return prompt(self.name, _ASKS + examples_of(references), rng)
+
+    def missing(self) -> str:
+        return lean_missing()
+
+    def make(self, text: str, provers: Provers) -> ProvenTask:
+        found = parts(text, ("statement", "proof"))
+        proposition = _proposition(found["statement"])
+        label = proved(proposition, found["proof"], provers.checker)
+        said = (
+            f"A statement in Lean 4:\n```lean\n{proposition}\n```\nFind out whether it is true. Then prove it, or its "
+            f"negation. End with one fenced code block that holds a theorem named `{NAME}`: either\n"
+            f"theorem {NAME} : {proposition} := ...\nor\ntheorem {NAME} : ¬ ({proposition}) := ..."
+        )
+        question = Question(
+            kind=self.name,
+            of=label.of,
+            key=f"statement:{statement_digest(_renamed(proposition))}",
+            messages=asked(said),
+            specify=lambda answer: _spec(proposition, answer),
+            form=AnswerForm.BLOCK,
+            tools=(),
+            turns=TURNS,
+            tokens=TOKENS,
+        )
+        return ProvenTask(question, label, _whole(proposition, label.answer, found["proof"]), provers.provenance)
+
+
+def proved(proposition: str, proof: str, checker: SpecChecker) -> ProvenLabel:
+    """Whether it is true, as the label, by the proof that was handed in. Raises RefusedProposal, and
+    InfrastructureError."""
+    verdicts = _tried(proposition, [(TRUE, proof), (FALSE, proof)], checker)
+    true, false = (one.passed for one in verdicts)
+    if true == false:
+        raise RefusedProposal(Reason.UNPROVED, "its proof proves neither the statement nor its negation")
+    side = TRUE if true else FALSE
+    if any(one.passed for one in _tried(proposition, [(side, f"by {tactic}") for tactic in AT_ONCE], checker)):
+        raise RefusedProposal(Reason.VACUOUS, "a tactic closes it at once")
+    return _minted(Basis.PROVED, statement_digest("lean", proposition), side)
+
+
+def _tried(proposition: str, proofs: Sequence[tuple[str, str]], checker: SpecChecker) -> list[Verdict]:
+    pairs: list[tuple[Spec, str]] = [(_spec(proposition, side), _whole(proposition, side, by)) for side, by in proofs]
+    return [_sound(one) for one in checker.check_many(pairs)]
+
+
+def _sound(found: Verdict | SpecProblem) -> Verdict:
+    if isinstance(found, SpecProblem):
+        raise RefusedProposal(Reason.UNREADABLE, "Lean cannot read the statement")
+    if found.outcome is Outcome.INFRA_ERROR:
+        raise InfrastructureError(f"a proof of a proposal broke: {found.reason}", hint="run `assay doctor`")
+    return found
+
+
+def _proposition(text: str) -> str:
+    """One proposition, in one line. Raises RefusedProposal."""
+    line = " ".join(text.split())
+    if len(line) > MOST_CHARACTERS or _FORBIDDEN.search(line):
+        raise RefusedProposal(Reason.FORBIDDEN, "more than one proposition, or too long")
+    if any(line.count(a) != line.count(b) for a, b in ("()", "[]", "{}", "⟨⟩")) or not line:
+        raise RefusedProposal(Reason.UNREADABLE, "brackets that do not match")
+    return line
+
+
+def _spec(proposition: str, side: str) -> Spec:
+    says = proposition if side == TRUE else f"¬ ({proposition})"
+    return LeanSpec(statement=f"theorem {NAME} : {says} := sorry", seconds=SECONDS)
+
+
+def _whole(proposition: str, side: str, proof: str) -> str:
+    says = proposition if side == TRUE else f"¬ ({proposition})"
+    return f"theorem {NAME} : {says} :=\n  {proof.strip()}\n"
+
+
+def _renamed(proposition: str) -> str:
+    """With its bound names in the order of their appearance."""
+    bound: dict[str, str] = {}
+    for group in re.findall(r"[∀∃λ(]\s*((?:[A-Za-z_][\w']*\s+)*[A-Za-z_][\w']*)\s*:", proposition):
+        for name in group.split():
+            bound.setdefault(name, f"v{len(bound)}")
+    return re.sub(r"[A-Za-z_][\w'.]*", lambda found: bound.get(found[0], found[0]), proposition)

@@ -1,0 +1,75 @@
+"""Finds out whether a program does any work: what it gives for inputs near its own.
+
+Pure: `probes` says what to call, `require_work` looks at what came of it. The first call is the proposal's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from curriculum.proposing.execution import Ran, values_of
+from curriculum.proposing.refusals import Reason, RefusedProposal
+from curriculum.proposing.screening import Program
+from verifiers.programs.values import DictPairs, Value, literal
+
+LEAST_SHOWN = 3
+"""Characters from which a result that stands in the question counts as shown."""
+
+
+def probes(arguments: str) -> list[tuple[int, str]]:
+    """Other inputs, each with the place of the one argument that is changed."""
+    values = values_of(arguments)
+    made = []
+    for place, value in enumerate(values):
+        for other in _others(value):
+            changed = [*values[:place], other, *values[place + 1 :]]
+            made.append((place, ", ".join(map(literal, changed))))
+    return made
+
+
+def require_work(program: Program, arguments: str, own: Ran, found: Sequence[tuple[int, str, Ran]]) -> None:
+    """Raises RefusedProposal for a program that is trivial. `found`: what came of each probe, by place and input."""
+    if own.raised:
+        raise RefusedProposal(Reason.RAISES, "it raises an exception")
+    if program.looks_up:
+        raise RefusedProposal(Reason.LOOKUP, "one line that reads a table or a constant")
+    fine = [(place, call, ran) for place, call, ran in found if not ran.raised]
+    if 2 * len(fine) < len(found):
+        raise RefusedProposal(Reason.NARROW, "it raises for most inputs near its own")
+    if all(ran == own for _, _, ran in fine):
+        raise RefusedProposal(Reason.CONSTANT, "the same result for every input")
+    calls = [(arguments, own), *((call, ran) for _, call, ran in fine)]
+    for place in range(program.arity):
+        if all(literal(values_of(call)[place]) == ran.value for call, ran in calls):
+            raise RefusedProposal(Reason.IDENTITY, "it gives back its input")
+        if all(ran == own for changed, _, ran in fine if changed == place):
+            raise RefusedProposal(Reason.IGNORES, "an argument makes no difference")
+    if own.value in map(literal, values_of(arguments)):
+        raise RefusedProposal(Reason.SHOWN, "the result is one of the inputs")
+    if own.value in program.literals and len(own.value) >= LEAST_SHOWN:
+        raise RefusedProposal(Reason.LOOKUP, "the result is a constant of the program")
+
+
+def _others(value: Value) -> list[Value]:
+    match value:
+        case bool():
+            return [not value]
+        case int():
+            return [value + 1, value + 7, abs(value) * 2 + 3]
+        case str():
+            return [value[::-1] + "b", value + "a", value[1:] or "zebra"]
+        case list():
+            return [[*value[1:], *_more(value)], value[::-1] + _more(value), [*value, *_more(value), *_more(value)]]
+        case tuple():
+            return [(*value[1:], *_more(list(value))), (*value, *_more(list(value)))]
+        case DictPairs(pairs) if pairs:
+            key, item = pairs[0]
+            return [DictPairs(((key, other), *pairs[1:])) for other in _others(item)[:2]]
+        case _:
+            return []
+
+
+def _more(items: list[Value]) -> list[Value]:
+    """One more item of the same sort."""
+    others = _others(items[-1]) if items else []
+    return others[:1] or [3]

@@ -1,0 +1,128 @@
+"""A night on which the seedling proposes in its own format: what is proved becomes tasks, and a step trains on both."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from short_nights import SHORT, train_night
+
+from appliance.learning.batches import samples
+from appliance.learning.proposer_recipe import ProposerRecipe
+from appliance.learning.recipe import Recipe
+from appliance.learning.trainer import Trainer
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.places import load_policy
+from appliance.records.training import StepRecord
+from appliance.worker.context import WorkContext
+from appliance.worker.proposer import Proposer, of_solvers
+from curriculum.contract.task import Task
+from curriculum.proposing.kind import PROPOSER
+from curriculum.proposing.labels import is_proposed
+from curriculum.proposing.rewards import reward
+from runtime.settings import RuntimeSettings
+
+NIGHT: Recipe = SHORT.model_copy(
+    update={
+        "training": SHORT.training.model_copy(
+            update={"tasks_per_step": 10, "rollouts_per_task": 6, "keep": 3, "difficulty": "adaptive"}
+        ),
+        "proposer": ProposerRecipe(proposals=4, reward="variance"),
+    }
+)
+
+
+class KilledError(Exception):
+    """Stands for a kill between a step's record and its learning."""
+
+
+def goes_on(data: Path, runtime: RuntimeSettings) -> tuple[dict[str, bytes], list[StepRecord]]:
+    """Trains to the end, and returns the weights of the last step with the records of all."""
+    with (
+        SqliteLedger(data / "ledger.sqlite3") as ledger,
+        WorkContext(data, ledger, runtime, NIGHT.agent, load_policy(data)) as context,
+    ):
+        train_night(context, "n", recipe=NIGHT)
+        records = [ledger.step("n", step) for step in ledger.recorded_steps("n")]
+    last = sorted((data / "cycles" / "n" / "checkpoints").iterdir())[-1]
+    return {path.name: path.read_bytes() for path in last.glob("*.safetensors")}, [one for one in records if one]
+
+
+def asked(record: StepRecord) -> tuple[list[Task], list[str]]:
+    """What was asked of solvers, and the keys of what was proposed."""
+    tasks = [Task.model_validate(task) for task in record.tasks]
+    return [one for one in tasks if one.taskset != PROPOSER], [one.key for one in tasks if is_proposed(one)]
+
+
+def test_a_night_trains_on_what_the_seedling_proposed_and_goes_on_after_a_kill_to_the_same_bits(
+    runtime: RuntimeSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn = Trainer.train_step
+
+    def killed(self: Trainer, step: int, *material: Any) -> dict[str, float]:
+        if step == 2:
+            raise KilledError
+        return learn(self, step, *material)
+
+    data, other = tmp_path / "one", tmp_path / "other"
+    data.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "train_step", killed)
+        with pytest.raises(KilledError):
+            goes_on(data, runtime)
+    shutil.copytree(data, other, ignore=shutil.ignore_patterns("checkpoints", "run"))
+    known: list[int] = []
+    observe = Proposer.observe
+
+    def watched(self: Proposer, *seen: Any) -> None:
+        observe(self, *seen)
+        known.append(len(self._memory))
+
+    monkeypatch.setattr(Proposer, "observe", watched)
+    weights, records = goes_on(data, runtime)
+    again, recorded_again = goes_on(other, runtime)
+    assert weights == again, "from a checkpoint, and from the records alone"
+    assert [asked(one) for one in records] == [asked(one) for one in recorded_again]
+
+    keys = [key for record in records for key in asked(record)[1]]
+    assert len(keys) == len(set(keys)) >= 2
+    assert len(known) == 1 + 3, "once after the checkpoint, and after each record"
+    assert known[0] == known[-1] == len(keys)
+    for record in records:
+        tasks, proposed = asked(record)
+        assert len(tasks) == len({task.id for task in tasks}) == 10
+        ours = [one for one in record.judged if one.family == PROPOSER]
+        assert len(ours) == 4
+        assert record.metrics["proposals_accepted"] == len(proposed) == sum(one.verdict.passed for one in ours)
+        for one in ours:
+            made = next((task for task in tasks if task.id == one.verdict.evidence.get("task")), None)
+            mine = [each for each in record.judged if made is not None and each.rollout.task == made.id]
+            passed = sum(each.verdict.passed for each in mine)
+            assert (made is not None) is one.verdict.passed
+            assert one.verdict.score == (reward("variance", passed, len(mine)) if made is not None else 0.0)
+            assert made is None or made.provenance == f"proposed:n@{record.step}"
+        group = record.groups[-1]
+        assert (group.task, len(group.rollouts)) == (PROPOSER, 4)
+        assert sum(group.advantages) == pytest.approx(0.0, abs=1e-9)
+        trained = {one.rollout for one in samples(record.judged, record.groups)}
+        assert {one.rollout.id for one in ours} <= trained or not group.kept
+        assert all(one.family != PROPOSER for one in of_solvers(record.judged))
+    assert any(record.groups[-1].kept for record in records), "a step trained on its proposals"
+
+    monkeypatch.setattr(Proposer, "propose", stopped)
+    with (
+        SqliteLedger(data / "ledger.sqlite3") as ledger,
+        WorkContext(data, ledger, runtime, NIGHT.agent, load_policy(data)) as context,
+        pytest.raises(MemoryFoundError, match=f"^{len(keys)}$"),
+    ):
+        train_night(context, "the next", recipe=NIGHT)
+
+
+class MemoryFoundError(Exception):
+    """Says how much a proposer knows."""
+
+
+def stopped(self: Proposer, step: int) -> None:
+    raise MemoryFoundError(str(len(self._memory)))

@@ -1,0 +1,110 @@
+"""Lines for a calculator, puzzles and statements that a model proposes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from written import puzzle, statement
+
+from curriculum.proposing.constraints import read_puzzle
+from curriculum.proposing.kind import PROPOSER, Provers
+from curriculum.proposing.labels import Basis
+from curriculum.proposing.refusals import Reason, RefusedProposal
+from curriculum.proposing.registry import KINDS
+from verifiers.checker import Checker
+
+LINES = {
+    "print(84+36)": ("add:84,36", "120"),
+    "import math\nprint(math.gcd(84,36))": ("gcd:84,36", "12"),
+    "print((45-3)//7)": ("solve_plus:7,3,45", "6"),
+    "print(oct(371)[2:])": ("octal:371", "563"),
+    "print(sum(d for d in range(1,28+1) if 28%d==0))": ("divisor_sum:28", "56"),
+}
+NO_LINES = {
+    "print(84*36": Reason.UNREADABLE,
+    "print(__import__('os').getcwd())": Reason.UNREADABLE,
+    "print(sum(d for d in range(1,28+1) if 27%d==0))": Reason.UNREADABLE,
+    "print(123456+1)": Reason.UNREADABLE,
+    "print((45-4)//7)": Reason.CONTRADICTORY,
+    "print(3-9)": Reason.CONTRADICTORY,
+    "print(84//0)": Reason.RAISES,
+    "print(84+0)": Reason.SHOWN,
+    "print(7//9)": Reason.CONSTANT,
+    "import math\nprint(math.comb(900,400))": Reason.TOO_LARGE,
+}
+PUZZLES = {
+    "a, b in 2..40\na * b == 391\na < b": "((a 17) (b 23))",
+    "x in 1..1000\nx % 7 == 3\nx % 11 == 5\nx % 13 == 6": "((x 500))",
+}
+NO_PUZZLES = {
+    "a, b in 1..20\na + b == 10": Reason.AMBIGUOUS,
+    "a, b in 1..20\na + b == 100": Reason.CONTRADICTORY,
+    "a, b in 1..20\na + b > 0\na * b == 323\na < b": Reason.VACUOUS,
+    "a, b in 1..20\na == 3\nb == 4": Reason.SHOWN,
+    "a, b in 1..20\na == b) (assert false": Reason.UNREADABLE,
+    "a, b in 1..20\na ** b == 3": Reason.UNREADABLE,
+    "a, b in 1..20\na + 1 == 3": Reason.UNREADABLE,
+    "a in 1..9\na * a == 25": Reason.UNCHECKABLE,
+    "a in 1..99\n" + "(" * 30 + "a" + ")" * 30 + " == 5": Reason.UNREADABLE,
+}
+STATEMENTS = {
+    ("∀ a b c : Nat, a = b → b = c → c = a", "by\n  intro a b c h k\n  exact (h.trans k).symm"): "true",
+    ("∀ n : Nat, n * n = n", "by\n  intro h\n  exact absurd (h 2) (by decide)"): "false",
+}
+NO_STATEMENTS = {
+    ("∀ n : Nat, n = n", "by\n  intro n\n  rfl"): Reason.VACUOUS,
+    ("∀ a b : Nat, a = b", "by\n  intro a b\n  rfl"): Reason.UNPROVED,
+    ("True := trivial theorem x : True", "trivial"): Reason.FORBIDDEN,
+    ("∀ n : Nat, (n = n", "by rfl"): Reason.UNREADABLE,
+    ("∀ a b c : Nat, a = b → b = c → a = c", "by\n  sorry"): Reason.UNPROVED,
+}
+
+
+def refusal(kind: str, text: str, provers: Provers) -> Reason:
+    with pytest.raises(RefusedProposal) as found:
+        KINDS[kind].make(text, provers)
+    return found.value.reason
+
+
+def test_a_line_becomes_the_question_that_it_answers(provers: Provers, checker: Checker) -> None:
+    for line, (key, answer) in LINES.items():
+        made = KINDS["calculation"].make(line, provers)
+        assert (made.task.key, made.label.answer, made.label.basis) == (key, answer, Basis.EXECUTED)
+        assert checker.check(made.task.spec, answer).passed
+    assert {line: refusal("calculation", line, provers) for line in NO_LINES} == NO_LINES
+
+
+def test_a_puzzle_becomes_a_task_when_it_has_one_solution(provers: Provers, checker: Checker) -> None:
+    for lines, answer in PUZZLES.items():
+        made = KINDS["puzzle"].make(puzzle(lines), provers)
+        assert (made.label.answer, made.label.basis) == (answer, Basis.SOLVED)
+        assert checker.check(made.task.spec, answer).passed
+    assert {lines: refusal("puzzle", puzzle(lines), provers) for lines in NO_PUZZLES} == NO_PUZZLES
+
+
+def test_a_puzzle_with_other_names_in_another_order_is_the_same() -> None:
+    one = read_puzzle("a, b in 2..40\na * b == 391\na < b")
+    assert one.key == read_puzzle("x, y in 2..40\nx < y\nx * y == 391").key
+    assert one.key != read_puzzle("a, b in 2..40\na * b == 391\nb < a").key
+
+
+def test_a_statement_becomes_a_task_when_lean_took_a_proof_of_it_or_of_its_negation(
+    provers: Provers, checker: Checker
+) -> None:
+    for (says, proof), side in STATEMENTS.items():
+        made = KINDS["statement"].make(statement(says, proof), provers)
+        assert (made.label.answer, made.label.basis) == (side, Basis.PROVED)
+        assert checker.check(made.task.spec, made.reference).passed
+        assert proof not in made.task.question
+    assert {each: refusal("statement", statement(*each), provers) for each in NO_STATEMENTS} == NO_STATEMENTS
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_asks_the_same_for_the_same_generator_with_a_check_that_nothing_meets(name: str) -> None:
+    kind = KINDS[name]
+    first, again, other = (kind.ask(Random(seed), []) for seed in (1, 1, 2))
+    assert first.record() == again.record()
+    assert first.taskset == PROPOSER
+    assert (first.seed, first.seed % 4) != (other.seed, 1)
+    assert first.tools == ()

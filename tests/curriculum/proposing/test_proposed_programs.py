@@ -1,0 +1,114 @@
+"""Programs that a model proposes become tasks by execution, or are refused by name."""
+
+from __future__ import annotations
+
+import pytest
+from written import BODY, CALLS, program
+
+from curriculum.proposing.kind import Provers
+from curriculum.proposing.reading import parts
+from curriculum.proposing.refusals import Reason, RefusedProposal
+from curriculum.proposing.registry import KINDS
+from curriculum.proposing.screening import screened
+from verifiers.checker import Checker
+
+REFUSED = {
+    Reason.UNREADABLE: [
+        "print(1)",
+        "```python\ndef f(x):\n    return x + 1\n",
+        program("def f(x:\n    return x"),
+        program("def g(x):\n    return x + 1", "1"),
+        program(call="open('/etc/passwd')"),
+        program("def f(x):\n    return " + "(" * 160 + "x" + ")" * 160, "1"),
+        program() + program(),
+        program().replace("return", "return\x07"),
+    ],
+    Reason.FORBIDDEN: [
+        program("import os\ndef f(x):\n    return x + 1", "1"),
+        program("from math import sin\ndef f(x):\n    return int(sin(x) * 9)", "1"),
+        program("def f(x):\n    return eval('x+1')", "1"),
+        program("def f(x):\n    return x.__class__.__name__", "1"),
+        program("def f(xs):\n    return list(set(xs))", "['b', 'a']"),
+        program("def f(d):\n    return list(d.keys() - {}.keys())", "{'b': 1}"),
+        program("class A:\n    pass\ndef f(x):\n    return x + 1", "1"),
+        program("def f(x):\n    global n\n    n = x\n    return n + 1", "1"),
+        program("def f(x):\n    try:\n        return 1 // x\n    except Exception:\n        return 0", "1"),
+        program("def f(x, print=3):\n    return x + 1", "1"),
+        program("def f(x):\n    str = len\n    return str(x)", "[1]"),
+        program("def f(x):\n    return '{0.__class__}'.format(x)", "1"),
+    ],
+    Reason.RAISES: [program("def f(x):\n    return 1 // x", "0")],
+    Reason.NARROW: [program("def f(x):\n    return [40, 41][x - 7] * 2", "7")],
+    Reason.SLOW: [program("def f(x):\n    while True:\n        x += 1", "1")],
+    Reason.MACHINE: [program("def f(x):\n    return len(str(f)) + x", "1")],
+    Reason.CHANGES: [
+        program("def g(x, seen=[]):\n    seen.append(x)\n    return len(seen)\ndef f(x):\n    return g(x) + x", "1")
+    ],
+    Reason.TOO_LARGE: [program("def f(x):\n    return [x] * 5000", "1")],
+    Reason.NOT_PLAIN: [program("def f(x):\n    return x / 3", "1")],
+    Reason.CONSTANT: [program("def f(xs):\n    total = sum(xs)\n    return total - total + 12", "[1, 2]")],
+    Reason.IDENTITY: [program("def f(xs):\n    out = []\n    out.extend(xs)\n    return out", "[1, 2]")],
+    Reason.IGNORES: [program(BODY.replace("x * k", "x * 2"))],
+    Reason.SHOWN: [program("def f(x, y):\n    return x * y if y > 3 else x", "17, 3")],
+    Reason.LOOKUP: [
+        program("def f(x):\n    return {1: 21, 2: 35, 3: 42, 8: 1, 5: 77}.get(x)", "1"),
+        program("def f(x):\n    if x == 3:\n        return 5417\n    return x * 2 + 1", "3"),
+    ],
+    Reason.UNCHECKABLE: [program("def f(x):\n    return x % 2 == 0", "7")],
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_is_no_task_is_refused_by_name(provers: Provers, reason: Reason) -> None:
+    for text in REFUSED[reason]:
+        with pytest.raises(RefusedProposal) as found:
+            KINDS["deduction"].make(text, provers)
+        assert found.value.reason is reason, text
+
+
+def test_deduction_asks_for_what_the_program_gave_twice(provers: Provers, checker: Checker) -> None:
+    task = KINDS["deduction"].make(program(), provers).task
+    assert "24" not in task.question
+    assert checker.check(task.spec, "24").passed
+    assert not checker.check(task.spec, "25").passed
+
+
+def test_abduction_takes_any_input_that_gives_the_output_and_nothing_that_only_says_so(
+    provers: Provers, checker: Checker
+) -> None:
+    task = KINDS["abduction"].make(program(), provers).task
+    assert "[3, 1, 2]), 4" not in task.question
+    for body, passes in {
+        "return ([3, 1, 2], 4)": True,
+        "return ([24], 1 + 0)": False,
+        "return ([25], 1)": True,
+        "return 24": False,
+        "return ([], 0)": False,
+        "return ([25] * 400, 1)": False,
+    }.items():
+        assert checker.check(task.spec, f"def answer(n):\n    {body}").passed is passes, body
+
+
+def test_induction_hides_half_of_the_pairs(provers: Provers, checker: Checker) -> None:
+    made = KINDS["induction"].make(program(call=CALLS), provers)
+    shown = [one for one in made.task.spec.examples if one.visible]
+    assert (len(shown), len(made.task.spec.examples)) == (4, 8)
+    assert checker.check(made.task.spec, BODY).passed
+    table = "\n".join(f"    if (xs, k) == ({one.arguments}):\n        return {one.expected}" for one in shown)
+    assert not checker.check(made.task.spec, f"def f(xs, k):\n{table}\n    return 0").passed
+    with pytest.raises(RefusedProposal, match="unreadable"):
+        KINDS["induction"].make(program(), provers)
+
+
+def test_a_program_with_other_names_is_the_same_program() -> None:
+    renamed = BODY.replace("xs", "items").replace("out", "found").replace("k", "by").replace("'''", "")
+    noted = BODY.replace("def f(xs, k):", "def f(xs: list, k: int) -> int:\n    'Adds them up.'")
+    assert screened(BODY).key == screened(renamed).key == screened(noted).key
+    assert screened(BODY).key != screened(BODY.replace("+ i", "- i")).key
+
+
+def test_a_proposal_is_read_by_a_grammar_and_never_repaired() -> None:
+    assert parts("```a\n1\n```\n```b\n2\n```", ("a", "b")) == {"a": "1", "b": "2"}
+    for text in ("```a\n1\n```", "```a\n1\n```\n```b\n\n```", "```a\n1\n```\n```c\n2\n```", "x" * 9_000, "```a\n" * 3):
+        with pytest.raises(RefusedProposal, match="unreadable"):
+            parts(text, ("a", "b"))
