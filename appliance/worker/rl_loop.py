@@ -238,10 +238,11 @@ class RlLoop:
 
     def _observe(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
         """Takes what a step came to into what is known of levels and of proposals, where that is asked for."""
+        asked = tuple(tasks)
         if self._proposer is not None:
-            self._proposer.observe(tasks, judged)
+            self._proposer.observe(asked, judged)
         if self._difficulty is not None:
-            self._difficulty = self._difficulty.after(seen_of(tasks, judged))
+            self._difficulty = self._difficulty.after(seen_of(asked, judged))
 
     def _push(self, step: int) -> None:
         """Gives the engines the weights as they are, in the middle of rollouts where some are under way."""
