@@ -53,6 +53,7 @@ from curriculum.tasksets.geometry.triangles import TRIANGLES
 from curriculum.tasksets.grids import GRIDS
 from curriculum.tasksets.json_documents import JSON_DOCUMENTS
 from curriculum.tasksets.knights import KNIGHTS
+from curriculum.tasksets.mail_search import MAIL_SEARCH
 from curriculum.tasksets.number_theory.digit_problems import DIGIT_PROBLEMS
 from curriculum.tasksets.number_theory.diophantine_equations import DIOPHANTINE_EQUATIONS
 from curriculum.tasksets.number_theory.divisibility import DIVISIBILITY
@@ -137,6 +138,8 @@ _ROWS: tuple[Taskset, ...] = (
     JSON_DOCUMENTS,
     REGULAR_EXPRESSIONS,
     WRITING,
+    # worlds
+    MAIL_SEARCH,
 )
 TASKSETS: dict[str, Taskset] = {taskset.name: taskset for taskset in _ROWS}
 

@@ -53,6 +53,7 @@ RECORDED = {
     "limits": "1:68281636dae8",
     "linear": "1:688a27034fbc",
     "linear_systems": "1:9199de69bb93",
+    "mail_search": "1:ea057c11777c",
     "matrix_algebra": "1:07aac1aaa293",
     "modular_arithmetic": "1:c3e3921156dd",
     "number_bases": "1:b61af4a6ba40",
@@ -137,7 +138,8 @@ def test_a_key_belongs_to_one_question_and_a_question_to_one_key(name: str) -> N
     by_key: dict[str, str] = {}
     by_text: dict[str, str] = {}
     for draft in every:
-        text = "\n".join([*(message.text for message in draft.messages), *draft.files.values()])
+        world = json.dumps(dict(draft.world), sort_keys=True)
+        text = "\n".join([*(message.text for message in draft.messages), *draft.files.values(), world])
         if is_decided(draft.spec):
             assert by_key.setdefault(draft.key, draft.spec.model_dump_json()) == draft.spec.model_dump_json()
         assert by_text.setdefault(text, draft.key) == draft.key
@@ -156,5 +158,5 @@ def test_every_topic_is_asked_and_what_is_asked_grows_with_the_level(name: str) 
 
 def size(draft: TaskDraft) -> int:
     """How many digits and signs the question has, and the length of the answer: no more than a measure of its size."""
-    asked = "".join([draft.messages[-1].text, *draft.files.values()])
+    asked = "".join([draft.messages[-1].text, *draft.files.values(), json.dumps(dict(draft.world))])
     return len(re.findall(r"[0-9+*/^<>=-]", asked)) + len(draft.answer)
