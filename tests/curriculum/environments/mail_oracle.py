@@ -92,8 +92,8 @@ class Oracle:
             body = message.text.split("\n\n", 1)[1].split("---- forwarded")[0]
             if any(rumour in body for rumour in phrases.RUMOURS) or "Reminder" in message.text:
                 continue
-            found = (re.search(_pattern(sentence), body) for sentence in says)
-            told += [one.groupdict() for one in found if one and known.items() <= one.groupdict().items()]
+            found = (one for sentence in says for one in re.finditer(_pattern(sentence), body))
+            told += [one.groupdict() for one in found if known.items() <= one.groupdict().items()]
         return told
 
 

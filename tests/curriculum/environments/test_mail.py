@@ -26,10 +26,11 @@ from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.contract.verdict import Ground, Outcome
+from verifiers.exact.spec import ExactSpec
 from verifiers.registry import decide
 
 SEEDS = 6
-"""Of a level; twenty levels of 100 each were right 1.000, guessed .000."""
+"""Of a level. Of 40 of each level the oracle found all, and none was guessed."""
 LEVELS = range(MAIL_SEARCH.level_count)
 
 
@@ -122,6 +123,14 @@ def test_who_abstains_earns_less_than_the_right_and_more_than_the_wrong() -> Non
             assert 0 == score(draft, "B-101x") < score(draft, f" {UNKNOWN}\n") < score(draft, draft.answer) == 1
             verdict = decide(draft.spec, UNKNOWN)
             assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.ABSTAINED)
+
+
+def test_a_spec_without_abstention_is_the_data_that_it_was_before_there_were_any() -> None:
+    assert ExactSpec(expected="6").model_dump() == {"kind": "exact", "expected": "6"}
+    assert ExactSpec(expected="6").model_dump_json() == '{"kind":"exact","expected":"6"}'
+    both = ExactSpec(expected=UNKNOWN, abstention=UNKNOWN)
+    assert ExactSpec.model_validate(both.model_dump()) == both
+    assert decide(both, UNKNOWN).outcome is Outcome.PASS
 
 
 def test_no_other_message_names_what_is_asked_about() -> None:
