@@ -1,11 +1,13 @@
 """Worlds a second for the rollouts of a task: forks of a prepared world, beside worlds that are started anew.
 
-    python benchmarks/worlds.py [--rounds 5] [--group 8] [--level 3] [--roots FOLDER] [--json FILE]
+    python benchmarks/worlds.py [--rounds 5] [--group 8] [--messages 20000] [--ready 0] [--roots FOLDER] [--json FILE]
 
 Real sandboxes under gVisor. In each round a group of worlds is made in both ways, in turn, of the same mailbox
-(`curriculum.environments.mail`): anew, which makes and sends the mailbox, starts the program and builds its index; and as
-forks of one world that was prepared for the task. A world counts once it has answered a call. What preparing took is told
-beside it, and the whole with it. Bar: at least 3 times as many a second by forks, in the median of the rounds.
+(`curriculum.environments.mail`): anew, which makes and sends the mailbox, starts the program and builds its index; and
+as forks of one world that was prepared for the task. A world counts once it has answered a call. What preparing took is
+told beside it, and the whole with it. `--ready` is how many sandboxes the broker may keep ready: those that it starts
+again after one way are paid for by the next, so by default there are none. Bar: at least 3 times as many a second by
+forks, in the median of the rounds.
 """
 
 from __future__ import annotations
@@ -63,15 +65,14 @@ def main() -> int:
     parser.add_argument("--group", type=int, default=8)
     parser.add_argument("--messages", type=int, default=20_000)
     parser.add_argument("--roots", type=Path)
-    parser.add_argument("--ready", type=int, default=8)
+    parser.add_argument("--ready", type=int, default=0)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     setup = {**make_draft("mail_search", 0, 0).world, "messages": given.messages}
     rounds = []
     with tempfile.TemporaryDirectory() as folder:
-        own = BrokerSettings(
-            state_dir=Path(folder) / "state", root_dir=given.roots or Path(folder) / "roots", ready=given.ready
-        )
+        roots = given.roots or Path(folder) / "roots"
+        own = BrokerSettings(state_dir=Path(folder) / "state", root_dir=roots, ready=given.ready)
         with Sessions(RuntimeSettings(own=own, limits=Limits(call_seconds=60))) as pool:
             anew(pool, setup, 1)
             for _ in range(given.rounds):
