@@ -51,6 +51,7 @@ from curriculum.tasksets.grids import GRIDS
 from curriculum.tasksets.hidden_rules import HIDDEN_RULES
 from curriculum.tasksets.json_documents import JSON_DOCUMENTS
 from curriculum.tasksets.knights import KNIGHTS
+from curriculum.tasksets.mail_search import MAIL_SEARCH
 from curriculum.tasksets.number_theory.digit_problems import DIGIT_PROBLEMS
 from curriculum.tasksets.number_theory.diophantine_equations import DIOPHANTINE_EQUATIONS
 from curriculum.tasksets.number_theory.divisibility import DIVISIBILITY
@@ -105,7 +106,7 @@ DOMAINS: dict[str, tuple[Taskset, ...]] = {
     "proofs": (THEOREMS, DISPROOFS),
     "puzzles": (KNIGHTS, ASSIGNMENTS, GRIDS, PROPOSITIONS, COLOURINGS, CONSTRAINT_MODELS, SHORTEST_WAYS),
     "texts": (TEXT_CHANGES, CALENDARS, CONVERSIONS, JSON_DOCUMENTS, REGULAR_EXPRESSIONS, WRITING, LONG_FORM),
-    "environments": (HIDDEN_RULES, RESEARCH_QUESTIONS, RESEARCH_REPORTS, TOOL_ORCHESTRATION),
+    "environments": (MAIL_SEARCH, HIDDEN_RULES, RESEARCH_QUESTIONS, RESEARCH_REPORTS, TOOL_ORCHESTRATION),
 }
 """The tasksets by what they are about. Whoever adds one adds a row."""
 BUILT_IN = Catalog(DOMAINS)

@@ -23,6 +23,7 @@ from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.roc import SELECTORS, AttemptOutcome, RolloutOutcome, above_mean, carry_signal
 from appliance.records.rollouts import RolloutEnd
 from appliance.records.training import Group, Judged
+from verifiers.contract.verdict import Ground
 from verifiers.contract.verdict import Outcome as VerdictOutcome
 
 
@@ -67,8 +68,10 @@ def is_masked(judged: Judged) -> bool:
 
 
 def reward_of(judged: Judged, recipe: TrainingRecipe) -> float:
-    """Returns what a judged rollout has earned, from 0 to 1."""
-    return float(judged.verdict.passed) if recipe.reward == "passed" else judged.verdict.score
+    """Returns what a judged rollout has earned, from 0 to 1: an abstention that its task allows less than a right
+    answer and more than a wrong one, whichever reward the recipe takes."""
+    by_score = recipe.reward == "score" or judged.verdict.ground is Ground.ABSTAINED
+    return judged.verdict.score if by_score else float(judged.verdict.passed)
 
 
 def outcome(judged: Judged, reward: float) -> RolloutOutcome:

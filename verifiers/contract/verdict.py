@@ -32,6 +32,8 @@ class Ground(StrEnum):
     """Fail: it is not in the language, or not exactly one answer."""
     UNFINISHED = "unfinished"
     """Fail: it leaves the work to whoever checks it, or is not in the form that was asked for."""
+    ABSTAINED = "abstained"
+    """Fail: it says that it does not know, which the spec holds for better than a wrong answer."""
     UNKNOWN = "unknown"
     """Fail: neither proved nor refuted."""
     TIMEOUT = "timeout"
@@ -50,7 +52,7 @@ class Verdict(BaseModel):
     outcome: Outcome
     score: float = Field(ge=0, le=1)
     """1 for `pass`, unless the spec asks for partial credit; 0 for everything else, where only `fail` and
-    `hack_suspected` mean it as a judgement."""
+    `hack_suspected` mean it as a judgement. An abstention that the spec allows fails with a score of its own."""
     reason: str
     """One sentence that a person understands."""
     ground: Ground | None = None

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from verifiers.contract.statement import Verified, decided, given
 from verifiers.contract.text import quoted
 from verifiers.contract.verdict import Verdict
-from verifiers.exact.spec import ExactSpec
+from verifiers.exact.spec import ABSTAINED, ExactSpec
 
 
 def explain(spec: ExactSpec) -> Iterator[str]:
     yield "The answer has to be this very text, apart from white space around it:"
     yield from quoted(spec.expected)
+    if spec.abstention:
+        yield f"Who does not know says so, which fails, but with a score of {ABSTAINED:g}:"
+        yield from quoted(spec.abstention)
 
 
 def parts(_spec: ExactSpec, verdict: Verdict) -> Verified:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
-from verifiers.contract.verdict import Ground, Verdict, judged
+from verifiers.contract.verdict import Ground, Judgement, Verdict, judged
 from verifiers.exact.kind import EXACT
-from verifiers.exact.spec import ExactSpec
+from verifiers.exact.spec import ABSTAINED, ExactSpec
 
 MAX_CHARACTERS = 10_000
 
@@ -23,6 +23,9 @@ class ExactVerifier:
     def verify(self, spec: ExactSpec, submission: str) -> Verdict:
         if len(submission) > MAX_CHARACTERS:
             return judged(Ground.UNREADABLE, f"longer than {MAX_CHARACTERS} characters", {}, self.name, self.version)
+        if spec.abstention and submission.strip() == spec.abstention.strip() != spec.expected.strip():
+            said = Judgement(Ground.ABSTAINED, "it says that it does not know", {})
+            return said.verdict(self.name, self.version, score=ABSTAINED)
         same = submission.strip() == spec.expected.strip()
         evidence: dict[str, object] = {"read": escaped(submission.strip())}
         ground = Ground.PROVED if same else Ground.REFUTED

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import statistics
 from random import Random
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from learning_builders import judged
 
-from appliance.learning.grouping import make_group, make_groups
+from appliance.learning.grouping import make_group, make_groups, reward_of
 from appliance.learning.recipe import TrainingRecipe
 from appliance.records.training import Judged
-from verifiers.contract.verdict import Outcome
+from verifiers.contract.verdict import Ground, Outcome
 
 RECIPE = TrainingRecipe(rollouts_per_task=16, keep=8)
 
@@ -38,6 +39,15 @@ def test_the_kept_half_has_advantages_of_mean_0_and_spread_1() -> None:
 def test_the_order_in_which_rollouts_arrive_changes_nothing(order: list[int], seed: int) -> None:
     whole = members(7, 9)
     assert make_group([whole[i] for i in order], RECIPE, seed) == make_group(whole, RECIPE, seed)
+
+
+@pytest.mark.parametrize("reward", ["passed", "score"])
+def test_who_abstains_earns_more_than_the_wrong_and_less_than_the_right(reward: Literal["passed", "score"]) -> None:
+    recipe = RECIPE.model_copy(update={"reward": reward})
+    right, wrong, abstains = members(1, 2)
+    said = abstains.verdict.model_copy(update={"ground": Ground.ABSTAINED, "score": 0.25})
+    abstains = abstains.model_copy(update={"verdict": said})
+    assert [reward_of(one, recipe) for one in (wrong, abstains, right)] == [0, 0.25, 1]
 
 
 def test_seed_and_step_and_task_each_choose_anew() -> None:

@@ -1,0 +1,101 @@
+"""Makes a mailbox: the messages that a task is about, among thousands that say nothing of it.
+
+What always holds: the same setup gives the same bytes; no message but the task's own names what is reserved for it, so
+what is asked is decided by those alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
+from random import Random
+from typing import Any, NamedTuple
+
+from curriculum.contract.errors import CurriculumError
+from curriculum.environments.mail import phrases
+from curriculum.environments.mail.names import COMPANIES, FIRST, LAST, PROJECTS
+
+MOST = 20_000
+"""Messages of one mailbox."""
+
+
+class Mail(NamedTuple):
+    day: str
+    """In ISO's form."""
+    sender: str
+    """Name and surname."""
+    recipient: str
+    subject: str
+    body: str
+
+
+def address(name: str) -> str:
+    """Of a person of this company.
+
+    >>> address("Ada Berg")
+    'ada.berg@orbisol.example'
+    """
+    return f"{name.lower().replace(' ', '.')}@orbisol.example"
+
+
+def day_number(number: int) -> str:
+    return (phrases.FIRST_DAY + timedelta(days=number)).isoformat()
+
+
+def setup_of(seed: int, messages: int, reserved: Iterable[str], mails: Iterable[Mail]) -> dict[str, Any]:
+    """What a world is made from: how many other messages, and those of the task."""
+    return {"seed": seed, "messages": messages, "reserved": sorted(reserved), "mails": [list(mail) for mail in mails]}
+
+
+def mails_of(setup: Mapping[str, Any]) -> list[Mail]:
+    """All messages, by day. Raises CurriculumError for a setup that is none."""
+    try:
+        own = [Mail(*map(str, mail)) for mail in setup["mails"]]
+        count, rng = int(setup["messages"]), Random(f"mail {int(setup['seed'])}")
+        reserved = frozenset(map(str, setup["reserved"]))
+        days = [date.fromisoformat(mail.day) for mail in own]
+    except (KeyError, TypeError, ValueError) as error:
+        raise CurriculumError(
+            f"a mailbox is not made of this: {error}",
+            hint="its setup has `seed`, `messages`, `reserved` and `mails`, as curriculum.environments.mail makes them",
+        ) from error
+    if not 0 <= count <= MOST:
+        raise CurriculumError(f"a mailbox has at most {MOST} other messages, not {count}")
+    assert len(days) == len(own)
+    return sorted([*own, *_others(rng, count, reserved)])
+
+
+def file_of(setup: Mapping[str, Any]) -> bytes:
+    """The mailbox as lines of JSON."""
+    return "".join(f"{json.dumps(list(mail), ensure_ascii=False)}\n" for mail in mails_of(setup)).encode()
+
+
+def _others(rng: Random, count: int, reserved: frozenset[str]) -> Iterable[Mail]:
+    """Messages about other projects, companies and people, with facts like those that are asked."""
+    people = [name for first in FIRST for last in LAST if (name := f"{first} {last}") not in reserved]
+    people = rng.sample(people, 120)
+    projects = [one for one in PROJECTS if one not in reserved]
+    companies = [one for one in COMPANIES if one not in reserved]
+    matters = list(phrases.MATTERS.values())
+    for _ in range(count):
+        sender, recipient, other = rng.choice(people), rng.choice(people), rng.choice(people)
+        project, company = rng.choice(projects), rng.choice(companies)
+        kind = rng.randrange(8)
+        if kind < 3:
+            matter = rng.choice(matters)
+            subject, says, value = f"{project}: {matter.title}", matter.says, matter.value(rng)
+        elif kind < 5:
+            subject, says, value = f"About {project}", phrases.CHATTER, ""
+        else:
+            subject, says, value = (
+                (f"{company} and {project}", phrases.SUPPLIES, ""),
+                (f"Invoice of {company}", phrases.INVOICES, phrases.an_amount(rng)),
+                (f"Contact at {company}", phrases.CONTACTS, ""),
+            )[kind - 5]
+        text = rng.choice(says).format(
+            project=project, company=company, person=other, value=value, number=rng.randrange(10_000, 100_000)
+        )
+        yield Mail(
+            day_number(rng.randrange(phrases.DAYS)), sender, recipient, subject, phrases.around(text, sender, rng)
+        )

@@ -1,0 +1,162 @@
+"""Says how a fact stands in a message: for each matter some sentences, and what kind of value belongs into them.
+
+`{project}`, `{company}` and `{person}` are who it is about, `{value}` is what is said. Every sentence of a matter says
+the same, so whoever can read one can read them all; tests read them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from random import Random
+from typing import NamedTuple
+
+from curriculum.environments.mail.names import COMPANIES, FIRST, LAST
+
+FIRST_DAY = date(2025, 1, 6)
+DAYS = 540
+"""Of a mailbox."""
+
+
+class Matter(NamedTuple):
+    """Is something that messages say of a project, and that can be asked."""
+
+    title: str
+    says: Sequence[str]
+    asked: str
+    form: str
+    """Of the answer, for the question."""
+    value: Callable[[Random], str]
+
+
+def a_day(rng: Random) -> str:
+    return (FIRST_DAY + timedelta(days=rng.randrange(DAYS, DAYS + 400))).isoformat()
+
+
+def a_room(rng: Random) -> str:
+    return f"{rng.choice('ABCDEFGH')}-{rng.randrange(101, 700)}"
+
+
+def an_amount(rng: Random) -> str:
+    return str(rng.randrange(1_010, 99_000))
+
+
+def a_code(rng: Random) -> str:
+    return f"{rng.randrange(100_000, 1_000_000)}"
+
+
+def a_person(rng: Random) -> str:
+    return f"{rng.choice(FIRST)} {rng.choice(LAST)}"
+
+
+def a_company(rng: Random) -> str:
+    return rng.choice(COMPANIES)
+
+
+MATTERS: dict[str, Matter] = {
+    "review": Matter(
+        "review",
+        (
+            "The review of {project} is on {value}.",
+            "We hold the {project} review on {value}, in the morning.",
+            "Please note the day for the review of {project}: {value}.",
+        ),
+        "On which day is the review of the project {project}?",
+        "a date such as 2026-03-14",
+        a_day,
+    ),
+    "room": Matter(
+        "room",
+        (
+            "The team of {project} meets in room {value}.",
+            "Room {value} is booked for the {project} meetings.",
+            "For {project} we have room {value} from now on.",
+        ),
+        "In which room does the team of the project {project} meet?",
+        "a room such as B-214",
+        a_room,
+    ),
+    "budget": Matter(
+        "budget",
+        (
+            "The budget of {project} is {value} euros.",
+            "{project} has a budget of {value} euros.",
+            "For {project} the board has granted {value} euros.",
+        ),
+        "What is the budget of the project {project} in euros?",
+        "a whole number such as 4200",
+        an_amount,
+    ),
+    "code": Matter(
+        "access code",
+        (
+            "The access code of the {project} archive is {value}.",
+            "To open the {project} archive use the access code {value}.",
+            "{project} archive, access code: {value}.",
+        ),
+        "What is the access code of the archive of the project {project}?",
+        "six digits",
+        a_code,
+    ),
+    "delivery": Matter(
+        "delivery",
+        (
+            "The delivery for {project} is due on {value}.",
+            "{project} will be delivered on {value}.",
+            "The date for the {project} delivery is {value}.",
+        ),
+        "On which day is the delivery for the project {project} due?",
+        "a date such as 2026-03-14",
+        a_day,
+    ),
+}
+LEADS = (
+    "{person} leads the project {project} now.",
+    "The project {project} is led by {person}.",
+    "{person} has taken over the lead of the project {project}.",
+)
+SUPPLIES = (
+    "The supplier of {project} is {company}.",
+    "{company} supplies the parts for {project}.",
+    "We have signed with {company} as the supplier of {project}.",
+)
+CONTACTS = (
+    "At {company} our contact is {person}.",
+    "{person} answers for {company} from this week on.",
+    "Whoever needs something of {company} asks {person}.",
+)
+EXTENSIONS = (
+    "{person} can be reached under extension {value}.",
+    "The extension of {person} is {value}.",
+    "To call {person} dial extension {value}.",
+)
+INVOICES = (
+    "Invoice {number} of {company}: {value} euros.",
+    "{company} sends invoice {number}, {value} euros.",
+    "Please pay invoice {number} of {company}, {value} euros.",
+)
+REMINDERS = (
+    "Reminder: invoice {number} of {company} over {value} euros is still open.",
+    "We have not yet received {value} euros for invoice {number} ({company}).",
+)
+CHANGES = ("A correction.", "This has changed.", "What I wrote before does not hold any more.", "An update.")
+RUMOURS = (
+    "I only heard this in the kitchen, nobody has confirmed it, and I may be wrong:",
+    "This is a mere rumour, please do not count on it:",
+)
+FORWARDS = "I found this in my old messages.\n\n---- forwarded message of {day} ----\n{text}"
+CHATTER = (
+    "Thank you for the notes on {project}. I will read them tonight.",
+    "Could somebody send me the slides about {project}?",
+    "The coffee machine near the {project} team works again.",
+    "I am away on Friday; for {project} please write to the team.",
+    "We should speak about {project} when everybody is back.",
+    "The photographs of the {project} evening are in the shared folder.",
+)
+GREETINGS = ("Hello,", "Dear all,", "Good morning,", "Hi,", "To whom it concerns,")
+CLOSINGS = ("Best regards", "Kind regards", "Thanks", "Yours", "See you")
+
+
+def around(text: str, sender: str, rng: Random) -> str:
+    """A message's body: a greeting, the text, and who wrote it."""
+    return f"{rng.choice(GREETINGS)}\n\n{text}\n\n{rng.choice(CLOSINGS)}\n{sender}"
