@@ -30,6 +30,7 @@ WITH_VLLM="" # yes, no, or nothing: only where there is one already
 GUEST_PACKAGES=1
 EXTRA=()
 SCRATCH=""
+CHECKS="" # the process of style and types beside the tests
 PY=""
 ADMIN=() # how a command gets the rights of root: nothing, or sudo
 
@@ -78,6 +79,7 @@ plan() {
 }
 
 clean_up() {
+    if [ -n "$CHECKS" ]; then kill "$CHECKS" 2>/dev/null || true; fi
     if [ -n "$SCRATCH" ]; then rm -rf "$SCRATCH"; fi
 }
 
@@ -708,26 +710,38 @@ doctor() {
     "${ADMIN[@]}" "$VENV/bin/assay" doctor
 }
 
-run_tests() {
-    local failed=() workers
-    # Half as many again as there are cores: a test waits for processes of its own for a good part of its time.
-    workers="$((($(nproc) * 3 + 1) / 2))"
-    if ! plan "ruff, mypy, lint-imports, then pytest on $workers processes"; then return 0; fi
-    cd "$ROOT"
-    # Tests start hundreds of processes; without kept bytecode each would compile the product anew.
-    unset PYTHONDONTWRITEBYTECODE
+# Style and types; one line says what failed.
+static_checks() {
+    local failed=()
     "$VENV/bin/ruff" check || failed+=("ruff check")
     "$VENV/bin/ruff" format --check --quiet || failed+=("ruff format")
     "$VENV/bin/mypy" || failed+=("mypy")
     "$VENV/bin/lint-imports" --no-logo || failed+=("lint-imports")
-    if [ ${#failed[@]} -gt 0 ]; then
-        printf -v failed[0] '%s' "$(IFS=,; echo "${failed[*]}")"
-        say "failed: ${failed[0]}; the tests follow all the same"
-    fi
+    [ ${#failed[@]} = 0 ] || {
+        say "failed: $(IFS=,; echo "${failed[*]}")"
+        return 1
+    }
+}
+
+run_tests() {
+    local red=0 workers
+    # Twice as many as there are cores: a test waits for processes of its own for a good part of its time.
+    workers="$(($(nproc) * 2))"
+    if ! plan "ruff, mypy, lint-imports, and beside them pytest on $workers processes"; then return 0; fi
+    cd "$ROOT"
+    # Tests start hundreds of processes; without kept bytecode each would compile the product anew.
+    unset PYTHONDONTWRITEBYTECODE
+    scratch
+    static_checks >"$SCRATCH/checks" 2>&1 &
+    CHECKS=$!
     # Each process has neighbouring tests, which share what they start, until it helps another one out.
-    # The last line of all is pytest's count.
-    "${ADMIN[@]}" "$VENV/bin/pytest" -q -n "$workers" --dist worksteal ${EXTRA[@]+"${EXTRA[@]}"} || failed+=(pytest)
-    [ ${#failed[@]} = 0 ] || exit 1
+    "${ADMIN[@]}" "$VENV/bin/pytest" -q -n "$workers" --dist worksteal ${EXTRA[@]+"${EXTRA[@]}"} |
+        tee "$SCRATCH/tests" || red=1
+    wait "$CHECKS" || red=1
+    CHECKS=""
+    cat "$SCRATCH/checks"
+    tail -n 1 "$SCRATCH/tests" # the last line of all is pytest's count
+    [ "$red" = 0 ] || exit 1
 }
 
 main() {

@@ -106,7 +106,7 @@ def test_a_dry_run_tells_and_changes_nothing(checkout: Path, flags: list[str]) -
 
 def test_a_dry_run_names_what_would_follow_with_its_arguments(checkout: Path) -> None:
     assert "would: assay demo --fresh" in install(checkout, "--dry-run", "--demo", "--", "--fresh").stdout
-    assert "would: ruff, mypy, lint-imports, then pytest" in install(checkout, "--dry-run", "--test").stdout
+    assert "would: ruff, mypy, lint-imports, and beside them pytest" in install(checkout, "--dry-run", "--test").stdout
 
 
 @pytest.mark.parametrize(
@@ -349,6 +349,22 @@ def ask(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-c", f"{source}\n{script}"], capture_output=True, text=True, timeout=60, check=False
     )
+
+
+@pytest.mark.parametrize(("broken", "code"), [("none", 0), ("mypy", 1), ("pytest", 1)])
+def test_style_and_types_are_checked_beside_the_tests_and_the_last_line_is_their_count(
+    tmp_path: Path, broken: str, code: int
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("ruff", "mypy", "lint-imports", "pytest"):
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/sh\necho {name} was run\n[ {name} != {broken} ]\n")
+        program.chmod(0o755)
+    result = ask(f"VENV={tmp_path} run_tests")
+    *before, last = result.stdout.splitlines()
+    assert (result.returncode, last) == (code, "pytest was run")
+    assert {"ruff was run", "mypy was run", "lint-imports was run"} <= set(before)
+    assert ("==> failed: mypy" in before) == (broken == "mypy")
 
 
 def test_builds_that_cannot_or_must_not_be_used_are_told_by_their_version() -> None:

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from unittest.mock import patch
 
 from forked_commands import run_forked
@@ -34,12 +32,7 @@ class Checked:
         own = runtime.own.model_copy(update={"ready": 1, "programs": tools.programs()})
         self.checker = Checker(runtime.model_copy(update={"own": own}))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self.checker.close()
 
     def __call__(

@@ -188,7 +188,7 @@ def test_beginning_anew_keeps_what_was_there(
     data: Path, first: tuple[subprocess.CompletedProcess[str], dict[str, object]]
 ) -> None:
     before = (data / "ledger.sqlite3").stat().st_ino
-    code, output = stopped_at("prepare:", data, "--fresh")
+    code, output = stopped_at("this takes some", data, "--fresh")
     assert (code, "Traceback" in output) == (130, False), output
     (old,) = data.parent.glob("data.before-*")
     assert str(old) in output.replace("\n", "")

@@ -170,7 +170,7 @@ HISTORIES = st.lists(SNIPPETS, min_size=1, max_size=4)
 CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=CHECKS)
+@settings(max_examples=15, deadline=None, suppress_health_check=CHECKS)
 @given(HISTORIES, HISTORIES)
 def test_two_sessions_of_one_interpreter_see_only_themselves(
     interpreters: Interpreters, first: list[str], second: list[str]
