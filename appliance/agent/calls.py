@@ -138,7 +138,7 @@ class ToolCalls:
         """Opens a session of the rollout's own, with a sandbox of its own where files lie in it. Each rollout is a
         caller, so that none waits behind all the calls of another."""
         files = {name: text.encode() for name, text in assignment.task.files.items()} | dict(assignment.files)
-        given = {"files": files} if files else {}
+        given: dict[str, Any] = {"files": files} if files else {}
         priority = priority_of(assignment.purpose)
         return self._sessions.open(tier=assignment.tier, caller=assignment.id, priority=priority, **given)
 

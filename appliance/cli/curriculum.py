@@ -18,6 +18,12 @@ COMMANDS = {
     "stats": CommandRow(
         "curriculum_stats:stats", "Show how often the model passes, by taskset and level, night by night."
     ),
+    "harbor": CommandRow(
+        "curriculum_harbor:harbor", "Say what a Harbor task folder becomes here, or why it cannot be worked on."
+    ),
+    "export": CommandRow(
+        "curriculum_harbor:export", "Write a task of the terminal as a Harbor task folder, with its check and solution."
+    ),
 }
 
 app = lazy_group(COMMANDS, help="What the model is asked: look at it, try it, add work of your own.")
