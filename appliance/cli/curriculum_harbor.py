@@ -16,7 +16,9 @@ def harbor(folder: Annotated[Path, typer.Argument(help="A Harbor task folder, wi
     from curriculum.environments.terminal.harbor.folder import read
 
     task = read(folder)
-    show_line(f"{task.name}: {len(task.draft.world['files'])} files, judged by {', '.join(task.draft.spec.declared)}")
+    show_line(
+        f"{task.name}: {len(task.draft.world['files'])} files, judged by {', '.join(task.draft.world['declared'])}"
+    )
     show_line(
         "its score: a foreign reward, no verdict" if task.foreign else "its score: a verdict of the check `files`"
     )

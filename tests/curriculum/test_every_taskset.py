@@ -78,6 +78,7 @@ RECORDED = {
     "series": "1:e4b03c27ad07",
     "shortest_ways": "1:527217644192",
     "tables": "1:760c2931fc51",
+    "terminal_repairs": "1:6cfd4498652e",
     "text_changes": "1:0eb8ffdc1f77",
     "theorems": "2:585edc3b9c0d",
     "transformations": "1:140e657dcd56",
