@@ -71,6 +71,7 @@ from curriculum.tasksets.regular_expressions import REGULAR_EXPRESSIONS
 from curriculum.tasksets.research import RESEARCH_QUESTIONS, RESEARCH_REPORTS
 from curriculum.tasksets.shortest_ways import SHORTEST_WAYS
 from curriculum.tasksets.tables import TABLES
+from curriculum.tasksets.terminal_repairs import TERMINAL_REPAIRS
 from curriculum.tasksets.text_changes import TEXT_CHANGES
 from curriculum.tasksets.theorems import THEOREMS
 from curriculum.tasksets.writing import WRITING
@@ -106,7 +107,14 @@ DOMAINS: dict[str, tuple[Taskset, ...]] = {
     "proofs": (THEOREMS, DISPROOFS),
     "puzzles": (KNIGHTS, ASSIGNMENTS, GRIDS, PROPOSITIONS, COLOURINGS, CONSTRAINT_MODELS, SHORTEST_WAYS),
     "texts": (TEXT_CHANGES, CALENDARS, CONVERSIONS, JSON_DOCUMENTS, REGULAR_EXPRESSIONS, WRITING, LONG_FORM),
-    "environments": (MAIL_SEARCH, HIDDEN_RULES, RESEARCH_QUESTIONS, RESEARCH_REPORTS, TOOL_ORCHESTRATION),
+    "environments": (
+        MAIL_SEARCH,
+        HIDDEN_RULES,
+        RESEARCH_QUESTIONS,
+        RESEARCH_REPORTS,
+        TOOL_ORCHESTRATION,
+        TERMINAL_REPAIRS,
+    ),
 }
 """The tasksets by what they are about. Whoever adds one adds a row."""
 BUILT_IN = Catalog(DOMAINS)

@@ -27,6 +27,12 @@ COMMANDS = {
         "Add problems of your own: each is checked, and those that hold become the taskset own/NAME.",
     ),
     "rm": CommandRow("curriculum_add:rm", "Remove a taskset of your own."),
+    "harbor": CommandRow(
+        "curriculum_harbor:harbor", "Say what a Harbor task folder becomes here, or why it cannot be worked on."
+    ),
+    "export": CommandRow(
+        "curriculum_harbor:export", "Write a task of the terminal as a Harbor task folder, with its check and solution."
+    ),
 }
 
 app = lazy_group(COMMANDS, help="What the model is asked: look at it, try it, add work of your own.")

@@ -6,7 +6,8 @@
 What always holds. Arguments that do not fit the tool's schema never reach the world. What does reach it is JSON in a
 literal, never code. An answer counts only behind the mark of its own question, so nothing that the program prints is
 one. A `ToolError` of the program is the model's failure; a program that raises anything else, ends, hangs or says
-nothing is a broken world: InfrastructureError, from then on for every call. The methods whose names begin with `start`
+nothing is a broken world: InfrastructureError, from then on for every call; but where commands of the model run beside
+the program, a sandbox that they end is the model's failure. The methods whose names begin with `start`
 do not wait; they may be called from any thread, one call after another.
 """
 
@@ -24,7 +25,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from curriculum.contract.environment import Environment, NeedsPackages
+from curriculum.contract.environment import Environment, NeedsPackages, NeedsUserland
 from curriculum.contract.errors import CurriculumError
 from curriculum.worlds.arguments import fault_of
 from runtime.errors import InfrastructureError, LimitError
@@ -38,6 +39,9 @@ SUBMISSION_BYTES = 1 << 18
 """Of what a world submits. It is packed (zlib, base64) and has to fit where the text of a call does; one that does not
 is no submission."""
 ERROR_CHARS = 300
+BY_COMMAND = (CallStatus.DIED, CallStatus.MEMORY, CallStatus.CPU, CallStatus.PIDS)
+"""How the model's own commands can end a sandbox that runs them: it did fail then, and nothing is submitted."""
+ENDED = "a command has ended the terminal: nothing can be run any more"
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -64,6 +68,8 @@ class World(ClosesOnExit):
         self._session = session
         self._output_bytes = output_bytes
         self._broken = ""
+        self._ended = False
+        """Whether a command of the model's has ended the sandbox."""
 
     @classmethod
     def open(
@@ -80,8 +86,10 @@ class World(ClosesOnExit):
         if why := environment.missing():
             raise CurriculumError(f"a world of {environment.name} cannot be made here: {why}")
         files = environment.files(setup)
-        own: dict[str, Any] = {"packages": environment.packages()} if isinstance(environment, NeedsPackages) else {}
-        session = pool.open(tier=Tier.SANDBOX, caller=caller, priority=priority, files=files, **own)
+        packages = environment.packages() if isinstance(environment, NeedsPackages) else None
+        userland = isinstance(environment, NeedsUserland)
+        more: dict[str, Any] = ({"packages": packages} if packages else {}) | ({"userland": True} if userland else {})
+        session = pool.open(tier=Tier.SANDBOX, caller=caller, priority=priority, files=files, **more)
         made = cls(environment, session, pool.limits.output_bytes, Future())
         first = session.start(_driver())
         begin = made._ask("begin", environment.program, json.dumps(dict(setup)))
@@ -95,6 +103,8 @@ class World(ClosesOnExit):
         """Calls a tool. `keep` as of `Session.start`."""
         schema = next((one for one in self.environment.tools if one.name == tool), None)
         fault = f"there is no tool {tool[:40]!r}" if schema is None else fault_of(schema, arguments)
+        if self._ended:
+            fault = ENDED
         if fault:
             refused: Future[WorldReply] = Future()
             refused.set_result(WorldReply(fault, failed=True, reached=False))
@@ -102,7 +112,12 @@ class World(ClosesOnExit):
         return _then(self._ask("call", tool, arguments, keep=keep), self._reply)
 
     def start_submission(self) -> Future[str | None]:
-        """Asks what the world submits; None for more than there may be."""
+        """Asks what the world submits; None for more than there may be, or where a command of the model's has ended the
+        world."""
+        if self._ended:
+            nothing: Future[str | None] = Future()
+            nothing.set_result(None)
+            return nothing
         return _then(self._ask("submission"), self._submitted)
 
     def start_digest(self) -> Future[str]:
@@ -111,7 +126,7 @@ class World(ClosesOnExit):
 
     def start_fork(self, n: int, *, undo: bool = False) -> Future[list[World]]:
         """Makes `n` worlds that go on from here, or, with `undo`, from before the last call with `keep`."""
-        return _then(self._session.start_fork(n, undo=undo), self._forked)
+        return _then(self._session.start_fork(n, undo=undo), partial(self._forked, ended=self._ended and not undo))
 
     # for those who wait
 
@@ -171,6 +186,9 @@ class World(ClosesOnExit):
         self._said(answer)
 
     def _reply(self, answer: tuple[str, CallResult]) -> WorldReply:
+        if isinstance(self.environment, NeedsUserland) and answer[1].status in BY_COMMAND:
+            self._ended = True
+            return WorldReply(ENDED, failed=True, seconds=answer[1].seconds, sandbox=answer[1].sandbox)
         kind, text = self._said(answer)
         return WorldReply(text, kind == "refused", seconds=answer[1].seconds, sandbox=answer[1].sandbox)
 
@@ -187,10 +205,13 @@ class World(ClosesOnExit):
             raise self._breaks("its submission cannot be read") from None
         return found.decode(errors="replace") if len(found) <= SUBMISSION_BYTES else None
 
-    def _forked(self, sessions: list[Session]) -> list[World]:
+    def _forked(self, sessions: list[Session], *, ended: bool) -> list[World]:
         begun: Future[None] = Future()
         begun.set_result(None)
-        return [World(self.environment, session, self._output_bytes, begun) for session in sessions]
+        worlds = [World(self.environment, session, self._output_bytes, begun) for session in sessions]
+        for world in worlds:
+            world._ended = ended
+        return worlds
 
     def _breaks(self, why: str) -> InfrastructureError:
         self._broken = self._broken or why

@@ -17,7 +17,7 @@ from runtime.model import FrozenModel
 from runtime.profile import BackendName, PackageSet
 from runtime.sandbox import HOME, CallResult, ExecResult, FileEntry, Limits, Priority, SnapshotId, Tier, Usage
 
-PROTOCOL = 6
+PROTOCOL = 7
 What = Literal["run", "exec", "write", "read", "list", "snapshot", "prepare", "restore", "fork", "measure", "forget"]
 
 

@@ -83,6 +83,7 @@ RECORDED = {
     "series": "1:e4b03c27ad07",
     "shortest_ways": "1:527217644192",
     "tables": "1:760c2931fc51",
+    "terminal_repairs": "1:6cfd4498652e",
     "text_changes": "1:0eb8ffdc1f77",
     "theorems": "2:585edc3b9c0d",
     "transformations": "1:140e657dcd56",
@@ -165,9 +166,7 @@ def test_every_topic_is_asked_and_what_is_asked_grows_with_the_level(name: str) 
 def size(draft: TaskDraft) -> int:
     """How many digits and signs the question has, and the length of the answer; where it is about a world, how many
     words it has: no more than a measure of its size."""
-    if draft.world and draft.form is not AnswerForm.WORLD:
+    if draft.environment in ("research", "orchestration"):
         return len(draft.messages[-1].text.split())
-    asked = "".join([draft.messages[-1].text, *draft.files.values()])
-    """How many digits and signs the question has, and the length of the answer: no more than a measure of its size."""
     asked = "".join([draft.messages[-1].text, *draft.files.values(), json.dumps(dict(draft.world))])
     return len(re.findall(r"[0-9+*/^<>=-]", asked)) + len(draft.answer)

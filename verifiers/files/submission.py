@@ -31,6 +31,8 @@ def read(spec: FilesSpec, submission: str) -> dict[str, SubmittedFile] | str:
         return f"{undeclared[0][:60]!a} is not among the files that were asked for"
     found: dict[str, SubmittedFile] = {}
     for path in spec.declared:
+        if path not in data and not (spec.files or spec.commands):
+            continue  # a foreign test says itself what it misses
         if path not in data:
             return f"{path} is not there"
         one = data[path]

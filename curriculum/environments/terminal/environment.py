@@ -23,7 +23,7 @@ RUN: dict[str, Any] = {
     "type": "object",
     "properties": {
         "command": {"type": "string", "minLength": 1, "maxLength": 8000},
-        "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 1.5},
+        "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 60},
     },
     "required": ["command"],
     "additionalProperties": False,
@@ -35,6 +35,8 @@ class TerminalSetup(SpecData):
     """What lies in /work at first."""
     declared: tuple[FilePath, ...] = Field(min_length=1, max_length=MOST_FILES)
     """What is submitted."""
+    seconds: float = Field(default=1.5, gt=0, le=60)
+    """What a command may take, of wall clock: less than a call of the sandboxes may, which is 2 s unless set."""
 
 
 class TerminalEnvironment:
@@ -46,7 +48,8 @@ class TerminalEnvironment:
         ToolSchema(
             name="run_command",
             description="Runs a command with sh in /work and gives what it printed and its exit code. Files stay from "
-            "one command to the next; processes do not. timeout: seconds, at most 1.5.",
+            "one command to the next; processes do not. timeout: the seconds after which it is ended, if less than "
+            "usual.",
             parameters=RUN,
         ),
     )

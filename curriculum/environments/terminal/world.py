@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 WORK = os.path.realpath(".")
-LONGEST = 1.5
+LONGEST = SETUP.get("seconds", 1.5)
 COMMAND_CHARS, OUTPUT_BYTES, FILE_BYTES = 8_000, 8_000, 65_536
 LIMITS = (
     (resource.RLIMIT_AS, 128 << 20),
@@ -40,7 +40,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": WORK, "LANG": "C.UTF-8", "TMPDIR
 def call(tool: str, arguments: dict[str, Any]) -> str:
     if tool != "run_command":
         raise ToolError("the tool is run_command")
-    command, seconds = arguments["command"], arguments.get("timeout", 1.0)
+    command, seconds = arguments["command"], arguments.get("timeout", LONGEST)
     if not isinstance(command, str) or not command.strip() or "\0" in command or len(command) > COMMAND_CHARS:
         raise ToolError(f"command is a text of 1 to {COMMAND_CHARS} characters without a NUL")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= LONGEST:

@@ -105,3 +105,16 @@ def test_rates_are_drawn_with_their_figures(tmp_path: Path) -> None:
     colours = {colour for _, colour in picture.getcolors(1 << 20)}
     assert {shade(0.0), shade(1.0), shade(0.5)} <= colours
     assert picture.width < 1_000
+
+
+def test_a_task_of_the_terminal_goes_out_as_a_harbor_folder_and_is_read_back(tmp_path: Path) -> None:
+    folder = str(tmp_path / "one")
+    curriculum("export", "terminal_repairs", folder, "--level", "1", "--seed", "4")
+    assert "a verdict of the check" in curriculum("harbor", folder)
+    assert "there already" in curriculum("export", "terminal_repairs", folder, code=2)
+    assert "sealed" in curriculum("export", "terminal_repairs", str(tmp_path / "two"), "--seed", "2", code=4)
+    assert "only tasks of the terminal" in curriculum("export", "derivatives", str(tmp_path / "two"), code=2)
+    (tmp_path / "one/tests/assay.json").unlink()
+    assert "a foreign reward, no verdict" in curriculum("harbor", folder)
+    (tmp_path / "one/environment/Dockerfile").write_text("FROM debian\nRUN apt-get install -y make\nWORKDIR /work\n")
+    assert "apt-get" in curriculum("harbor", folder, code=2)

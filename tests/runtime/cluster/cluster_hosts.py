@@ -88,6 +88,7 @@ class ThreadPool:
         caller: str = "",
         priority: Priority = Priority.TRAINING,
         files: Mapping[str, bytes] = NO_FILES,
+        userland: bool = False,
     ) -> ThreadSession:
         if len(self.sessions) >= self.most:
             raise BusyError("too many sessions wait", hint="come back later")

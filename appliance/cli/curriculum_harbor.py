@@ -1,0 +1,46 @@
+"""`assay curriculum harbor` and `export`: Harbor task folders, looked at and written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.options import Data
+from appliance.cli.show import show_line
+
+
+def harbor(folder: Annotated[Path, typer.Argument(help="A Harbor task folder, with its task.toml.")]) -> None:
+    """Say what a Harbor task folder becomes here, and what judges it; or why it cannot be worked on (2)."""
+    from curriculum.environments.terminal.harbor.folder import read
+
+    task = read(folder)
+    show_line(
+        f"{task.name}: {len(task.draft.world['files'])} files, judged by {', '.join(task.draft.world['declared'])}"
+    )
+    show_line(
+        "its score: a foreign reward, no verdict" if task.foreign else "its score: a verdict of the check `files`"
+    )
+    show_line(f"its solution: {'there' if task.solution else 'none'}")
+    for note in task.notes:
+        show_line(f"note: {note}")
+
+
+def export(
+    context: typer.Context,
+    taskset: Annotated[str, typer.Argument(help="One whose tasks are worked on in a terminal.")],
+    folder: Annotated[Path, typer.Argument(help="A new folder.")],
+    level: Annotated[int, typer.Option("--level", min=0, help="Of the task.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the task.")] = 0,
+    data: Data = None,
+) -> None:
+    """Write a task of the terminal as a Harbor task folder, with its check and its solution."""
+    from appliance.cli.curriculum_catalog import catalog_of, levels_of, require_viewable
+    from curriculum.environments.terminal.harbor.export import write
+
+    catalog = catalog_of(context, data)
+    levels_of(catalog, taskset, level)
+    draft = catalog.draft(taskset, level, require_viewable(seed))
+    write(draft, f"{taskset}-{level}-{seed}", folder)
+    show_line(f"{folder}: {draft.topic}, level {level}")

@@ -1,0 +1,1 @@
+"""Harbor task folders, in and out (harborframework.com/docs/tasks)."""

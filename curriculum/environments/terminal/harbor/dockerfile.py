@@ -1,0 +1,98 @@
+"""Reads a Dockerfile as far as a terminal here can stand for it, and refuses the rest with the reason. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from typing import NamedTuple
+
+from curriculum.contract.errors import CurriculumError
+
+BASES = re.compile(
+    r"(?:docker\.io/)?(?:library/)?(debian|ubuntu|python|busybox|bash|alpine)(?::[\w.-]+)?(?:@sha256:[0-9a-f]+)?\Z"
+)
+NETWORK = re.compile(
+    r"\b(apt-get|apt|apk|dnf|yum|pip3?|uvx?|npm|npx|yarn|cargo|go get|go install|gem|conda|curl|wget|git clone)\b"
+)
+WITHOUT_EFFECT = ("CMD", "ENTRYPOINT", "LABEL", "MAINTAINER", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "SHELL")
+
+
+class HarborError(CurriculumError):
+    """Says why a folder cannot be worked on here."""
+
+
+class Copied(NamedTuple):
+    source: str
+    target: str
+
+
+class Image(NamedTuple):
+    base: str
+    workdir: str
+    copies: tuple[Copied, ...]
+
+
+def read(text: str) -> Image:
+    """Raises HarborError for anything that would make another machine than the sandbox's userland."""
+    base, workdir, copies = "", "/", []
+    for line in _lines(text):
+        word, _, rest = line.partition(" ")
+        word, rest = word.upper(), rest.strip()
+        if word == "FROM":
+            if base:
+                raise HarborError("its Dockerfile builds in stages", hint="one FROM can be read")
+            base = rest.split()[0] if rest else ""
+            if not BASES.match(base):
+                raise HarborError(
+                    f"its image is {base[:60]!a}, which this machine does not have",
+                    hint="what runs here is a shell with small programs and Python, as in debian or python",
+                )
+        elif word == "WORKDIR":
+            workdir = rest if rest.startswith("/") else f"{workdir.rstrip('/')}/{rest}"
+        elif word in ("COPY", "ADD"):
+            copies.append(_copied(rest, workdir))
+        elif word == "RUN":
+            _refuse_run(rest)
+        elif word not in WITHOUT_EFFECT:
+            raise HarborError(f"its Dockerfile says {word[:20]}, which is not done here")
+    if not base:
+        raise HarborError("its Dockerfile has no FROM")
+    if not re.match(r"/[A-Za-z0-9_][A-Za-z0-9_/-]*\Z", workdir) or workdir in ("/tmp", "/tests", "/logs"):  # noqa: S108
+        raise HarborError(f"its working folder is {workdir[:60]!a}", hint="a WORKDIR such as /app can be stood for")
+    return Image(base, workdir.rstrip("/"), tuple(copies))
+
+
+def refuse_network(text: str, what: str) -> None:
+    """Raises HarborError where a script wants what only a network has."""
+    lines = (line.partition("#")[0] for line in text.splitlines())
+    found = next((hit for line in lines if (hit := NETWORK.search(line))), None)
+    if found:
+        raise HarborError(
+            f"{what} calls {found.group(1)}: there is no network here", hint="bring what it installs along"
+        )
+
+
+def _refuse_run(command: str) -> None:
+    refuse_network(command, "its Dockerfile")
+    if not re.fullmatch(r"mkdir (-p )?[\w./ -]+|true", command):
+        raise HarborError(f"its Dockerfile runs {command[:60]!a}", hint="only files can be brought along, by COPY")
+
+
+def _copied(rest: str, workdir: str) -> Copied:
+    try:
+        words = json.loads(rest) if rest.startswith("[") else shlex.split(rest)
+    except ValueError as error:
+        raise HarborError("a COPY of its Dockerfile cannot be read") from error
+    words = [word for word in words if not word.startswith("--chown")]
+    if len(words) != 2 or any(word.startswith("--") or "*" in word or "://" in word for word in words):
+        raise HarborError("a COPY of its Dockerfile takes more than one file or folder to one place")
+    source, target = words
+    if ".." in source.split("/") or source.startswith("/"):
+        raise HarborError("a COPY of its Dockerfile takes what lies outside of its folder")
+    return Copied(source.removeprefix("./") or ".", target if target.startswith("/") else f"{workdir}/{target}")
+
+
+def _lines(text: str) -> list[str]:
+    joined = re.sub(r"\\\s*\n", " ", text)
+    return [line.strip() for line in joined.splitlines() if line.strip() and not line.strip().startswith("#")]

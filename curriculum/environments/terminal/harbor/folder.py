@@ -1,0 +1,257 @@
+"""Reads a Harbor task folder, and makes a task of ours from it, or says why it cannot be one.
+
+What always holds: nothing of the folder is run here, links are not followed, and only plain text of bounded size is
+taken. A test that came with the folder runs beside what it judges: its score is a foreign reward and no verdict. A
+folder with `tests/assay.json`, a spec of the kind `files`, is judged by that. The working folder of its image, /tests
+and /logs stand below /work here, and are called so in all of its texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from curriculum.contract.task import asked
+from curriculum.contract.taskset import TaskDraft
+from curriculum.environments.terminal.environment import TERMINAL, TerminalSetup
+from curriculum.environments.terminal.harbor import dockerfile
+from curriculum.environments.terminal.harbor.dockerfile import HarborError, Image
+from verifiers.contract.errors import SpecError
+from verifiers.contract.kinds import AnswerForm
+from verifiers.contract.spec_data import first_fault
+from verifiers.files.spec import FILE_CHARS, MOST_FILES, FilesSpec, ForeignTest, PlacedFile
+from verifiers.files.verifier import check
+
+OWN_CHECK = "tests/assay.json"
+MOST, MOST_SECONDS = 300, 600.0
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,5}\Z")
+TESTS, LOGS = "harbor-tests", "harbor-logs"
+
+
+class HarborTask(NamedTuple):
+    name: str
+    draft: TaskDraft
+    """Its answer is empty: nobody has run the solution."""
+    solution: str
+    """Commands of the reference solution, for /work; empty where there is none."""
+    foreign: bool
+    """Whether only the folder's own test judges it."""
+    notes: tuple[str, ...]
+    """What is otherwise here than the folder says."""
+
+
+class FolderText(NamedTuple):
+    text: str
+    mode: str
+
+
+def read(folder: Path, *, own_check: bool = True) -> HarborTask:
+    """The task of a folder; without `own_check` by its own test only. Raises HarborError, with the reason."""
+    texts = _texts(folder)
+    settings = _settings(texts)
+    image = dockerfile.read(_needed(texts, "environment/Dockerfile").text)
+    moved = {image.workdir: "/work", "/tests": f"/work/{TESTS}", "/logs": f"/work/{LOGS}"}
+    if image.workdir == "/work":
+        del moved["/work"]
+    instruction = _moved(_needed(texts, "instruction.md").text, moved)
+    files = _environment(texts, image, moved)
+    tests = [
+        PlacedFile(path=f"{TESTS}/{name.removeprefix('tests/')}", text=_moved(one.text, moved), mode=one.mode)
+        for name, one in texts.items()
+        if name.startswith("tests/")
+    ]
+    notes = [f"the image {image.base} is stood for by a shell with small programs and Python"]
+    if image.workdir != "/work":
+        notes.append(f"{image.workdir} is /work here")
+    foreign = not (own_check and OWN_CHECK in texts)
+    spec = _foreign(settings, texts, tests, instruction, files, moved) if foreign else _own(texts[OWN_CHECK].text)
+    if foreign:
+        notes.append("only its own test judges it: the score is a foreign reward, and no verdict")
+    world = {"files": [file.model_dump(mode="json") for file in files], "declared": list(spec.declared)}
+    try:
+        TerminalSetup.model_validate(world)
+    except ValidationError as error:
+        raise HarborError(f"its files cannot be put into a terminal: {first_fault(error)}") from error
+    name = str(settings.get("task", {}).get("name") or folder.resolve().name)[:100]
+    solution = texts.get("solution/solve.sh")
+    content = json.dumps([instruction, world, spec.model_dump(mode="json")])
+    draft = TaskDraft(
+        topic="harbor",
+        key=f"harbor:{hashlib.sha256(content.encode()).hexdigest()[:20]}",
+        messages=asked(
+            "You have a terminal: the tool run_command runs a command with sh in /work.\n\n"
+            f"{instruction}\n\nSay so when you have finished."
+        ),
+        spec=spec,
+        answer="",
+        form=AnswerForm.WORLD,
+        tools=tuple(tool.name for tool in TERMINAL.tools),
+        environment=TERMINAL.name,
+        world=world,
+    )
+    return HarborTask(name, draft, _moved(solution.text, moved) if solution else "", foreign, tuple(notes))
+
+
+def _texts(folder: Path) -> dict[str, FolderText]:
+    """All files, by path. Raises HarborError."""
+    if not folder.is_dir():
+        raise HarborError(f"{folder} is no folder", hint="name a folder with a task.toml")
+    found: dict[str, FolderText] = {}
+    for here, folders, names in os.walk(folder):
+        folders.sort()
+        for name in [*folders, *sorted(names)]:
+            path = Path(here, name)
+            about = path.lstat()
+            shown = path.relative_to(folder).as_posix()
+            if stat.S_ISDIR(about.st_mode):
+                continue
+            if not stat.S_ISREG(about.st_mode):
+                raise HarborError(f"{shown[:80]!a} is a link or no regular file", hint="put the file itself there")
+            if about.st_size > FILE_CHARS or len(found) >= MOST:
+                raise HarborError(f"{shown[:80]!a} is too large, or there are more than {MOST} files")
+            try:
+                found[shown] = FolderText(path.read_text(encoding="utf-8"), f"{about.st_mode & 0o777:03o}")
+            except UnicodeDecodeError as error:
+                raise HarborError(f"{shown[:80]!a} is no text in UTF-8") from error
+    return found
+
+
+def _settings(texts: Mapping[str, FolderText]) -> dict[str, Any]:
+    """Reads task.toml (schema 1.0 to 1.4, as far as it is about what could not be had here)."""
+    try:
+        settings = tomllib.loads(_needed(texts, "task.toml").text)
+    except tomllib.TOMLDecodeError as error:
+        raise HarborError(f"its task.toml cannot be read: {str(error)[:100]}") from error
+    environment, verifier = _table(settings, "environment"), _table(settings, "verifier")
+    _table(settings, "task")
+    if environment.get("gpus"):
+        raise HarborError("it wants a GPU", hint="sandboxes have none")
+    if environment.get("allow_internet") or environment.get("network_mode") not in (None, "no-network"):
+        raise HarborError("it wants a network", hint='set network_mode = "no-network" where it can do without')
+    if environment.get("docker_image"):
+        raise HarborError("it wants an image that was built before", hint="give an environment/Dockerfile")
+    if any("compose" in name and name.startswith("environment/") for name in texts):
+        raise HarborError("it wants several containers (docker compose)")
+    if settings.get("steps") or any(name.startswith("steps/") for name in texts):
+        raise HarborError("it has several steps", hint="a task here is one conversation")
+    if environment.get("mcp_servers"):
+        raise HarborError("it wants MCP servers")
+    if "tests/Dockerfile" in texts or verifier.get("environment"):
+        raise HarborError("its test wants an image of its own")
+    if verifier.get("env") or environment.get("env"):
+        raise HarborError("it wants variables from the host's environment")
+    return settings
+
+
+def _table(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = settings.get(name, {})
+    if not isinstance(found, dict):
+        raise HarborError(f"[{name}] of its task.toml is no table")
+    return found
+
+
+def _needed(texts: Mapping[str, FolderText], name: str) -> FolderText:
+    if name not in texts:
+        raise HarborError(f"it has no {name}")
+    return texts[name]
+
+
+def _environment(texts: Mapping[str, FolderText], image: Image, moved: Mapping[str, str]) -> list[PlacedFile]:
+    """What lies in /work at first."""
+    files: dict[str, PlacedFile] = {}
+    for copied in image.copies:
+        source = "environment/" if copied.source == "." else f"environment/{copied.source.rstrip('/')}"
+        target = copied.target
+        matches = {
+            name: one
+            for name, one in texts.items()
+            if name == source or name.startswith(source if source.endswith("/") else f"{source}/")
+        }
+        if not matches:
+            raise HarborError(f"its Dockerfile copies {copied.source[:60]!a}, which is not there")
+        for name, one in matches.items():
+            if name == "environment/Dockerfile":
+                continue
+            inner = name.removeprefix(source).lstrip("/") or (Path(name).name if target.endswith("/") else "")
+            path = f"{target.rstrip('/')}/{inner}".rstrip("/")
+            below = path.removeprefix(f"{image.workdir}/")
+            if below == path or not NAME.match(below):
+                raise HarborError(f"its Dockerfile puts {path[:60]!a} outside of its working folder, or by an odd name")
+            files[below] = PlacedFile(path=below, text=_moved(one.text, moved), mode=one.mode)
+    return list(files.values())
+
+
+def _own(text: str) -> FilesSpec:
+    try:
+        spec = FilesSpec.model_validate_json(text)
+        check(spec)
+    except ValidationError as error:
+        raise HarborError(f"its {OWN_CHECK} is no spec: {first_fault(error)}") from error
+    except SpecError as error:
+        raise HarborError(f"its {OWN_CHECK} cannot be used: {error}", hint=error.hint) from error
+    return spec
+
+
+def _foreign(
+    settings: Mapping[str, Any],
+    texts: Mapping[str, FolderText],
+    tests: list[PlacedFile],
+    instruction: str,
+    files: list[PlacedFile],
+    moved: Mapping[str, str],
+) -> FilesSpec:
+    script = _needed(texts, "tests/test.sh").text
+    for one in tests:
+        if one.path.endswith(".sh"):
+            dockerfile.refuse_network(one.text, f"its {one.path.removeprefix(f'{TESTS}/')}")
+    declared = _declared(settings, [instruction, *(one.text for one in tests)], files, moved)
+    if not declared:
+        raise HarborError("neither its artifacts, its instruction nor its tests name a file", hint="list artifacts")
+    seconds = settings.get("verifier", {}).get("timeout_sec", 60.0)
+    usable = isinstance(seconds, int | float) and seconds > 0 and bool(script.strip())
+    placed = [*tests, PlacedFile(path=f"{LOGS}/verifier/about.txt", text="the score lies beside this file\n")]
+    kept = [file for file in files if file.path not in declared]
+    try:
+        test = ForeignTest(
+            files=(*kept, *placed),
+            command=("bash", f"/work/{TESTS}/test.sh"),
+            rewards=(f"{LOGS}/verifier/reward.json", f"{LOGS}/verifier/reward.txt"),
+            seconds=min(float(seconds), MOST_SECONDS) if usable else 60.0,
+        )
+        return FilesSpec(declared=tuple(declared), foreign=test)
+    except ValidationError as error:
+        raise HarborError(f"its test cannot be put into a sandbox: {first_fault(error)}") from error
+
+
+def _declared(
+    settings: Mapping[str, Any], texts: list[str], files: list[PlacedFile], moved: Mapping[str, str]
+) -> list[str]:
+    """The artifacts that it lists; otherwise the files of the working folder that its texts name."""
+    listed = [one.get("source") if isinstance(one, dict) else one for one in settings.get("artifacts", [])]
+    named = [_moved(one, moved) for one in listed if isinstance(one, str)]
+    if not named:
+        named = re.findall(r"/work/[A-Za-z0-9_][A-Za-z0-9_./-]*[A-Za-z0-9_]", "\n".join(texts))
+        named += [f"/work/{file.path}" for file in files]
+    found = dict.fromkeys(one.removeprefix("/work/") for one in named if one.startswith("/work/"))
+    folders = {path.rpartition("/")[0] for path in found} | {TESTS, LOGS}
+    kept = [
+        path
+        for path in found
+        if NAME.match(path) and path not in folders and path.partition("/")[0] not in (TESTS, LOGS)
+    ]
+    return kept[:MOST_FILES]
+
+
+def _moved(text: str, moved: Mapping[str, str]) -> str:
+    """With each of these folders called otherwise, all at once."""
+    names = "|".join(re.escape(name) for name in sorted(moved, key=len, reverse=True))
+    return re.sub(rf"(?<![\w./-])({names})(?![\w-])(?!\.\w)", lambda hit: moved[hit.group(1)], text)

@@ -1,0 +1,40 @@
+"""What a family of repairs makes. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from verifiers.files.spec import FilesSpec, PlacedFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repair:
+    instruction: str
+    files: Sequence[PlacedFile]
+    """What lies in the folder at first."""
+    solved: Sequence[PlacedFile]
+    """The declared files as a solution leaves them."""
+    spec: FilesSpec
+    key: str = field(default="")
+
+
+def placed(path: str, text: str, mode: str = "644") -> PlacedFile:
+    return PlacedFile(path=path, text=text, mode=mode)
+
+
+def submission_of(files: Sequence[PlacedFile]) -> str:
+    """What the world submits where these are the declared files."""
+    return json.dumps({file.path: {"text": file.text, "mode": file.mode} for file in files})
+
+
+def commands_of(files: Sequence[PlacedFile]) -> str:
+    """Commands of a shell that leave these files."""
+    lines = []
+    for file in files:
+        if "/" in file.path:
+            lines.append(f"mkdir -p {file.path.rpartition('/')[0]}")
+        body = file.text if file.text.endswith("\n") or not file.text else f"{file.text}\n"
+        lines.append(f"cat > {file.path} <<'END_OF_FILE'\n{body}END_OF_FILE\nchmod {file.mode} {file.path}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,155 @@
+"""Harbor task folders: what is written is read back, a foreign test's score is no verdict, and the rest is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from curriculum.environments.terminal.harbor.dockerfile import HarborError
+from curriculum.environments.terminal.harbor.export import write
+from curriculum.environments.terminal.harbor.folder import read
+from curriculum.registry import make_draft
+from runtime.sandbox import SessionPool
+from runtime.sessions import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
+from verifiers.contract.verdict import Ground, Outcome
+from verifiers.files.verifier import FilesVerifier
+
+FOLDER = {
+    "task.toml": 'version = "1.0"\n[metadata]\ndifficulty = "easy"\n[verifier]\ntimeout_sec = 20.0\n',
+    "instruction.md": "Write the word hello into /app/hello.txt. /app/words.txt has it, too.\n",
+    "environment/Dockerfile": "FROM debian:bookworm-slim\n# the place\nWORKDIR /app\nCOPY words.txt /app/\n",
+    "environment/words.txt": "hello\n",
+    "tests/test.sh": "#!/bin/bash\nmkdir -p /logs/verifier\ngrep -qx \"$(cat /tests/word)\" /app/hello.txt && "
+    "echo 0.75 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt\n",
+    "tests/word": "hello\n",
+    "solution/solve.sh": "#!/bin/bash\ncp /app/words.txt /app/hello.txt\n",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def verifier(tmp_path_factory: pytest.TempPathFactory, full_roots: Path) -> Iterator[FilesVerifier]:
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots)
+    pool: SessionPool
+    with Sessions(RuntimeSettings(own=own)) as pool:
+        yield FilesVerifier(pool)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FOLDER.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def submission(**texts: str) -> str:
+    return json.dumps({name.replace("_", "."): {"text": text, "mode": "644"} for name, text in texts.items()})
+
+
+def test_a_folder_becomes_a_task_of_the_terminal(folder: Path) -> None:
+    task = read(folder)
+    assert (task.draft.environment, task.foreign) == ("terminal", True)
+    assert "/work/hello.txt" in task.draft.messages[0].text
+    assert "/app" not in task.draft.messages[0].text
+    assert set(task.draft.world["declared"]) == {"hello.txt", "words.txt"}
+    assert task.draft.world["files"] == [{"path": "words.txt", "text": "hello\n", "mode": "644"}]
+    assert task.solution == "#!/bin/bash\ncp /work/words.txt /work/hello.txt\n"
+
+
+def test_the_score_of_a_foreign_test_is_evidence_and_never_a_pass(folder: Path, verifier: FilesVerifier) -> None:
+    spec = read(folder).draft.spec
+    solved = verifier.verify(spec, submission(hello_txt="hello\n", words_txt="hello\n"))
+    idle = verifier.verify(spec, submission(words_txt="hello\n"))
+    assert (solved.outcome, solved.ground, solved.score) == (Outcome.FAIL, Ground.UNKNOWN, 0.0)
+    assert (solved.evidence["foreign_reward"], idle.evidence["foreign_reward"]) == (0.75, 0.0)
+
+
+@pytest.mark.parametrize(
+    "script", ["exit 0", "echo 7 > /logs/verifier/reward.txt", "echo NaN > /logs/verifier/reward.txt",
+               "echo '{\"reward\": true}' > /logs/verifier/reward.json", "ln -s /tests/word /logs/verifier/reward.txt",
+               "mkfifo /logs/verifier/reward.txt"],
+)  # fmt: skip
+def test_what_is_no_score_between_0_and_1_is_none(folder: Path, verifier: FilesVerifier, script: str) -> None:
+    (folder / "tests/test.sh").write_text(f"{script}\n")
+    verdict = verifier.verify(read(folder).draft.spec, submission(words_txt="hello\n"))
+    assert verdict.evidence["foreign_reward"] is None
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 4])
+def test_a_task_that_is_written_is_read_back_with_its_check(tmp_path: Path, verifier: FilesVerifier, seed: int) -> None:
+    draft = make_draft("terminal_repairs", 1, seed)
+    write(draft, "one", tmp_path / "one")
+    task = read(tmp_path / "one")
+    assert (task.name, task.foreign, task.draft.spec) == ("assay/one", False, draft.spec)
+    assert sorted(map(str, task.draft.world["files"])) == sorted(map(str, draft.world["files"]))
+    own_test = read(tmp_path / "one", own_check=False).draft.spec
+    before = json.dumps(
+        {
+            file["path"]: {"text": file["text"], "mode": file["mode"]}
+            for file in draft.world["files"]
+            if file["path"] in own_test.declared
+        }
+    )
+    rewards = [verifier.verify(own_test, text).evidence["foreign_reward"] for text in (draft.answer, before)]
+    assert rewards == [1.0, 0.0], draft.topic
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("task.toml", "[environment\n", "cannot be read"),
+        ("task.toml", "environment = 3\n", "no table"),
+        ("task.toml", "[environment]\ngpus = 1\n", "GPU"),
+        ("task.toml", "[environment]\nallow_internet = true\n", "network"),
+        ("task.toml", "[environment]\nnetwork_mode = 'public'\n", "network"),
+        ("task.toml", "[environment]\ndocker_image = 'x/y'\n", "image"),
+        ("task.toml", "[[steps]]\nname = 'a'\n", "steps"),
+        ("task.toml", "[verifier]\nenv = {KEY = '$KEY'}\n", "variables"),
+        ("environment/docker-compose.yaml", "services: {}\n", "compose"),
+        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nRUN apt-get install -y git\n", "apt-get"),
+        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nRUN make all\n", "runs"),
+        ("environment/Dockerfile", "FROM debian AS a\nFROM debian\nWORKDIR /app\n", "stages"),
+        ("environment/Dockerfile", "FROM nvidia/cuda:12\nWORKDIR /app\n", "image"),
+        ("environment/Dockerfile", "FROM debian\n", "working folder"),
+        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nCOPY ../x /app/\n", "outside"),
+        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nCOPY words.txt /etc/words.txt\n", "outside"),
+        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nCOPY gone.txt /app/\n", "not there"),
+        ("tests/test.sh", "curl -LsSf https://astral.sh/uv/install.sh | sh\nuvx pytest\n", "curl"),
+        ("tests/Dockerfile", "FROM debian\n", "image"),
+        ("tests/assay.json", "{}", "no spec"),
+        ("tests/assay.json", '{"kind": "files", "declared": ["a"]}', "cannot be used"),
+    ],
+)  # fmt: skip
+def test_what_cannot_run_here_is_refused_with_the_reason(folder: Path, name: str, text: str, why: str) -> None:
+    (folder / name).write_text(text)
+    with pytest.raises(HarborError, match=why):
+        read(folder)
+
+
+@pytest.mark.parametrize("name", ["task.toml", "instruction.md", "environment/Dockerfile", "tests/test.sh"])
+def test_a_folder_that_wants_a_part_is_refused(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    with pytest.raises(HarborError, match=f"has no {name}"):
+        read(folder)
+
+
+def test_links_and_what_is_no_text_are_refused(folder: Path) -> None:
+    (folder / "tests/more").symlink_to("/etc/passwd")
+    with pytest.raises(HarborError, match="link"):
+        read(folder)
+    (folder / "tests/more").unlink()
+    (folder / "environment/more.bin").write_bytes(b"\xff\xfe")
+    with pytest.raises(HarborError, match="no text"):
+        read(folder)
+
+
+def test_only_a_task_of_the_terminal_can_be_written(tmp_path: Path) -> None:
+    with pytest.raises(HarborError, match="only tasks of the terminal"):
+        write(make_draft("arithmetic", 0, 0), "x", tmp_path / "x")
+    (tmp_path / "there").mkdir()
+    with pytest.raises(HarborError, match="there already"):
+        write(make_draft("terminal_repairs", 0, 0), "x", tmp_path / "there")

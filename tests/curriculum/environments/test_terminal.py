@@ -1,0 +1,181 @@
+"""The terminal: repairs by commands, what hostile commands come to, and worlds that never meet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curriculum.contract.errors import CurriculumError
+from curriculum.environments.terminal.environment import TERMINAL
+from curriculum.environments.terminal.repairs.repair import commands_of, submission_of
+from curriculum.registry import make_draft
+from curriculum.tasksets.terminal_repairs import FAMILIES, TERMINAL_REPAIRS
+from curriculum.worlds.world import World
+from runtime.sandbox import Limits, SessionPool
+from runtime.sessions import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
+from verifiers.contract.verdict import Outcome
+from verifiers.files.spec import PlacedFile
+from verifiers.files.submission import read
+from verifiers.files.verifier import FilesVerifier
+
+SETUP = {
+    "files": [{"path": "etc/a.txt", "text": "one\n", "mode": "640"}],
+    "declared": ["etc/a.txt", "b.txt"],
+    "seconds": 30.0,
+}
+AT_ONCE = 32
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory, full_roots: Path) -> Iterator[SessionPool]:
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots)
+    limits = Limits(call_seconds=40.0, memory_mib=192)  # a machine that is busy is no command's fault
+    with Sessions(RuntimeSettings(own=own, sandboxes=40, limits=limits)) as pool:
+        yield pool
+
+
+@pytest.fixture
+def world(pool: SessionPool) -> Iterator[World]:
+    with World.open(pool, TERMINAL, SETUP) as world:
+        yield world
+
+
+def ran(world: World, command: str, **more: Any) -> str:
+    return world.call("run_command", {"command": command, **more}).text
+
+
+def submitted(world: World) -> dict[str, dict[str, str]]:
+    return json.loads(world.submission() or "null")
+
+
+def drafts_by_topic(level: int) -> list[Any]:
+    found: dict[str, Any] = {}
+    for seed in range(60):
+        draft = make_draft("terminal_repairs", level, seed)
+        found.setdefault(draft.topic, draft)
+    assert set(found) == set(FAMILIES)
+    return list(found.values())
+
+
+def test_a_repair_by_commands_passes_and_what_was_there_before_does_not(pool: SessionPool) -> None:
+    verifier = FilesVerifier(pool)
+    for draft in drafts_by_topic(2):
+        solved = read(draft.spec, draft.answer)
+        assert isinstance(solved, dict)
+        with World.open(pool, TERMINAL, {**draft.world, "seconds": 30.0}) as world:
+            before = world.submission() or ""
+            for path, one in solved.items():
+                said = ran(world, commands_of([PlacedFile(path=path, text=one.text, mode=one.mode)]))
+                assert said.endswith("[exit code 0]"), said
+            after = world.submission() or ""
+        assert json.loads(after) == json.loads(draft.answer)
+        assert verifier.verify(draft.spec, after).passed, draft.topic
+        assert verifier.verify(draft.spec, before).outcome is Outcome.FAIL, draft.topic
+
+
+@pytest.mark.parametrize("level", range(5))
+def test_idle_agents_pass_no_repair(pool: SessionPool, level: int) -> None:
+    """Those that need no sandbox to be refused are asked of every family, the others of one."""
+    verifier = FilesVerifier(pool)
+    for place, draft in enumerate(drafts_by_topic(level)):
+        empty = submission_of([PlacedFile(path=path, text="exit 0\n") for path in draft.spec.declared])
+        for nothing in (
+            *TERMINAL_REPAIRS.null_answers,
+            *([empty] if place == level or not draft.spec.commands else []),
+        ):
+            assert verifier.verify(draft.spec, nothing).outcome is Outcome.FAIL
+        assert verifier.verify(TERMINAL_REPAIRS.unsolvable(draft, 3), draft.answer).outcome is Outcome.FAIL
+
+
+def test_commands_have_files_in_common_and_processes_end_with_them(world: World) -> None:
+    assert ran(world, "cat etc/a.txt; stat -c %a etc/a.txt; id -u") == "one\n640\n1000\n[exit code 0]"
+    assert "started" in ran(world, "setsid sh -c 'sleep 0.6; echo x > late.txt' > /dev/null 2>&1 & echo started")
+    assert ran(world, "sleep 0.7; ls; exit 3") == "etc\n[exit code 3]"
+    assert submitted(world) == {"etc/a.txt": {"text": "one\n", "mode": "640"}}
+
+
+@pytest.mark.parametrize(
+    ("command", "end"),
+    [
+        ("yes", "printed too much"),
+        ("exec 1>&- 2>&-; sleep 60", "closed its output"),
+        ("date -s 2001-01-01", "exit code 1"),
+        ("head -c 20000000 /dev/zero > big", "exit code"),
+        ("python3 -c 'bytearray(300 << 20)'", "exit code 1"),
+        ("cat", "exit code 0"),
+        ("touch /etc/x /usr/x", "exit code 1"),
+        ("printf '\\000\\377\\033[31m'", "exit code 0"),
+    ],
+)
+def test_a_hostile_command_ends_and_the_terminal_goes_on(world: World, command: str, end: str) -> None:
+    assert end in ran(world, command)
+    assert ran(world, "echo on") == "on\n[exit code 0]"
+
+
+@pytest.mark.parametrize("command", ["sleep 100", "sleep 100 & sleep 100 & echo x", "while :; do :; done"])
+def test_a_command_that_does_not_end_is_ended(world: World, command: str) -> None:
+    assert "took too long" in ran(world, command, timeout=0.3)
+    assert ran(world, "echo on") == "on\n[exit code 0]"
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ("ln -s /etc/passwd b.txt", "a link"),
+        ("mkfifo b.txt", "no regular file"),
+        ("mkdir b.txt", "no regular file"),
+        ("head -c 70000 /dev/zero > b.txt", "more than"),
+        ("printf '\\377' > b.txt", "no text"),
+        ("echo x > b.txt; chmod 000 b.txt", "cannot be opened"),
+        ("mv etc real; ln -s real etc; echo x > b.txt", "a link"),
+    ],
+)
+def test_what_is_no_plain_file_is_submitted_as_a_problem(world: World, command: str, problem: str) -> None:
+    ran(world, command)
+    assert any(problem in one.get("problem", "") for one in submitted(world).values())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"command": ""}, {"command": 7}, {"command": "x" * 9000}, {"command": "ls", "timeout": 31},
+     {"command": "ls", "timeout": True}, {"command": "a\0b"}, {"command": "ls", "user": "root"}],
+)  # fmt: skip
+def test_arguments_that_do_not_fit_are_told_and_nothing_runs(world: World, arguments: dict[str, Any]) -> None:
+    assert world.call("run_command", arguments).failed
+
+
+def test_who_ends_the_terminal_has_failed_and_submits_nothing(world: World) -> None:
+    [before] = world.fork(1)
+    with before:
+        reply = world.call("run_command", {"command": "kill -9 -1"})
+        assert reply.failed
+        assert "ended the terminal" in reply.text
+        assert world.call("run_command", {"command": "ls"}).failed
+        assert world.submission() is None
+        assert ran(before, "cat etc/a.txt") == "one\n[exit code 0]", "a branch has its own"
+
+
+def test_many_branches_of_one_terminal_never_meet(world: World) -> None:
+    ran(world, "echo shared > b.txt")
+    branches = [branch for _ in range(AT_ONCE // 8) for branch in world.fork(8)]
+    try:
+        calls = [
+            one.start("run_command", {"command": f"echo {n} >> b.txt; ls | wc -l"}) for n, one in enumerate(branches)
+        ]
+        assert {call.result().text for call in calls} == {"2\n[exit code 0]"}
+        assert [submitted(one)["b.txt"]["text"] for one in branches] == [f"shared\n{n}\n" for n in range(AT_ONCE)]
+        assert submitted(world)["b.txt"]["text"] == "shared\n"
+    finally:
+        for one in branches:
+            one.close()
+
+
+def test_a_setup_that_leads_outside_is_refused() -> None:
+    for path in ("../x", "/etc/x", "a/../../x", ".profile", "a//b"):
+        with pytest.raises(CurriculumError):
+            TERMINAL.files({"files": [], "declared": [path]})
