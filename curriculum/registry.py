@@ -75,72 +75,46 @@ from curriculum.tasksets.text_changes import TEXT_CHANGES
 from curriculum.tasksets.theorems import THEOREMS
 from curriculum.tasksets.writing import WRITING
 
-_ROWS: tuple[Taskset, ...] = (
-    *calculators(ARITHMETIC, DIVISORS, POWERS, COUNTING, SEQUENCES, DIGITS, LINEAR),
-    # numbers
-    FRACTION_ARITHMETIC,
-    MODULAR_ARITHMETIC,
-    DIVISIBILITY,
-    PRIMES,
-    NUMBER_BASES,
-    DIGIT_PROBLEMS,
-    DIOPHANTINE_EQUATIONS,
-    # algebra
-    LINEAR_SYSTEMS,
-    POLYNOMIALS,
-    POLYNOMIAL_ROOTS,
-    RATIONAL_EXPRESSIONS,
-    INEQUALITIES,
-    RECURRENCES,
-    EXPONENTS_AND_LOGARITHMS,
-    COMPLEX_NUMBERS,
-    MATRIX_ALGEBRA,
-    FUNCTIONS,
-    # calculus
-    DERIVATIVES,
-    INTEGRALS,
-    LIMITS,
-    SERIES,
-    OPTIMIZATION,
-    # combinatorics and probability
-    ARRANGEMENTS,
-    PROBABILITY,
-    EXPECTED_VALUES,
-    # geometry
-    COORDINATE_GEOMETRY,
-    TRIANGLES,
-    CIRCLES,
-    TRANSFORMATIONS,
-    # data
-    TABLES,
-    DOCUMENTS,
-    # programs and proofs
-    PROGRAMS,
-    REPAIRS,
-    COMPLETIONS,
-    TRANSLATIONS,
-    SPEEDS,
-    TRACES,
-    THEOREMS,
-    DISPROOFS,
-    # puzzles
-    KNIGHTS,
-    ASSIGNMENTS,
-    GRIDS,
-    PROPOSITIONS,
-    COLOURINGS,
-    CONSTRAINT_MODELS,
-    SHORTEST_WAYS,
-    # texts
-    TEXT_CHANGES,
-    CALENDARS,
-    CONVERSIONS,
-    JSON_DOCUMENTS,
-    REGULAR_EXPRESSIONS,
-    WRITING,
-    LONG_FORM,
-)
-TASKSETS: dict[str, Taskset] = {taskset.name: taskset for taskset in _ROWS}
+DOMAINS: dict[str, tuple[Taskset, ...]] = {
+    "calculator": calculators(ARITHMETIC, DIVISORS, POWERS, COUNTING, SEQUENCES, DIGITS, LINEAR),
+    "numbers": (
+        FRACTION_ARITHMETIC,
+        MODULAR_ARITHMETIC,
+        DIVISIBILITY,
+        PRIMES,
+        NUMBER_BASES,
+        DIGIT_PROBLEMS,
+        DIOPHANTINE_EQUATIONS,
+    ),
+    "algebra": (
+        LINEAR_SYSTEMS,
+        POLYNOMIALS,
+        POLYNOMIAL_ROOTS,
+        RATIONAL_EXPRESSIONS,
+        INEQUALITIES,
+        RECURRENCES,
+        EXPONENTS_AND_LOGARITHMS,
+        COMPLEX_NUMBERS,
+        MATRIX_ALGEBRA,
+        FUNCTIONS,
+    ),
+    "calculus": (DERIVATIVES, INTEGRALS, LIMITS, SERIES, OPTIMIZATION),
+    "combinatorics": (ARRANGEMENTS, PROBABILITY, EXPECTED_VALUES),
+    "geometry": (COORDINATE_GEOMETRY, TRIANGLES, CIRCLES, TRANSFORMATIONS),
+    "data": (TABLES, DOCUMENTS),
+    "programs": (PROGRAMS, REPAIRS, COMPLETIONS, TRANSLATIONS, SPEEDS, TRACES),
+    "proofs": (THEOREMS, DISPROOFS),
+    "puzzles": (KNIGHTS, ASSIGNMENTS, GRIDS, PROPOSITIONS, COLOURINGS, CONSTRAINT_MODELS, SHORTEST_WAYS),
+    "texts": (TEXT_CHANGES, CALENDARS, CONVERSIONS, JSON_DOCUMENTS, REGULAR_EXPRESSIONS, WRITING, LONG_FORM),
+}
+"""The tasksets by what they are about. Whoever adds one adds a row."""
+TASKSETS: dict[str, Taskset] = {taskset.name: taskset for rows in DOMAINS.values() for taskset in rows}
+
+
+def domain_of(name: str) -> str:
+    """What the taskset of that name is about. Raises UnknownTasksetError."""
+    taskset = taskset_named(name)
+    return next(domain for domain, rows in DOMAINS.items() if taskset in rows)
 
 
 def taskset_named(name: str) -> Taskset:

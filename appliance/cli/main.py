@@ -46,6 +46,7 @@ COMMANDS = {
     "verify": CommandRow("bundle:verify", "Check a bundle again, without the daemon, and say what was not checked."),
     "bundle": CommandRow("bundle:app", "Put a bundle into one file, or take it out."),
     "model": CommandRow("models:app", "Import, list, compare, approve, reject, roll back and export models."),
+    "evaluate": CommandRow("evaluate:evaluate", "Measure a model on open questions, with intervals; any engine."),
     "engine": CommandRow("engine:app", "Serve a model's tokens and log-probabilities to what trains through them."),
     "key": CommandRow("keys:app", "Persons' keys: make, admit, revoke and list them."),
     "audit": CommandRow("audit:app", "The audit log: what was decided, by whom, in which order."),
