@@ -164,7 +164,7 @@ def _askable(asked: list[OpenQuestion], answerer: Answerer, left_out: dict[str, 
 def _api(plan: EvaluationPlan, pool: SessionPool) -> Answerer:
     from appliance.agent.api_conversation import ApiSampling
     from appliance.evaluation.answering import ApiAnswerer
-    from appliance.local_api import LocalApi
+    from appliance.inference.local_api import LocalApi
 
     sampling = ApiSampling(
         temperature=plan.temperature,

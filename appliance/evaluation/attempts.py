@@ -24,7 +24,7 @@ from verifiers.contract.verdict import Outcome
 PLAN, ATTEMPTS = "plan.json", "attempts.jsonl"
 
 
-class Attempt(FrozenModel):
+class EvaluationAttempt(FrozenModel):
     """One answer to one question."""
 
     question: str
@@ -45,10 +45,10 @@ class Attempt(FrozenModel):
         return self.question, self.repeat
 
 
-def attempt_of(judged: Judged, *, level: int, seed: int, tokens: int) -> Attempt:
+def attempt_of(judged: Judged, *, level: int, seed: int, tokens: int) -> EvaluationAttempt:
     """Says what became of a rollout."""
     lost = judged.verdict.outcome is Outcome.INFRA_ERROR
-    return Attempt(
+    return EvaluationAttempt(
         question=judged.rollout.task,
         taskset=judged.family,
         level=level,
@@ -88,7 +88,7 @@ class AttemptFile:
     def __exit__(self, *_error: object) -> None:
         self._out.close()
 
-    def add(self, attempts: Iterable[Attempt]) -> None:
+    def add(self, attempts: Iterable[EvaluationAttempt]) -> None:
         """Appends them; they are on disk when it returns."""
         made = list(attempts)
         self._out.write("".join(f"{one.model_dump_json()}\n" for one in made).encode())
@@ -108,7 +108,7 @@ class AttemptFile:
             self._out.close()
             raise UsageError(f"{path} is the plan of another run", "give the same options, or name another folder")
 
-    def _read(self) -> dict[tuple[str, int], Attempt]:
+    def _read(self) -> dict[tuple[str, int], EvaluationAttempt]:
         """The last line of each attempt counts. Raises UsageError for a line that is none of ours."""
         self._out.seek(0)
         content = self._out.read()
@@ -116,7 +116,7 @@ class AttemptFile:
         if len(whole) < len(content):
             self._out.truncate(len(whole))
         try:
-            made = [Attempt.model_validate_json(line) for line in whole.splitlines()]
+            made = [EvaluationAttempt.model_validate_json(line) for line in whole.splitlines()]
         except ValidationError as error:
             self._out.close()
             raise UsageError(f"{self._path} has a line that is no attempt", "name another folder") from error

@@ -16,7 +16,7 @@ from statistics import NormalDist
 
 from pydantic import Field
 
-from appliance.evaluation.attempts import Attempt
+from appliance.evaluation.attempts import EvaluationAttempt
 from appliance.evaluation.plan import EvaluationPlan
 from runtime.model import FrozenModel
 
@@ -77,7 +77,7 @@ class EvaluationResults(FrozenModel):
 
 def results(
     plan: EvaluationPlan,
-    attempts: Iterable[Attempt],
+    attempts: Iterable[EvaluationAttempt],
     *,
     planned: int,
     left_out: Mapping[str, str],
@@ -89,7 +89,7 @@ def results(
     ks = [k for k in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if k <= plan.repeats]
     ks += [plan.repeats] if plan.repeats not in ks else []
 
-    def rows(key: Callable[[Attempt], str]) -> tuple[EvaluationRow, ...]:
+    def rows(key: Callable[[EvaluationAttempt], str]) -> tuple[EvaluationRow, ...]:
         names = sorted({key(one) for one in made})
         return tuple(row(name, [one for one in made if key(one) == name], ks) for name in names)
 
@@ -109,7 +109,7 @@ def results(
     )
 
 
-def row(name: str, attempts: Sequence[Attempt], ks: Sequence[int]) -> EvaluationRow:
+def row(name: str, attempts: Sequence[EvaluationAttempt], ks: Sequence[int]) -> EvaluationRow:
     """The figures of these attempts, which are in the order of their questions."""
     judged = [one for one in attempts if one.outcome != "lost"]
     counts = [

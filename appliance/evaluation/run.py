@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from appliance.agent.judging import BatchChecker, judge
 from appliance.evaluation.answering import Answerer, assignments
-from appliance.evaluation.attempts import Attempt, AttemptFile, attempt_of
+from appliance.evaluation.attempts import AttemptFile, EvaluationAttempt, attempt_of
 from appliance.evaluation.plan import EvaluationPlan, OpenQuestion
 from policies.policy import Policy
 from runtime.errors import InfrastructureError
@@ -48,7 +48,7 @@ def carry_out(work: EvaluationWork, file: AttemptFile, told: Callable[[int], Non
         some = assignments(work.plan, left[start : start + work.answerer.together], work.policy)
         rollouts = work.answerer.answer(some)
         judged = judge(rollouts, {one.task.id: one.task for one in some}, work.checker)
-        made: list[Attempt] = []
+        made: list[EvaluationAttempt] = []
         for one in judged:
             question = by_id[one.rollout.task]
             level, tokens = question.task.level, one.rollout.sampled_tokens

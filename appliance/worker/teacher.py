@@ -1,7 +1,7 @@
 """Has a model behind an OpenAI-compatible API work on training tasks, with our tool in our sandboxes.
 
 What always holds: what comes back is a `RecordedTrace`, which nothing is learned from before it was verified
-(`traces`); the API is one on this machine (`appliance.local_api`), so no question leaves it.
+(`traces`); the API is one on this machine (`appliance.inference.local_api`), so no question leaves it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from appliance.agent.api_conversation import ApiSampling, converse, refuses
 from appliance.agent.isolation import tier_of
+from appliance.inference.local_api import LocalApi
 from appliance.learning.stages import TeacherRecipe
-from appliance.local_api import LocalApi
 from appliance.records.rollouts import Purpose, RolloutEnd, ToolStatus
 from appliance.worker.traces import RecordedTrace
 from curriculum.contract.task import Task

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from appliance.evaluation.attempts import Attempt
+from appliance.evaluation.attempts import EvaluationAttempt
 from appliance.evaluation.figures import pass_at, results, score
 from appliance.evaluation.page import page
 from appliance.evaluation.plan import EvaluationPlan
@@ -19,8 +19,8 @@ PLAN = EvaluationPlan(
 )  # fmt: skip
 
 
-def attempt(question: str, repeat: int, outcome: Any, taskset: str = "arithmetic", calls: int = 1) -> Attempt:
-    return Attempt(
+def attempt(question: str, repeat: int, outcome: Any, taskset: str = "arithmetic", calls: int = 1) -> EvaluationAttempt:
+    return EvaluationAttempt(
         question=question, taskset=taskset, level=0, seed=0, repeat=repeat, outcome=outcome, ended="answered",
         tokens=10, calls=calls, failed_calls=0, seconds=1.0,
     )  # fmt: skip

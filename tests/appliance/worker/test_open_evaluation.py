@@ -15,7 +15,7 @@ from appliance.evaluation.plan import EvaluationPlan, questions
 from appliance.evaluation.run import EvaluationWork, carry_out
 from appliance.inference.engines import make_engine
 from appliance.inference.folder import read_model
-from appliance.local_api import LocalApi
+from appliance.inference.local_api import LocalApi
 from appliance.records.training import RolloutFilter
 from appliance.rendering.formats import load_renderer
 from appliance.worker.context import WorkContext
