@@ -120,6 +120,7 @@ DOMAINS: dict[str, tuple[Taskset, ...]] = {
 BUILT_IN = Catalog(DOMAINS)
 TASKSETS = BUILT_IN.tasksets
 taskset_named = BUILT_IN.named
+domain_of = BUILT_IN.domain_of
 make_draft = BUILT_IN.draft
 make_task = BUILT_IN.task
 task_of = BUILT_IN.task_of

@@ -56,7 +56,7 @@ def draft(
         raise UsageError("the instruction is empty", "write what a text should be")
 
     def from_model() -> WrittenList:
-        from appliance.local_api import LocalApi
+        from appliance.inference.local_api import LocalApi
 
         problem: WrittenListError | None = None
         with LocalApi(endpoint, model) as api:

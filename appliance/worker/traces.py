@@ -18,6 +18,7 @@ from typing import Any, Self
 from pydantic import Field, ValidationError, model_validator
 
 from appliance.agent.answers import final_answer
+from appliance.agent.api_conversation import code_of
 from appliance.agent.isolation import tier_of
 from appliance.agent.parsing import shown
 from appliance.durable_file import write_new
@@ -152,17 +153,6 @@ def _read(line: Any, source: str) -> RecordedTrace:
         }
     )
     return RecordedTrace(task=task, calls=tuple(calls), last=last, source=source)
-
-
-def code_of(function: Any) -> str:
-    """Reads the code of a call to the tool `python`. Raises ValueError for any other call."""
-    if function["name"] != "python":
-        raise ValueError(f"there is no tool {function['name']!r}")
-    arguments = function["arguments"]
-    code = (json.loads(arguments) if isinstance(arguments, str) else arguments)["code"]
-    if not isinstance(code, str):
-        raise ValueError("a call's code is a text")
-    return code
 
 
 def verified(

@@ -15,7 +15,6 @@ import pytest
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.registry import CALCULATORS, TASKSETS, make_draft, task_of
-from verifiers.contract.kinds import AnswerForm
 from verifiers.contract.verdict import Outcome
 from verifiers.registry import decide, is_decided
 

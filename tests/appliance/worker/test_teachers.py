@@ -15,11 +15,11 @@ import pytest
 from short_nights import AT, FIXTURE, train_night
 from test_stages import put_training, stage, texts
 
+from appliance.inference.local_api import EndpointError, require_local
 from appliance.learning.checkpoints import publish
 from appliance.learning.errors import LearningError
 from appliance.learning.stages import TeacherRecipe
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.local_api import EndpointError, require_local
 from appliance.records.checkpoints import Checkpoint
 from appliance.worker.context import WorkContext
 from appliance.worker.stages import UnlikeTeacherError

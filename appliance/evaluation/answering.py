@@ -1,0 +1,159 @@
+"""The seam to whoever answers: an engine here, or a model behind an API on this machine.
+
+What always holds: both give rollouts, which the same verifiers judge; what the infrastructure broke is told as that.
+Nothing is put on record but what `attempts` keeps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, Self
+
+from appliance.agent.answers import final_answer
+from appliance.agent.api_conversation import ApiSampling, converse, refuses
+from appliance.agent.assignment import Assignment
+from appliance.agent.budget import AgentBudget
+from appliance.agent.calls import LOST
+from appliance.agent.isolation import tier_of
+from appliance.agent.loop import Agent
+from appliance.evaluation.plan import EvaluationPlan, OpenQuestion
+from appliance.inference.engine import Engine
+from appliance.inference.local_api import LocalApi
+from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd
+from appliance.rendering.renderer import Renderer
+from curriculum.contract.task import Task
+from curriculum.seeds import derive
+from policies.policy import Policy
+from runtime.sandbox import SessionPool
+
+MOST_TOGETHER = 64
+"""Attempts of a batch: what a Ctrl-C loses at most."""
+API_TOGETHER = 8
+"""Conversations with a model behind an API at once."""
+
+
+class Answerer(Protocol):
+    """A context manager that answers questions."""
+
+    together: int
+    """Attempts that are best asked for at once."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def refuses(self, task: Task) -> str:
+        """Why it cannot be asked this, in a sentence; empty when it can."""
+
+    def answer(self, asked: Sequence[Assignment]) -> list[Rollout]:
+        """A rollout for each, in order. Raises RefusedError without isolation, RenderingError."""
+
+    @property
+    def last_failure(self) -> str:
+        """What the last rollout met that the infrastructure failed."""
+
+
+def assignments(plan: EvaluationPlan, asked: Sequence[tuple[OpenQuestion, int]], policy: Policy) -> list[Assignment]:
+    """Of these questions and repeats; each has a seed of its own, the same in every run of the plan."""
+    name = f"evaluation-{plan.digest[:12]}"
+    return [
+        Assignment(
+            id=f"{name}.{one.task.id}.{repeat}",
+            task=one.task,
+            cycle=name,
+            step=0,
+            sample=repeat,
+            purpose=Purpose.VALIDATION,
+            temperature=plan.temperature,
+            seed=derive("open evaluation", one.seed, one.task.id, repeat),
+            tier=tier_of(policy, Purpose.VALIDATION, one.task.taskset),
+        )
+        for one, repeat in asked
+    ]
+
+
+class EngineAnswerer:
+    """Answers with an engine that holds the model; closes the engine."""
+
+    def __init__(self, engine: Engine, renderer: Renderer, sessions: SessionPool, budget: AgentBudget) -> None:
+        self._engine = engine
+        self._agent = Agent(engine, sessions, renderer, budget, time.monotonic)
+        self.together = max(1, min(budget.concurrent, MOST_TOGETHER))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._engine.close()
+
+    def refuses(self, task: Task) -> str:
+        return ""
+
+    def answer(self, asked: Sequence[Assignment]) -> list[Rollout]:
+        return self._agent.roll(asked)
+
+    @property
+    def last_failure(self) -> str:
+        return self._agent.last_failure
+
+
+class ApiAnswerer:
+    """Answers with a model behind an API. An API gives no tokens: those of its rollouts are not counted."""
+
+    def __init__(self, api: LocalApi, sessions: SessionPool, sampling: ApiSampling) -> None:
+        self._api, self._sessions, self._sampling = api, sessions, sampling
+        self.together = 4 * API_TOGETHER
+        self.last_failure = ""
+
+    def __enter__(self) -> Self:
+        self._api.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._api.__exit__(*error)
+
+    def refuses(self, task: Task) -> str:
+        return refuses(task)
+
+    def answer(self, asked: Sequence[Assignment]) -> list[Rollout]:
+        with ThreadPoolExecutor(API_TOGETHER, thread_name_prefix="endpoint") as pool:
+            return list(pool.map(self._one, asked))
+
+    def _one(self, asked: Assignment) -> Rollout:
+        started = time.monotonic()
+        nodes: tuple[Message, ...] = ()
+        answer, answers = None, 0
+        try:
+            made = converse(
+                self._api,
+                asked.task,
+                self._sessions,
+                asked.tier,
+                self._sampling,
+                seed=asked.seed % 2**31,
+                caller=asked.id,
+            )
+        except LOST as error:
+            self.last_failure, ended = str(error), RolloutEnd.INFRA_ERROR
+        else:
+            nodes = tuple(Message(parent=None, role=Role.TOOL, ids=(), sampled=False, call=one) for one in made.calls)
+            ended = made.ended
+            if ended is RolloutEnd.ANSWERED:
+                final = final_answer(made.last, asked.task.form)
+                answer, answers = final.answer, final.answers
+        return Rollout(
+            id=asked.id,
+            cycle=asked.cycle,
+            step=asked.step,
+            task=asked.task.id,
+            sample=asked.sample,
+            purpose=asked.purpose,
+            temperature=asked.temperature,
+            nodes=nodes,
+            ended=ended,
+            answer=answer,
+            answers=answers,
+            seconds=time.monotonic() - started,
+        )

@@ -1,0 +1,66 @@
+"""An evaluation as a page for people: one HTML file, everything in it escaped. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from appliance.evaluation.figures import EvaluationResults, EvaluationRow, EvaluationScore
+from appliance.html_page import document, section, shown_text, table
+
+NOTE = (
+    "Questions have seeds of the validation split, which no training draws and no sealed set either. A promotion is "
+    "decided by a cycle's own evaluation, not by this page."
+)
+
+
+def page(found: EvaluationResults) -> str:
+    """The whole file."""
+    plan = found.plan
+    title = f"Evaluation of {plan.model[:40]}"
+    facts = [
+        ["model", plan.model],
+        ["engine", plan.engine],
+        ["made", found.created],
+        ["asked", f"{plan.items} questions of each taskset and seed, {plan.repeats} attempts at each"],
+        ["seeds", ", ".join(map(str, plan.seeds))],
+        ["temperature", f"{plan.temperature:g}"],
+        ["budget", f"{plan.max_tokens} tokens, {plan.max_calls} calls"],
+        ["intervals", found.interval],
+        ["plan", found.plan_digest],
+        ["complete", "yes" if found.complete else f"no: {found.all.right + found.all.wrong} of {found.planned} judged"],
+    ]
+    body = [
+        f"<h1>{shown_text(title)}</h1>",
+        table([], facts),
+        section("All and by domain", figures([found.all, *found.domains])),
+        section("By taskset", figures(found.tasksets)),
+        section("By level", figures(found.levels)),
+        section("By seed", figures(found.seeds)),
+    ]
+    if found.left_out:
+        body.append(section("Not asked", table(["taskset", "why"], [[a, b] for a, b in found.left_out.items()])))
+    return document(title, "".join(body), shown_text(NOTE))
+
+
+def figures(rows: Sequence[EvaluationRow]) -> str:
+    """A table of rows."""
+    ks = list(dict.fromkeys(k for row in rows for k in row.pass_at))
+    return table(headings(ks), [cells(row, ks) for row in rows])
+
+
+def headings(ks: Sequence[str]) -> list[str]:
+    return ["", *(f"pass@{k}" for k in ks), "questions", "right", "wrong", "lost", "tokens", "calls"]
+
+
+def cells(row: EvaluationRow, ks: Sequence[str]) -> list[str]:
+    """One row as texts."""
+    counts = [row.questions, row.right, row.wrong, row.lost]
+    scores = [shown_score(row.pass_at.get(k)) for k in ks]
+    return [row.name, *scores, *map(str, counts), f"{row.tokens:.0f}", f"{row.calls:.2f}"]
+
+
+def shown_score(found: EvaluationScore | None) -> str:
+    """A score as percents with its interval."""
+    if found is None:
+        return "-"
+    return f"{100 * found.value:.1f} ({100 * found.low:.1f} to {100 * found.high:.1f})"

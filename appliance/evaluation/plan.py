@@ -1,0 +1,100 @@
+"""What an evaluation asks, of whom and how often; two runs of equal plans may be set beside each other.
+
+What always holds: questions come from the seeds of the validation split, which training never draws and which the
+sealed sets of the nights do not either; the same plan asks the same questions on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from curriculum import seeds
+from curriculum.contract.errors import ExhaustedError
+from curriculum.contract.task import Split, Task
+from curriculum.registry import make_draft, stable_random, task_of, taskset_named
+from runtime.model import FrozenModel
+
+MOST_DRAWS = 500
+"""Draws for one question before its level counts as used up."""
+
+
+class EvaluationPlan(FrozenModel):
+    """Everything that decides an evaluation's figures, apart from chance."""
+
+    model: str
+    """The weights' digest, or the model's name at its endpoint."""
+    engine: str
+    """`torch` or `vllm`, or the endpoint's address."""
+    tasksets: tuple[str, ...] = Field(min_length=1)
+    """With their versions: `programs@2`."""
+    items: int = Field(ge=1, le=100_000)
+    """Questions of each taskset for each seed, as evenly over its levels as their number allows."""
+    seeds: tuple[int, ...] = Field(min_length=1)
+    repeats: int = Field(ge=1, le=1_024)
+    """Attempts at each question."""
+    temperature: float = Field(ge=0)
+    max_tokens: int = Field(ge=1)
+    """Of one conversation; at an endpoint of one turn."""
+    max_calls: int = Field(ge=0)
+    max_result_chars: int = Field(ge=8)
+    assay: str
+    """The version that made it."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of its canonical JSON."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tasksets without their versions."""
+        return tuple(name.partition("@")[0] for name in self.tasksets)
+
+
+class OpenQuestion(FrozenModel):
+    """A task of the plan with the seed that it was drawn for."""
+
+    task: Task
+    seed: int
+
+
+def questions(plan: EvaluationPlan) -> list[OpenQuestion]:
+    """The plan's questions, each once. Raises ExhaustedError where there are not so many, UnknownTasksetError."""
+    seen: set[str] = set()
+    return [
+        OpenQuestion(task=task, seed=seed)
+        for seed in plan.seeds
+        for name in plan.names
+        for task in _drawn(name, plan.items, seed, seen)
+    ]
+
+
+def _drawn(name: str, count: int, seed: int, seen: set[str]) -> list[Task]:
+    rng = stable_random("open evaluation", seed, name)
+    levels = list(range(taskset_named(name).level_count))
+    found: list[Task] = []
+    while len(found) < count:
+        if not levels:
+            raise ExhaustedError(
+                f"{name} has only {len(found)} of {count} different questions",
+                hint="lower --items, or give fewer seeds",
+            )
+        level = levels[len(found) % len(levels)]
+        for _ in range(MOST_DRAWS):
+            drawn = seeds.draw(Split.VALIDATION, rng)
+            draft = make_draft(name, level, drawn)
+            if draft.key not in seen:
+                seen.add(draft.key)
+                found.append(task_of(draft, name, level, drawn))
+                break
+        else:
+            levels.remove(level)
+    return found
+
+
+def versioned(names: Sequence[str]) -> tuple[str, ...]:
+    """Each name with its taskset's version. Raises UnknownTasksetError."""
+    return tuple(f"{name}@{taskset_named(name).version}" for name in dict.fromkeys(names))
