@@ -12,6 +12,9 @@ COMMANDS = {
         "curriculum_show:show", "Show one taskset: topics, levels, tools, budget, and a task of each level."
     ),
     "audit": CommandRow("curriculum_audit:audit", "Show that train, validation and sealed questions never met."),
+    "certify": CommandRow(
+        "curriculum_certify:certify", "Show that a taskset's checks hold; only then is it trained on."
+    ),
     "sample": CommandRow(
         "curriculum_sample:sample",
         "Show tasks as the model is asked them: questions, files, and with --answers the answers.",

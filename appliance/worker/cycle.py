@@ -128,7 +128,7 @@ class CycleRun:
         """Picks those of the recipe whose answers this machine can check. Decided once a cycle."""
         if "tasksets" not in self._progress.cycle.plan:
             named = self._recipe.tasksets
-            without = left_out(named)
+            without = left_out(named, self._progress.cycle.plan.get("certified", {}))
             for name, reason in without.items():
                 self._progress.say("warning", f"the taskset {name} is left out: {reason}")
             usable = tuple(name for name in TASKSETS if name in named and name not in without)

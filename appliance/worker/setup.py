@@ -16,9 +16,10 @@ from typing import Literal
 from appliance.learning.distillation import TeacherScore
 from appliance.learning.recipe import Recipe
 from appliance.ledger.ledger import Ledger
+from curriculum.certification.certificate import made_by, shipped
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
-from curriculum.registry import key_of, taskset_named
+from curriculum.registry import BUILT_IN, key_of, taskset_named
 from curriculum.sealed import SealedSet, TaskStream
 from curriculum.seeds import derive
 from curriculum.separation.index import SeparationIndex
@@ -128,16 +129,25 @@ def watched_in(setup: CycleSetup, stages: Sequence[Recipe]) -> list[Task]:
     return list(found.values())
 
 
-def left_out(names: Sequence[str]) -> dict[str, str]:
-    """Those of these tasksets whose answers this machine cannot check, each with the reason in a sentence.
+def left_out(names: Sequence[str], certified: Mapping[str, str]) -> dict[str, str]:
+    """Those of these tasksets whose answers this machine cannot check, or that are not certified as they are, each with
+    the reason in a sentence. `certified` are those that an owner certified here, by version and digest.
 
     Raises UnknownTasksetError, and CurriculumError where no other is left.
     """
-    reasons = {name: reason for name in names if (reason := taskset_named(name).missing())}
+    reasons = {name: reason for name in names if (reason := taskset_named(name).missing() or _lacks(name, certified))}
     if reasons.keys() >= set(names):
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "the recipe names none"
         raise CurriculumError(f"there is nothing to ask: {listed}", hint="name others in recipe.tasksets")
     return reasons
+
+
+def _lacks(name: str, certified: Mapping[str, str]) -> str:
+    """Why a taskset may not be trained on before it is certified; empty when it is."""
+    made = made_by(BUILT_IN, name)
+    if made in (shipped().get(name), certified.get(name)):
+        return ""
+    return f"it is not certified in its version {made}: `assay curriculum certify {name}`"
 
 
 def training_rules(policy: Policy, ledger: Ledger, cycle: str, tasksets: Sequence[str]) -> TrainingRules:
