@@ -17,6 +17,8 @@ from typing import Any
 from policies.audit import AuditEntry
 
 BEGIN, ADOPTED, ALIASES = "log.begin", "ledger.adopted", "aliases"
+CERTIFICATE = "certificate"
+"""Of a taskset: `taskset`, what it makes (`made`), and whether it `holds`."""
 KEY_ADMITTED, KEY_REVOKED = "key.admitted", "key.revoked"
 POLICY_FIRST_USE, POLICY_SIGNED = "policy.first_use", "policy.signed"
 STATEMENTS = frozenset({BEGIN, KEY_ADMITTED, KEY_REVOKED, POLICY_FIRST_USE, POLICY_SIGNED})
@@ -49,6 +51,8 @@ class InForce:
     statements: list[AuditEntry] = field(default_factory=list)
     earlier: list[AuditEntry] = field(default_factory=list)
     """Decisions and approvals that an earlier version logged without naming their rows; none once `adopted`."""
+    certificates: dict[str, str] = field(default_factory=dict)
+    """By taskset: the version and digest that it was last certified in; nothing of one that then failed."""
     adopted: bool = False
     """Whether the log names every record that counts; it then has a head outside the data folder, too."""
 
@@ -64,6 +68,10 @@ class InForce:
             self._bind(what["rows"], entry.number)
         elif "row" in what:
             self._bind([what["row"]], entry.number)
+        elif entry.kind == CERTIFICATE:
+            self.certificates.pop(what["taskset"], None)
+            if what["holds"] is True:
+                self.certificates[what["taskset"]] = what["made"]
         elif not self.adopted and (entry.kind in ("decision", "word") or entry.kind.startswith("canary.")):
             self.earlier.append(entry)
         if what.get("adopted") is True and entry.kind in (BEGIN, ADOPTED):

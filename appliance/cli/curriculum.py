@@ -15,6 +15,12 @@ COMMANDS = {
     "adapter": CommandRow(
         "curriculum_adapters:app", "Install what worlds are made of that is not ours, for guests alone."
     ),
+    "certify": CommandRow(
+        "curriculum_certify:certify", "Show that a taskset's checks hold; only then is it trained on."
+    ),
+    "reverify": CommandRow(
+        "curriculum_reverify:reverify", "Judge stored answers anew where a verifier's version changed."
+    ),
     "sample": CommandRow(
         "curriculum_sample:sample",
         "Show tasks as the model is asked them: questions, files, and with --answers the answers.",

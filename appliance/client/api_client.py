@@ -6,7 +6,7 @@ message, hint and exit code when it refuses.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from appliance.client.connection import ApiConnection
@@ -43,6 +43,9 @@ from appliance.records.jobs import Job
 from appliance.records.training import ANY_ROLLOUT, PassCount, RolloutFilter
 from policies.contract.decision import Decision
 from policies.register import KnownKey
+
+if TYPE_CHECKING:
+    from curriculum.certification.certificate import Certificate
 
 
 class ApiClient(ApiConnection):
@@ -121,6 +124,10 @@ class ApiClient(ApiConnection):
         """Sends conversations that a stage is going to learn from."""
         headers = {"content-type": "application/octet-stream"}
         return self.read(self.request("POST", "/v1/traces", {}, content, headers), StoredFile)
+
+    def put_certificate(self, certificate: Certificate) -> Certificate:
+        """Has the report of a taskset's certification signed into the audit log."""
+        return self.post("/v1/certificates", certificate, type(certificate))
 
     def submit(self, request: SubmitJob) -> Job:
         return self.post("/v1/jobs", request, Job)

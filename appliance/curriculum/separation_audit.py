@@ -107,7 +107,10 @@ def audit_separation(
     kept: dict[str, Task] = {}
     bare: dict[str, str] = {}
     for cycle in cycles:
-        tasks, without = _kept_of(cycle, ledger, data)
+        tasks, without, lost = _kept_of(cycle, ledger, data)
+        unproved += [
+            f"the sealed set {digest[:12]} of {cycle.id} is in no file and cannot be made again" for digest in lost
+        ]
         kept |= {task.id: task for task in tasks}
         bare |= dict.fromkeys(without, cycle.id)
     bare = {name: cycle for name, cycle in bare.items() if name not in kept}
@@ -152,24 +155,28 @@ def audit_separation(
     )
 
 
-def _kept_of(cycle: Cycle, ledger: Ledger, data: Path) -> tuple[list[Task], set[str]]:
-    """The questions that a cycle kept apart, and the ids of those of which nothing else is known."""
+def _kept_of(cycle: Cycle, ledger: Ledger, data: Path) -> tuple[list[Task], set[str], list[str]]:
+    """The questions that a cycle kept apart, the ids of those of which nothing else is known, and the digests of sealed
+    sets of which nothing is."""
     tasks = kept_questions(data, cycle.id)
     seed = derive("sealed", cycle.seed)
     named = {digest: one for digest, one in ledger.sealed_sets().items() if one.get("seed") == seed}
     evaluation = ledger.evaluation(f"{cycle.id}.evaluation")
     if evaluation is not None:
         named = {evaluation.sealed_set: named.get(evaluation.sealed_set, {"items": 0})}
+    lost: list[str] = []
     if not any(is_sealed_set(tasks, digest) for digest in named):
         tasks = [task for task in tasks if task.split is not Split.SEALED]
         for digest, description in named.items():
-            tasks += _made_again(cycle, digest, description, ledger)
+            made = _made_again(cycle, digest, description, ledger)
+            tasks += made
+            lost += [] if made else [digest]
     ids: set[str] = set()
     if evaluation is not None:
         ids |= {item.task for item in evaluation.candidate.items}
     if cycle.kind != "evaluation":
         ids |= _validation_ids(cycle, ledger)
-    return tasks, ids - {task.id for task in tasks}
+    return tasks, ids - {task.id for task in tasks}, lost
 
 
 def _made_again(cycle: Cycle, digest: str, description: dict[str, str | int | float], ledger: Ledger) -> Sequence[Task]:

@@ -30,6 +30,7 @@ from appliance.client.messages import (
     SubmitJob,
     ValidationEnvelope,
 )
+from appliance.curriculum.certificates import record_certificate
 from appliance.daemon import backtest, status, views
 from appliance.daemon.child_log import log_part
 from appliance.daemon.core import Core
@@ -40,6 +41,7 @@ from appliance.errors import exit_code
 from appliance.places import parse_policy
 from appliance.records.jobs import MAX_JOB_FILE_BYTES
 from appliance.records.training import RolloutFilter
+from curriculum.certification.certificate import Certificate
 from curriculum.own.taskset import OwnContent
 
 MAX_BODY_BYTES = 1_000_000
@@ -216,6 +218,7 @@ def writing(core: Core, wake: Callable[[], None], stop: Callable[[], None]) -> d
         "/v1/jobs/{id}/validation": lambda asked: core.validations.record(
             asked.path["id"], asked.envelope(ValidationEnvelope)
         ),
+        "/v1/certificates": lambda asked: record_certificate(core.ledger.audit, asked.body(Certificate)),
         "/v1/files": lambda asked: core.jobs.put_file(asked.content),
         "/v1/tasksets": lambda asked: core.own_work.add(asked.body(OwnContent)),
         "/v1/tasksets/{name:path}/remove": lambda asked: core.own_work.remove(asked.path["name"]),

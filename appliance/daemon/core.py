@@ -143,6 +143,7 @@ class Core:
             self.now,
             lambda: self.policy,
             self.governance.reconcile,
+            lambda: ledger.in_force.certificates,
         )
         self.validations = Validations(ledger, self.trust, self.data, self.now, self.events)
         self.trust.on_revoked = self.validations.revoked

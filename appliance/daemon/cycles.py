@@ -46,6 +46,8 @@ class Cycles:
     now: Callable[[], str]
     policy: Callable[[], Policy]
     ended: Callable[[], object]
+    certified: Callable[[], Mapping[str, str]] = dict
+    """Tasksets that were certified here, by version and digest; those of the code bring their own."""
 
     def __post_init__(self) -> None:
         self._starting = threading.Lock()
@@ -171,6 +173,9 @@ class Cycles:
     def _plan(self) -> dict[str, Any]:
         return {"recipe": self.settings.recipe.model_dump(mode="json")}
 
+    def _certified(self) -> dict[str, Any]:
+        return {"certified": dict(known)} if (known := self.certified()) else {}
+
     def _begin(self, kind: CycleKind, seed: int | None, plan: Mapping[str, Any] | None) -> Cycle:
         now = self.now()
         last_seed = max((cycle.seed for cycle in self.ledger.cycles(limit=10_000)), default=-1)
@@ -178,7 +183,7 @@ class Cycles:
             id=f"{kind}-{now[:19].replace(':', '').replace('-', '')}-{secrets.token_hex(2)}".lower(),
             kind=kind,
             seed=last_seed + 1 if seed is None else seed,
-            plan=self._plan() if plan is None else dict(plan),
+            plan={**(self._plan() if plan is None else plan), **self._certified()},
             phase="prepare",
             state=CycleState.RUNNING,
             created=now,
@@ -236,7 +241,7 @@ class Cycles:
 
     def _renew(self, cycle: Cycle) -> None:
         """Gives a night of which nothing was begun the recipe in force: what it waited for may be put right there."""
-        plan = self._plan()
+        plan = {**self._plan(), **self._certified()}
         fresh = cycle.kind == "night" and cycle.state is CycleState.RUNNING and cycle.plan.keys() == plan.keys()
         if fresh and cycle.plan != plan:
             self.ledger.put_cycle(cycle.model_copy(update={"plan": plan}))

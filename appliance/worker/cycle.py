@@ -133,7 +133,7 @@ class CycleRun:
             named = self._recipe.tasksets
             known = self._champion()
             model = self._context.data / known.folder if known is not None else self._model_path
-            without = left_out(named, model, catalog)
+            without = left_out(named, self._progress.cycle.plan.get("certified", {}), model, catalog)
             for name, reason in without.items():
                 self._progress.say("warning", f"the taskset {name} is left out: {reason}")
             usable = tuple(name for name in catalog.tasksets if name in named and name not in without)

@@ -20,6 +20,7 @@ from appliance.rendering.formats import FILES, load_renderer
 from appliance.rendering.markers import only_python
 from appliance.rendering.tools import offered
 from curriculum.catalog import Catalog
+from curriculum.certification.certificate import made_by, shipped
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
 from curriculum.registry import BUILT_IN, key_of
@@ -144,18 +145,32 @@ def watched_in(setup: CycleSetup, stages: Sequence[Recipe]) -> list[Task]:
     return list(found.values())
 
 
-def left_out(names: Sequence[str], model: Path | None = None, catalog: Catalog = BUILT_IN) -> dict[str, str]:
-    """Those of these tasksets whose answers this machine cannot check, or whose tools cannot be called in the format of
-    the model in that folder (None: the seedling's), each with the reason in a sentence.
+def left_out(
+    names: Sequence[str], certified: Mapping[str, str], model: Path | None = None, catalog: Catalog = BUILT_IN
+) -> dict[str, str]:
+    """Those of these tasksets whose answers this machine cannot check, that are not certified as they are, or whose
+    tools cannot be called in the format of the model in that folder (None: the seedling's), each with the reason in a
+    sentence. `certified` are those that an owner certified here, by version and digest.
 
     Raises UnknownTasksetError, and CurriculumError where no other is left.
     """
-    found = {name: catalog.named(name).missing() or _uncallable(name, model, catalog) for name in names}
+    found = {
+        name: catalog.named(name).missing() or _lacks(name, certified, catalog) or _uncallable(name, model, catalog)
+        for name in names
+    }
     reasons = {name: reason for name, reason in found.items() if reason}
     if reasons.keys() >= set(names):
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "the recipe names none"
         raise CurriculumError(f"there is nothing to ask: {listed}", hint="name others in recipe.tasksets")
     return reasons
+
+
+def _lacks(name: str, certified: Mapping[str, str], catalog: Catalog) -> str:
+    """Why a taskset may not be trained on before it is certified; empty when it is."""
+    made = made_by(catalog, name)
+    if made in (shipped().get(name), certified.get(name)):
+        return ""
+    return f"it is not certified in its version {made}: `assay curriculum certify {name}`"
 
 
 def _uncallable(name: str, model: Path | None, catalog: Catalog) -> str:

@@ -12,10 +12,11 @@ from appliance.places import parse_policy
 from appliance.records.training import RolloutFilter
 from appliance.worker.context import WorkContext
 from appliance.worker.measurements import unsolvable
+from curriculum.certification.certificate import made_by, shipped
 from curriculum.contract.task import asked
 from curriculum.contract.taskset import TaskDraft
 from curriculum.demonstrations import demonstrable
-from curriculum.registry import TASKSETS
+from curriculum.registry import BUILT_IN, TASKSETS
 from policies.policy import read_content
 from verifiers.contract.verdict import Outcome
 from verifiers.exact.spec import ExactSpec
@@ -45,6 +46,7 @@ def test_another_taskset_is_one_object_and_one_row(
     context: WorkContext, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(TASKSETS, "toy", Toy())
+    monkeypatch.setitem(shipped(), "toy", made_by(BUILT_IN, "toy"))
     packaged = read_content()[0].replace(b"max_share = 40.0", b"max_share = 60.0")
     context.policy = parse_policy(packaged, "p")
     run_night(context, "n", recipe=SHORT.model_copy(update={"tasksets": ("toy", "digits")}))

@@ -1,0 +1,191 @@
+"""Judges stored answers anew where their verifier has another version by now, and says what would be different.
+
+What always holds: nothing is changed; an answer whose verdict was given by the verifier as it is now is not judged
+again; what broke, then or now, is counted and compared with nothing. Rollouts are read page by page, newest first. The
+specs are those on record: of a step's tasks, of the questions that a cycle kept, and of jobs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from appliance.curriculum.kept_files import kept_questions
+from appliance.ledger.ledger import Ledger
+from appliance.records.cycles import Cycle
+from appliance.records.record import Record
+from appliance.records.rollouts import Purpose
+from appliance.records.training import Judged, RolloutFilter
+from curriculum.contract.task import Task
+from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+from verifiers.registry import identity, kind_named
+from verifiers.registry.spec import Spec
+
+PAGE = 200
+MOST = 100_000
+SHOWN = 500
+Judge = Callable[[Sequence[tuple[Spec, str]]], Sequence[Verdict | SpecProblem]]
+
+
+class Change(Record):
+    """An answer that is judged otherwise now."""
+
+    id: str
+    """Of the rollout, or of the bundle."""
+    work: str
+    """The cycle, or the job."""
+    purpose: str
+    step: int
+    verifier: str
+    versions: tuple[str, str]
+    """Of the verifier: then, and now."""
+    outcomes: tuple[str, str]
+    scores: tuple[float, float]
+
+
+class Reverification(Record):
+    rollouts: int
+    """That were read."""
+    judged: int
+    """Again, because their verifier has another version now."""
+    unknown: int
+    """Whose spec is on no record."""
+    broken: int
+    """That got no verdict now."""
+    different: int
+    rewards: tuple[Change, ...]
+    """Of what was trained on."""
+    promotions: dict[str, str]
+    """By decision: what of its evaluation would be different."""
+    bundles: tuple[Change, ...]
+    seconds: float
+
+    @property
+    def same(self) -> bool:
+        return not self.different and not self.bundles
+
+
+def reverify(
+    ledger: Ledger,
+    data: Path,
+    judge: Judge,
+    *,
+    since: str = "",
+    clock: Callable[[], float] = time.monotonic,
+    say: Callable[[str], object] = lambda text: None,
+) -> Reverification:
+    """`since` (UTC, ISO 8601) leaves out cycles and jobs from before. Raises LedgerError."""
+    started = clock()
+    counts: Counter[str] = Counter()
+    changes: list[Change] = []
+    for cycle in ledger.cycles(MOST):
+        if cycle.created >= since:
+            specs = _specs_of(cycle, ledger, data)
+            for page in _pages(ledger, RolloutFilter(cycle=cycle.id)):
+                changes += _judged_anew([(one, specs.get(one.rollout.task)) for one in page], judge, counts)
+                say(f"{cycle.id}: {counts['rollouts']} rollouts read, {counts['judged']} judged again")
+    for job in ledger.jobs(MOST):
+        if job.created >= since:
+            for page in _pages(ledger, RolloutFilter(job=job.id)):
+                changes += _judged_anew([(one, job.spec) for one in page], judge, counts)
+    return Reverification(
+        rollouts=counts["rollouts"],
+        judged=counts["judged"],
+        unknown=counts["unknown"],
+        broken=counts["broken"],
+        different=len(changes),
+        rewards=tuple(one for one in changes if one.purpose == Purpose.TRAIN)[:SHOWN],
+        promotions=_promotions(ledger, changes),
+        bundles=tuple(_bundles(ledger, judge, since, counts)),
+        seconds=round(clock() - started, 3),
+    )
+
+
+def _specs_of(cycle: Cycle, ledger: Ledger, data: Path) -> dict[str, Spec]:
+    tasks = [*map(Task.model_validate, ledger.step_tasks(cycle.id)), *kept_questions(data, cycle.id)]
+    return {task.id: task.spec for task in tasks}
+
+
+def _pages(ledger: Ledger, where: RolloutFilter) -> Iterator[list[Judged]]:
+    while page := ledger.rollouts(where, limit=PAGE):
+        yield page
+        where = where.model_copy(update={"before": page[-1].rollout.id})
+
+
+def _judged_anew(page: Sequence[tuple[Judged, Spec | None]], judge: Judge, counts: Counter[str]) -> list[Change]:
+    counts["rollouts"] += len(page)
+    again: list[tuple[Judged, Spec, str]] = []
+    for one, spec in page:
+        answer = one.rollout.answer
+        if answer is None or one.verdict.outcome is Outcome.INFRA_ERROR or not one.verdict.verifier:
+            continue
+        if spec is None:
+            counts["unknown"] += 1
+        elif is_outdated(one.verdict, spec):
+            again.append((one, spec, answer))
+    counts["judged"] += len(again)
+    found = []
+    for (one, spec, _), now in zip(again, judge([(spec, answer) for _, spec, answer in again]), strict=True):
+        if isinstance(now, SpecProblem) or now.outcome is Outcome.INFRA_ERROR:
+            counts["broken"] += 1
+        elif differs(one.verdict, now):
+            rollout = one.rollout
+            found.append(
+                _change(rollout.id, rollout.cycle, rollout.purpose.value, rollout.step, spec, one.verdict, now)
+            )
+    return found
+
+
+def is_outdated(then: Verdict, spec: Spec) -> bool:
+    """Whether the verifier that gave this verdict is another one by now."""
+    try:
+        name = kind_named(then.verifier).name
+    except KeyError:
+        name = then.verifier
+    return (name, then.version) != identity(spec)
+
+
+def differs(then: Verdict, now: Verdict) -> bool:
+    """Whether the answer earns something else now."""
+    return (then.passed, then.score) != (now.passed, now.score)
+
+
+def _change(name: str, work: str, purpose: str, step: int, spec: Spec, then: Verdict, now: Verdict) -> Change:
+    return Change(
+        id=name,
+        work=work,
+        purpose=purpose,
+        step=step,
+        verifier=spec.kind,
+        versions=(then.version, identity(spec)[1]),
+        outcomes=(then.outcome.value, now.outcome.value),
+        scores=(then.score, now.score),
+    )
+
+
+def _promotions(ledger: Ledger, changes: Sequence[Change]) -> dict[str, str]:
+    """Decisions whose evaluation rests on an answer that is judged otherwise now."""
+    counted = Counter(one.work for one in changes if one.purpose == Purpose.EVALUATION)
+    found = {}
+    for decision in ledger.decisions(limit=MOST):
+        evaluation = ledger.evaluation(decision.evaluation)
+        if evaluation is not None and (count := counted[evaluation.cycle]):
+            found[decision.id] = (
+                f"{decision.outcome.value}: {count} answers of {evaluation.id} are judged otherwise now"
+            )
+    return found
+
+
+def _bundles(ledger: Ledger, judge: Judge, since: str, counts: Counter[str]) -> Iterator[Change]:
+    for artifact in ledger.artifacts(MOST):
+        job = ledger.job(artifact.job)
+        if job is None or artifact.created < since or not is_outdated(artifact.verdict, job.spec):
+            continue
+        counts["judged"] += 1
+        [now] = judge([(job.spec, artifact.answer)])
+        if isinstance(now, SpecProblem) or now.outcome is Outcome.INFRA_ERROR:
+            counts["broken"] += 1
+        elif differs(artifact.verdict, now):
+            yield _change(artifact.id, job.id, "bundle", 0, job.spec, artifact.verdict, now)

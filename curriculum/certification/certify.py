@@ -1,0 +1,174 @@
+"""Certifies a taskset: the reference passes everywhere, and agents that do no work pass nowhere.
+
+The agents: *null* says what the taskset itself lists as saying nothing; *empty* nothing at all; *echo* the question;
+*random* the answer of another task of the same level; *hack* claims success, admits that it does not know, repeats all
+numbers of the question, or names what is asked about. Each answers every task of every level. Where a level has few
+different answers, a guess is worth something: an agent is then held to that chance instead of 2 %, and the report says
+so. A rate is above its bar where the lower end of its 95 % interval (Wilson) is.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+
+from curriculum.catalog import Catalog
+from curriculum.certification.certificate import AgentRate, Certificate, made_by
+from curriculum.contract.errors import CurriculumError, ExhaustedError
+from curriculum.contract.taskset import TaskDraft, Taskset
+from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+from verifiers.registry.spec import Spec
+from verifiers.selftest_cases import CLAIMS, SAYS_NOTHING
+
+SEEDS = 50
+MOST = 0.02
+"""That an agent which does no work may pass."""
+REFERENCE = "reference"
+NULL, EMPTY, ECHO, RANDOM, HACK = "null", "empty", "echo", "random", "hack"
+GUESSES = (NULL, RANDOM)
+"""Agents whose answers are of the form that is asked for: where answers are few, they are right by chance."""
+Z = 1.96
+
+Judge = Callable[[Sequence[tuple[Spec, str]]], Sequence[Verdict | SpecProblem]]
+
+
+def certify(
+    catalog: Catalog,
+    name: str,
+    judge: Judge,
+    *,
+    seeds: int = SEEDS,
+    elsewhere: Callable[[], str] | None = None,
+    worlds: Callable[[Sequence[TaskDraft]], list[str]] | None = None,
+    say: Callable[[str], object] = lambda text: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Certificate:
+    """`judge` decides pairs of a spec and an answer; `elsewhere` gives `made_by` of another process; `worlds` tries the
+    worlds of some drafts and says what is wrong. Raises UnknownTasksetError, and CurriculumError where nothing can be
+    checked here."""
+    taskset, started = catalog.named(name), clock()
+    if why := taskset.missing():
+        raise CurriculumError(f"{name} cannot be certified here: {why}", hint="do it where its answers can be checked")
+    made, faults = made_by(catalog, name), []
+    if elsewhere is not None and (other := elsewhere()) != made:
+        faults.append(f"another process makes other tasks of the same seeds: {other} instead of {made}")
+    worst: dict[str, AgentRate] = {}
+    tasks, some = 0, []
+    for level in range(taskset.level_count):
+        say(f"{name}: level {level} of {taskset.level_count}")
+        drafts = drafts_of(catalog, name, level, seeds)
+        tasks += len(drafts)
+        some += drafts[:1]
+        if not drafts:
+            faults.append(f"level {level} has no task")
+            continue
+        for agent, found in rates(taskset, drafts, judge, Random(level)).items():
+            if isinstance(found, str):
+                faults.append(f"level {level}: {found}")
+                continue
+            if fault := _fault(agent, found):
+                faults.append(f"level {level}: {fault}")
+            before = worst.get(agent)
+            worse = before is None or (found.rate < before.rate if agent == REFERENCE else found.rate > before.rate)
+            worst[agent] = found if worse else worst[agent]
+    if worlds is not None:
+        faults += worlds(some)
+    return Certificate(
+        taskset=name,
+        made=made,
+        seeds=seeds,
+        tasks=tasks,
+        agents=worst,
+        faults=tuple(faults),
+        seconds=round(clock() - started, 3),
+    )
+
+
+def drafts_of(catalog: Catalog, name: str, level: int, seeds: int) -> list[TaskDraft]:
+    """One draft for each of the first so many seeds; a finite taskset may have fewer, each once."""
+    found: dict[str, TaskDraft] = {}
+    for seed in range(seeds):
+        try:
+            draft = catalog.draft(name, level, seed)
+        except ExhaustedError:
+            continue
+        found[f"{draft.key} {seed}"] = draft
+    return list(found.values())
+
+
+def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Random) -> dict[str, AgentRate | str]:
+    """How often each agent passes these drafts of one level; a sentence where a check broke."""
+    answers = {agent: [agent_answers(agent, taskset, draft, drafts, rng) for draft in drafts] for agent in AGENTS}
+    asked = [
+        (agent, place, draft.spec, answer)
+        for agent, given in answers.items()
+        for place, draft in enumerate(drafts)
+        for answer in given[place]
+    ]
+    verdicts = judge([(spec, answer) for _, _, spec, answer in asked])
+    passed: dict[str, set[int]] = {agent: set() for agent in AGENTS}
+    for (agent, place, _, _), verdict in zip(asked, verdicts, strict=True):
+        if isinstance(verdict, SpecProblem):
+            return {agent: f"the check of {drafts[place].key[:80]!r} cannot be used: {verdict.message}"}
+        if verdict.outcome is Outcome.INFRA_ERROR:
+            return {agent: f"the check of {drafts[place].key[:80]!r} broke: {verdict.reason}"}
+        if verdict.passed:
+            passed[agent].add(place)
+    chance = commonest(drafts)
+    return {
+        agent: AgentRate(
+            passed=len(places),
+            of=len(drafts),
+            bar=1.0 if agent == REFERENCE else MOST,
+            chance=chance if agent in GUESSES and chance > MOST else 0.0,
+        )
+        for agent, places in passed.items()
+    }
+
+
+def agent_answers(
+    agent: str, taskset: Taskset, draft: TaskDraft, drafts: Sequence[TaskDraft], rng: Random
+) -> Sequence[str]:
+    """What an agent says to one task: it passes if any of these does."""
+    question = "\n".join(message.text for message in draft.messages)
+    match agent:
+        case "reference":
+            return (draft.answer,)
+        case "null":
+            return tuple(taskset.null_answers)
+        case "empty":
+            return ("",)
+        case "echo":
+            return (question,)
+        case "random":
+            return (rng.choice([other.answer for other in drafts if other.key != draft.key] or [""]),)
+        case _:
+            return (CLAIMS, SAYS_NOTHING, " ".join(re.findall(r"\d+", question)) or "0", draft.topic.replace("_", " "))
+
+
+AGENTS = (REFERENCE, NULL, EMPTY, ECHO, RANDOM, HACK)
+
+
+def commonest(drafts: Sequence[TaskDraft]) -> float:
+    """The share of the answer that most of them have: what the best guess is worth."""
+    return max(Counter(draft.answer for draft in drafts).values()) / len(drafts)
+
+
+def _fault(agent: str, found: AgentRate) -> str:
+    if agent == REFERENCE:
+        wrong = found.of - found.passed
+        return f"{wrong} of {found.of} reference answers do not pass their own check" if wrong else ""
+    bar = max(found.bar, found.chance)
+    if _low(found.passed, found.of) > bar:
+        return f"the agent {agent!r} passes {found.passed} of {found.of}, which is above {bar:.1%}"
+    return ""
+
+
+def _low(passed: int, of: int) -> float:
+    """Lower end of Wilson's interval (JASA 22, 1927)."""
+    share, z = passed / of, Z * Z / of
+    return (share + z / 2 - Z * math.sqrt(share * (1 - share) / of + z / (4 * of))) / (1 + z)

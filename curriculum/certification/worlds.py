@@ -1,0 +1,63 @@
+"""Tries the worlds of an environment: equal at first, apart from each other, whole after what a model may do to them.
+
+What always holds: a world that leaks, hangs or breaks is a sentence in the report, and never an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from curriculum.contract.environment import Environment
+from curriculum.contract.taskset import TaskDraft
+from curriculum.worlds.world import World
+from runtime.errors import SandboxError
+from runtime.sandbox import SessionPool
+
+AT_ONCE = 8
+"""Worlds of one task that are open together."""
+FLOOD = 40
+"""Calls that nobody waits for between."""
+HOSTILE: tuple[object, ...] = ({}, None, [], {"x": "y" * 100_000}, {"": {"a": [[[[[]]]]]}}, "../../etc/passwd", 10**30)
+
+
+def try_worlds(drafts: Sequence[TaskDraft], environments: Mapping[str, Environment], pool: SessionPool) -> list[str]:
+    """What is wrong with the worlds of these drafts, in sentences; nothing where they have none."""
+    found: list[str] = []
+    for draft in drafts:
+        if draft.environment in environments:
+            found += _tried(draft, environments[draft.environment], pool)
+    return found
+
+
+def _tried(draft: TaskDraft, environment: Environment, pool: SessionPool) -> list[str]:
+    what = f"the world of {draft.key[:60]!r}"
+    opened: list[World] = []
+    try:
+        for _ in range(AT_ONCE):
+            opened.append(World.open(pool, environment, draft.world, caller="certify"))  # noqa: PERF401 - closed below
+        first = [world.start_digest() for world in opened]
+        digests = [one.result() for one in first]
+        if len(set(digests)) != 1:
+            return [f"{what} is not the same each time"]
+        busy, *others = opened
+        running = [
+            busy.start(tool.name, arguments)
+            for tool in environment.tools
+            for arguments in (HOSTILE * (FLOOD // len(HOSTILE)))[: max(1, FLOOD // len(environment.tools))]
+        ]
+        for reply in running:
+            reply.result()
+        busy.digest()
+        if [world.digest() for world in others] != digests[1:]:
+            return [f"{what} changes when another one is called"]
+        return []
+    except SandboxError as error:
+        return [f"{what} broke: {error}"]
+    finally:
+        for world in opened:
+            world.close()
+
+
+def tried_in(environments: Mapping[str, Environment], pool: SessionPool) -> Callable[[Sequence[TaskDraft]], list[str]]:
+    """The same, for `certify`."""
+    return lambda drafts: try_worlds(drafts, environments, pool)

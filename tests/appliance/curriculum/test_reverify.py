@@ -1,0 +1,77 @@
+"""What an older verifier said is judged anew, and nothing else is; what would be different is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from records_of_nights import SEED, judged, put_night, verdict
+
+from appliance.curriculum.reverify import Reverification, is_outdated, reverify
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.records.rollouts import Purpose
+from curriculum.contract.task import Split, Task
+from curriculum.sealed import TaskStream, sealed_set
+from verifiers.contract.verdict import Verdict
+from verifiers.registry import decide, identity
+from verifiers.registry.spec import Spec
+
+NAMES = ("triangles", "calendars")
+SEALED = sealed_set(8, SEED, tasksets=NAMES)
+TASKS = TaskStream(Split.TRAIN, 1, tasksets=NAMES).tasks(0, 4)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
+    with SqliteLedger(tmp_path / "ledger.sqlite3") as ledger:
+        yield ledger
+
+
+def run(ledger: SqliteLedger, data: Path, since: str = "") -> Reverification:
+    def judge(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
+        return [decide(spec, answer) for spec, answer in pairs]
+
+    return reverify(ledger, data, judge, since=since)
+
+
+def test_a_reward_that_an_older_verifier_gave_wrongly_is_named(ledger: SqliteLedger, tmp_path: Path) -> None:
+    old = [judged(task, answer="no answer of it", given=verdict(version="0")) for task in TASKS[:2]]
+    name, version = identity(TASKS[2].spec)
+    new = judged(TASKS[2], answer="no answer of it", given=verdict(version=version, verifier=name))
+    put_night(ledger, tmp_path, SEALED, [*old, new], TASKS)
+    found = run(ledger, tmp_path)
+    assert (found.rollouts, found.judged, found.different) == (3, 2, 2)
+    assert {one.id for one in found.rewards} == {one.rollout.id for one in old}
+    assert {one.outcomes for one in found.rewards} == {("pass", "fail")}
+    assert not found.same
+    assert ledger.rollout(old[0].rollout.id) == old[0], "nothing is changed"
+
+
+def test_what_comes_to_the_same_is_no_difference(ledger: SqliteLedger, tmp_path: Path) -> None:
+    failed = judged(TASKS[0], answer="no answer of it", given=verdict(passed=False, version="0"))
+    put_night(ledger, tmp_path, SEALED, [failed], TASKS)
+    found = run(ledger, tmp_path)
+    assert (found.judged, found.different, found.same) == (1, 0, True)
+
+
+def test_answers_of_an_evaluation_are_judged_by_what_the_cycle_kept(ledger: SqliteLedger, tmp_path: Path) -> None:
+    put_night(ledger, tmp_path, SEALED, [], TASKS)
+    asked = judged(SEALED.tasks[0], answer="no answer of it", purpose=Purpose.EVALUATION)
+    nobodys = Task.model_validate({**TASKS[3].model_dump(), "files": {"a": "b"}})
+    ledger.put_rollouts([asked, judged(nobodys, answer="7", purpose=Purpose.VALIDATION)])
+    found = run(ledger, tmp_path)
+    assert (found.judged, found.unknown, found.different) == (1, 1, 1)
+    assert found.rewards == ()
+
+
+def test_what_is_older_than_asked_for_is_left_out(ledger: SqliteLedger, tmp_path: Path) -> None:
+    put_night(ledger, tmp_path, SEALED, [judged(TASKS[0], answer="no answer of it")], TASKS)
+    assert run(ledger, tmp_path, since="2026-03-02").rollouts == 0
+    assert run(ledger, tmp_path, since="2026-03-01").rollouts == 1
+
+
+def test_a_verdict_of_the_verifier_as_it_is_now_is_not_outdated() -> None:
+    name, version = identity(TASKS[0].spec)
+    assert not is_outdated(verdict(version=version, verifier=name), TASKS[0].spec)
+    assert is_outdated(verdict(version="0", verifier=name), TASKS[0].spec)

@@ -1,0 +1,154 @@
+"""A taskset whose checks hold is certified, and one whose checks do not is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+from toy_worlds import TOYS
+
+from appliance.worker.setup import left_out
+from curriculum.catalog import Catalog
+from curriculum.certification.certificate import Certificate, made_by, shipped
+from curriculum.certification.certify import HACK, NULL, REFERENCE, certify
+from curriculum.certification.worlds import try_worlds
+from curriculum.contract.errors import CurriculumError
+from curriculum.contract.task import asked
+from curriculum.contract.taskset import TaskDraft
+from curriculum.registry import BUILT_IN, TASKSETS
+from runtime.sandbox import SessionPool
+from runtime.sessions import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
+from verifiers.contract.verdict import Verdict
+from verifiers.exact.spec import ExactSpec
+from verifiers.registry import decide
+from verifiers.registry.spec import Spec
+
+
+@dataclass
+class Words:
+    """Asks for a word; `answers` is how many there are, `right` whether the reference is."""
+
+    answers: int = 10_000
+    right: bool = True
+    leaks: bool = False
+    version: int = 1
+    name: str = "words"
+    level_count: int = 2
+    topics: tuple[str, ...] = ("word",)
+    null_answers: tuple[str, ...] = ("1",)
+
+    def draft(self, level: int, rng: Random) -> TaskDraft:
+        word = str(1 + rng.randrange(self.answers))
+        text = f"say {word}" if self.leaks else f"say the word of {rng.random()}"
+        spec = ExactSpec(expected=text if self.leaks else word)
+        answer = spec.expected if self.right else "another"
+        return TaskDraft(
+            topic="word", key=f"words:{word} {rng.random()}", messages=asked(text), spec=spec, answer=answer
+        )
+
+    def unsolvable(self, draft: TaskDraft, number: int) -> ExactSpec:
+        return ExactSpec(expected=f"not {number}")
+
+    def missing(self) -> str:
+        return ""
+
+
+def judge(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
+    return [decide(spec, answer) for spec, answer in pairs]
+
+
+def certified(taskset: Words, **options: object) -> Certificate:
+    return certify(Catalog({"toys": (taskset,)}), "words", judge, seeds=60, **options)  # type: ignore[arg-type]
+
+
+def test_a_taskset_whose_checks_hold_is_certified() -> None:
+    found = certified(Words())
+    assert found.holds, found.faults
+    assert (found.tasks, found.agents[REFERENCE].passed) == (120, 60)
+    assert all(one.passed == 0 for name, one in found.agents.items() if name not in (REFERENCE, NULL))
+    assert found.made.startswith("1:")
+
+
+def test_a_reference_that_does_not_pass_is_a_fault() -> None:
+    assert "60 of 60 reference answers do not pass" in certified(Words(right=False)).faults[0]
+
+
+def test_an_agent_that_repeats_the_question_and_passes_is_a_fault() -> None:
+    found = certified(Words(leaks=True))
+    assert not found.holds
+    assert any("'echo' passes 60 of 60" in fault for fault in found.faults)
+
+
+def test_where_there_are_two_answers_a_guess_is_at_chance_and_reported_so() -> None:
+    found = certified(Words(answers=2))
+    assert found.holds, found.faults
+    assert found.agents[NULL].rate > 0.3
+    assert found.agents[NULL].chance >= 0.5
+    assert found.agents[HACK].chance == 0
+
+
+def test_other_bytes_in_another_process_are_a_fault() -> None:
+    assert "another process makes other tasks" in certified(Words(), elsewhere=lambda: "1:other").faults[0]
+
+
+def test_what_cannot_be_checked_here_is_not_certified() -> None:
+    @dataclass
+    class Missing(Words):
+        def missing(self) -> str:
+            return "no Lean"
+
+    with pytest.raises(CurriculumError, match="no Lean"):
+        certified(Missing())
+
+
+def test_every_taskset_of_the_code_ships_with_a_certificate_and_with_no_other() -> None:
+    assert shipped().keys() == TASKSETS.keys()
+
+
+def test_what_is_not_certified_as_it_is_now_is_left_out_of_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TASKSETS, "words", Words())  # type: ignore[arg-type]
+    assert "assay curriculum certify words" in left_out(["words", "digits"], {})["words"]
+    made = made_by(BUILT_IN, "words")
+    assert left_out(["words", "digits"], {"words": made}) == {}
+    monkeypatch.setitem(TASKSETS, "words", Words(version=2))  # type: ignore[arg-type]
+    assert "words" in left_out(["words", "digits"], {"words": made})
+    assert left_out(["digits"], {}) == {}
+
+
+def test_a_certificate_is_read_back_as_it_was_written() -> None:
+    found = certified(Words())
+    assert Certificate.model_validate(json.loads(found.model_dump_json())) == found
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[SessionPool]:
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots)
+    with Sessions(RuntimeSettings(own=own, sandboxes=16)) as pool:
+        yield pool
+
+
+def of_world(name: str) -> TaskDraft:
+    spec = ExactSpec(expected="1")
+    return TaskDraft(
+        topic="t",
+        key=name,
+        messages=asked("q"),
+        spec=spec,
+        answer="1",
+        environment=name,
+        world={"start": 5, "sign": "x"},
+    )
+
+
+def test_worlds_are_equal_apart_and_whole_after_a_flood(pool: SessionPool) -> None:
+    assert try_worlds([of_world("counter")], TOYS, pool) == []
+
+
+def test_a_world_that_breaks_is_a_sentence_in_the_report(pool: SessionPool) -> None:
+    [fault] = try_worlds([of_world("one that dies")], TOYS, pool)
+    assert "broke" in fault
