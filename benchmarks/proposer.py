@@ -7,7 +7,8 @@ calculator by arithmetic of this script's own. Bar: 0 wrong in 2,000.
 
 Rounds: a scripted proposer draws programs of 1 to 10 steps, with odds that it learns from the rewards; a scripted
 solver passes with a chance that falls with the steps and grows with the rounds. Bars: difficulty follows the skill
-(rank correlation at least .9), and at least .9 of what is accepted is distinct.
+(rank correlation over tenths at least .9; the first tenth, in which the proposer knows nothing yet, is shown and left
+out), and at least .9 of the proposals that ran are distinct.
 
 Needs root, as sandboxes do. Exit code 1 when a bar is missed.
 """
@@ -23,6 +24,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import mean
@@ -32,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from curriculum.proposing.execution import Executor
 from curriculum.proposing.kind import Provers
+from curriculum.proposing.labels import ProvenTask
 from curriculum.proposing.novelty import NoveltyMemory
 from curriculum.proposing.refusals import RefusedProposal
 from curriculum.proposing.registry import KINDS
@@ -39,6 +43,7 @@ from curriculum.proposing.rewards import REWARDS, advantages, reward
 from verifiers.checker import Checker
 
 SHARES = {"calculation": 0.45, "deduction": 0.4, "abduction": 0.05, "induction": 0.05, "puzzle": 0.05}
+AT_ONCE = 3
 STEPS = (
     "x = [v * {a} + i for i, v in enumerate(x)]",
     "x = [v for v in x if v % {b} != {c}] or [{a}]",
@@ -248,6 +253,14 @@ def solutions(lines: str) -> list[tuple[int, ...]]:
 # ---- the two measures
 
 
+def attempt(kind: str, provers: Provers, text: str) -> ProvenTask | RefusedProposal:
+    """The task of a proposal, or why it is none."""
+    try:
+        return KINDS[kind].make(text, provers)
+    except RefusedProposal as error:
+        return error
+
+
 def labels(count: int, rng: Random, provers: Provers) -> dict[str, Any]:
     """Makes so many tasks, and looks at each label by the other route."""
     started = time.monotonic()
@@ -257,27 +270,29 @@ def labels(count: int, rng: Random, provers: Provers) -> dict[str, Any]:
     jobs: list[dict[str, Any]] = []
     expected: list[list[str]] = []
     wanted = {kind: round(share * count) for kind, share in SHARES.items()}
-    for kind in wanted:
-        while made[kind] < wanted[kind]:
-            text = proposal(kind, rng)
-            try:
-                task = KINDS[kind].make(text, provers)
-            except RefusedProposal as error:
-                refused[error.reason.value] += 1
-                continue
-            made[kind] += 1
-            if kind == "calculation":
-                wrong += [] if calculated(task.task.key, task.label.answer) else [task.task.question]
-            elif kind == "puzzle":
-                lines = text.split("\n", 1)[1].rsplit("\n", 1)[0]
-                told = tuple(int(one.rstrip(")").split()[-1]) for one in task.label.answer.split(") ("))
-                wrong += [] if solutions(lines) == [told] else [lines]
-            else:
-                source, calls = (part.split("\n```")[0] for part in text.split("```python\n")[1].split("```input\n"))
-                jobs.append({"source": source.strip(), "calls": calls.split("\n")})
-                expected.append(task.label.answer.split("\n"))
-            if sum(made.values()) % 200 == 0:
-                print(f"{sum(made.values())} tasks, {sum(refused.values())} refused", flush=True)
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        for kind in wanted:
+            while made[kind] < wanted[kind]:
+                texts = [proposal(kind, rng) for _ in range(AT_ONCE * 4)]
+                for text, task in zip(texts, threads.map(partial(attempt, kind, provers), texts), strict=True):
+                    if isinstance(task, RefusedProposal):
+                        refused[task.reason.value] += 1
+                        continue
+                    if made[kind] == wanted[kind]:
+                        break
+                    made[kind] += 1
+                    if kind == "calculation":
+                        wrong += [] if calculated(task.task.key, task.label.answer) else [task.task.question]
+                    elif kind == "puzzle":
+                        lines = text.split("\n", 1)[1].rsplit("\n", 1)[0]
+                        told = tuple(int(one.rstrip(")").split()[-1]) for one in task.label.answer.split(") ("))
+                        wrong += [] if solutions(lines) == [told] else [lines]
+                    else:
+                        halves = text.split("```python\n")[1].split("```input\n")
+                        source, calls = (part.split("\n```")[0] for part in halves)
+                        jobs.append({"source": source.strip(), "calls": calls.split("\n")})
+                        expected.append(task.label.answer.split("\n"))
+                print(f"{sum(made.values())} tasks, {sum(refused.values())} refused", file=sys.stderr, flush=True)
     for job, told, found in zip(jobs, expected, elsewhere(jobs), strict=True):
         wrong += [] if told == found else [job["source"]]
     seconds = time.monotonic() - started
@@ -324,7 +339,7 @@ def rounds(count: int, rng: Random, provers: Provers, switch: str = "azr", each:
         "rounds": count,
         "switch": switch,
         "curve": [(round(skill, 2), round(steps, 2)) for skill, steps in curve],
-        "rank_correlation": round(rank_correlation(curve), 3),
+        "rank_correlation": round(rank_correlation(curve[1:]), 3),
         "accepted": accepted,
         "distinct_proposed": round(len(set(proposed)) / max(1, len(proposed)), 4),
         "distinct_accepted": round(len(memory) / max(1, accepted), 4),
@@ -343,21 +358,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--quick", action="store_true", help="60 labels and 40 rounds")
+    parser.add_argument("--labels", type=int, default=2_000)
+    parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--reward", choices=sorted(REWARDS), default="azr")
     given = parser.parse_args()
     rng = Random(7)
     with Checker() as checker:
         provers = Provers(Executor(checker.sessions(), "benchmark"), checker, "proposed:benchmark@0")
-        found = {
-            "rounds": rounds(40 if given.quick else 500, rng, provers, given.reward),
-            "labels": labels(60 if given.quick else 2_000, rng, provers),
-        }
+        found: dict[str, Any] = {}
+        if given.labels:
+            found["labels"] = labels(60 if given.quick else given.labels, rng, provers)
+        if given.rounds:
+            found["rounds"] = rounds(40 if given.quick else given.rounds, rng, provers, given.reward)
     print(json.dumps(found, indent=1))
     if given.json:
         given.json.write_text(json.dumps(found, indent=1) + "\n")
-    right = found["labels"]["wrong"] == 0
-    follows = given.quick or found["rounds"]["rank_correlation"] >= 0.9
-    return 0 if right and follows and found["rounds"]["distinct_proposed"] >= 0.9 else 1
+    bars = []
+    if "labels" in found:
+        bars.append(found["labels"]["wrong"] == 0)
+    if "rounds" in found:
+        bars += [found["rounds"]["distinct_proposed"] >= 0.9]
+        bars += [found["rounds"]["rank_correlation"] >= 0.9 or given.quick]
+    return 0 if all(bars) else 1
 
 
 if __name__ == "__main__":
