@@ -25,7 +25,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import mean
@@ -42,8 +41,9 @@ from curriculum.proposing.registry import KINDS
 from curriculum.proposing.rewards import REWARDS, advantages, reward
 from verifiers.checker import Checker
 
-SHARES = {"calculation": 0.45, "deduction": 0.4, "abduction": 0.05, "induction": 0.05, "puzzle": 0.05}
-AT_ONCE = 3
+SHARES = {"calculation": 0.44, "deduction": 0.44, "abduction": 0.04, "induction": 0.04, "puzzle": 0.04}
+AT_ONCE = 4
+BATCH = 60
 STEPS = (
     "x = [v * {a} + i for i, v in enumerate(x)]",
     "x = [v for v in x if v % {b} != {c}] or [{a}]",
@@ -96,20 +96,13 @@ def puzzle(rng: Random) -> str:
     most = rng.choice((9, 12, 20))
     values = {name: rng.randint(1, most) for name in names}
     lines = [f"{', '.join(names)} in 1..{most}"]
-    for _ in range(rng.randint(2, 4)):
-        one, two = rng.sample(names, 2)
-        lines.append(
-            rng.choice(
-                (
-                    f"{one} + {two} == {values[one] + values[two]}",
-                    f"{one} * {two} == {values[one] * values[two]}",
-                    f"{one} * {rng.randint(2, 4)} - {two} <= {rng.randint(0, 40)}",
-                    f"({one} + {two}) % 5 == {(values[one] + values[two]) % 5}",
-                    f"{one} < {two}",
-                    f"distinct {', '.join(names)}",
-                )
-            )
-        )
+    for one, two in itertools.pairwise(names):
+        lines.append(f"{one} + {two} == {values[one] + values[two]}")
+    lines.append(f"{names[0]} * {names[-1]} == {values[names[0]] * values[names[-1]]}")
+    if rng.random() < 0.8:
+        lines.append(f"{names[0]} {'<' if values[names[0]] < values[names[-1]] else '>='} {names[-1]}")
+    if rng.random() < 0.3:
+        lines.append(f"({names[0]} + {names[1]} * 2) % 5 == {rng.randint(0, 4)}")
     return "\n".join(lines)
 
 
@@ -267,36 +260,46 @@ def labels(count: int, rng: Random, provers: Provers) -> dict[str, Any]:
     refused: Counter[str] = Counter()
     made: Counter[str] = Counter()
     wrong: list[str] = []
-    jobs: list[dict[str, Any]] = []
-    expected: list[list[str]] = []
     wanted = {kind: round(share * count) for kind, share in SHARES.items()}
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        for kind in wanted:
-            while made[kind] < wanted[kind]:
-                texts = [proposal(kind, rng) for _ in range(AT_ONCE * 4)]
-                for text, task in zip(texts, threads.map(partial(attempt, kind, provers), texts), strict=True):
-                    if isinstance(task, RefusedProposal):
-                        refused[task.reason.value] += 1
-                        continue
-                    if made[kind] == wanted[kind]:
-                        break
+        while made.total() < sum(wanted.values()):
+            left = [kind for kind in wanted for _ in range(wanted[kind] - made[kind])]
+            drawn = [(kind, proposal(kind, rng)) for kind in rng.sample(left, min(len(left), BATCH))]
+            found = list(threads.map(lambda one: attempt(one[0], provers, one[1]), drawn))
+            accepted = []
+            for (kind, text), task in zip(drawn, found, strict=True):
+                if isinstance(task, RefusedProposal):
+                    refused[task.reason.value] += 1
+                else:
                     made[kind] += 1
-                    if kind == "calculation":
-                        wrong += [] if calculated(task.task.key, task.label.answer) else [task.task.question]
-                    elif kind == "puzzle":
-                        lines = text.split("\n", 1)[1].rsplit("\n", 1)[0]
-                        told = tuple(int(one.rstrip(")").split()[-1]) for one in task.label.answer.split(") ("))
-                        wrong += [] if solutions(lines) == [told] else [lines]
-                    else:
-                        halves = text.split("```python\n")[1].split("```input\n")
-                        source, calls = (part.split("\n```")[0] for part in halves)
-                        jobs.append({"source": source.strip(), "calls": calls.split("\n")})
-                        expected.append(task.label.answer.split("\n"))
-                print(f"{sum(made.values())} tasks, {sum(refused.values())} refused", file=sys.stderr, flush=True)
-    for job, told, found in zip(jobs, expected, elsewhere(jobs), strict=True):
-        wrong += [] if told == found else [job["source"]]
-    seconds = time.monotonic() - started
+                    accepted.append((kind, text, task))
+            wrong += mistaken(accepted)
+            seconds = time.monotonic() - started
+            told = f"{made.total()} tasks, {len(wrong)} wrong, {refused.total()} refused, {seconds:.0f} s"
+            print(told, file=sys.stderr, flush=True)
     return {"tasks": dict(made), "wrong": len(wrong), "refused": dict(refused), "seconds": seconds, "first": wrong[:3]}
+
+
+def mistaken(accepted: list[tuple[str, str, ProvenTask]]) -> list[str]:
+    """Those of these tasks whose label the other route does not find."""
+    wrong: list[str] = []
+    jobs: list[dict[str, Any]] = []
+    expected: list[list[str]] = []
+    for kind, text, task in accepted:
+        if kind == "calculation":
+            wrong += [] if calculated(task.task.key, task.label.answer) else [task.task.question]
+        elif kind == "puzzle":
+            lines = text.split("\n", 1)[1].rsplit("\n", 1)[0]
+            told = tuple(int(one.rstrip(")").split()[-1]) for one in task.label.answer.split(") ("))
+            wrong += [] if solutions(lines) == [told] else [lines]
+        else:
+            halves = text.split("```python\n")[1].split("```input\n")
+            source, calls = (part.split("\n```")[0] for part in halves)
+            jobs.append({"source": source.strip(), "calls": calls.split("\n")})
+            expected.append(task.label.answer.split("\n"))
+    for job, labelled, given in zip(jobs, expected, elsewhere(jobs), strict=True):
+        wrong += [] if labelled == given else [job["source"]]
+    return wrong
 
 
 def rounds(count: int, rng: Random, provers: Provers, switch: str = "azr", each: int = 4) -> dict[str, Any]:

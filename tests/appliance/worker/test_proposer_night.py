@@ -136,7 +136,9 @@ def stopped(self: Proposer, step: int) -> None:
 
 TALL: Recipe = SHORT.model_copy(
     update={
-        "training": SHORT.training.model_copy(update={"steps": 3, "tasks_per_step": 8, "rollouts_per_task": 4}),
+        "training": SHORT.training.model_copy(
+            update={"steps": 2, "tasks_per_step": 8, "rollouts_per_task": 2, "keep": 2}
+        ),
         "proposer": ProposerRecipe(proposals=4, kinds=("deduction", "puzzle")),
         "agent": AgentBudget(max_tokens=4_000, concurrent=48),
     }
@@ -184,7 +186,7 @@ def test_a_scripted_proposer_that_gets_better_has_more_tasks_from_step_to_step(
         WorkContext(tmp_path, ledger, runtime, TALL.agent, load_policy(tmp_path), engine="scripted") as context,
     ):
         train_night(context, "n", recipe=TALL)
-        records = [one for step in range(3) if (one := ledger.step("n", step)) is not None]
+        records = [one for step in range(2) if (one := ledger.step("n", step)) is not None]
     accepted = [record.metrics["proposals_accepted"] for record in records]
     assert accepted == sorted(accepted)
     assert accepted[-1] > accepted[0]
