@@ -7,7 +7,8 @@ calculator by arithmetic of this script's own. Bar: 0 wrong in 2,000.
 
 Rounds: a scripted proposer draws programs of 1 to 10 steps, with odds that it learns from the rewards; a scripted
 solver passes with a chance that falls with the steps and grows with the rounds. Bars: difficulty follows the skill
-(rank correlation at least .9), and at least .9 of what is accepted is distinct.
+(rank correlation over tenths at least .9; the first tenth, in which the proposer knows nothing yet, is shown and left
+out), and at least .9 of the proposals that ran are distinct.
 
 Needs root, as sandboxes do. Exit code 1 when a bar is missed.
 """
@@ -23,6 +24,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from statistics import mean
@@ -32,13 +34,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from curriculum.proposing.execution import Executor
 from curriculum.proposing.kind import Provers
+from curriculum.proposing.labels import ProvenTask
 from curriculum.proposing.novelty import NoveltyMemory
 from curriculum.proposing.refusals import RefusedProposal
 from curriculum.proposing.registry import KINDS
 from curriculum.proposing.rewards import REWARDS, advantages, reward
 from verifiers.checker import Checker
 
-SHARES = {"calculation": 0.45, "deduction": 0.4, "abduction": 0.05, "induction": 0.05, "puzzle": 0.05}
+SHARES = {"calculation": 0.44, "deduction": 0.44, "abduction": 0.04, "induction": 0.04, "puzzle": 0.04}
+AT_ONCE = 4
+BATCH = 60
 STEPS = (
     "x = [v * {a} + i for i, v in enumerate(x)]",
     "x = [v for v in x if v % {b} != {c}] or [{a}]",
@@ -91,20 +96,13 @@ def puzzle(rng: Random) -> str:
     most = rng.choice((9, 12, 20))
     values = {name: rng.randint(1, most) for name in names}
     lines = [f"{', '.join(names)} in 1..{most}"]
-    for _ in range(rng.randint(2, 4)):
-        one, two = rng.sample(names, 2)
-        lines.append(
-            rng.choice(
-                (
-                    f"{one} + {two} == {values[one] + values[two]}",
-                    f"{one} * {two} == {values[one] * values[two]}",
-                    f"{one} * {rng.randint(2, 4)} - {two} <= {rng.randint(0, 40)}",
-                    f"({one} + {two}) % 5 == {(values[one] + values[two]) % 5}",
-                    f"{one} < {two}",
-                    f"distinct {', '.join(names)}",
-                )
-            )
-        )
+    for one, two in itertools.pairwise(names):
+        lines.append(f"{one} + {two} == {values[one] + values[two]}")
+    lines.append(f"{names[0]} * {names[-1]} == {values[names[0]] * values[names[-1]]}")
+    if rng.random() < 0.8:
+        lines.append(f"{names[0]} {'<' if values[names[0]] < values[names[-1]] else '>='} {names[-1]}")
+    if rng.random() < 0.3:
+        lines.append(f"({names[0]} + {names[1]} * 2) % 5 == {rng.randint(0, 4)}")
     return "\n".join(lines)
 
 
@@ -248,40 +246,60 @@ def solutions(lines: str) -> list[tuple[int, ...]]:
 # ---- the two measures
 
 
+def attempt(kind: str, provers: Provers, text: str) -> ProvenTask | RefusedProposal:
+    """The task of a proposal, or why it is none."""
+    try:
+        return KINDS[kind].make(text, provers)
+    except RefusedProposal as error:
+        return error
+
+
 def labels(count: int, rng: Random, provers: Provers) -> dict[str, Any]:
     """Makes so many tasks, and looks at each label by the other route."""
     started = time.monotonic()
     refused: Counter[str] = Counter()
     made: Counter[str] = Counter()
     wrong: list[str] = []
+    wanted = {kind: round(share * count) for kind, share in SHARES.items()}
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        while made.total() < sum(wanted.values()):
+            left = [kind for kind in wanted for _ in range(wanted[kind] - made[kind])]
+            drawn = [(kind, proposal(kind, rng)) for kind in rng.sample(left, min(len(left), BATCH))]
+            found = list(threads.map(lambda one: attempt(one[0], provers, one[1]), drawn))
+            accepted = []
+            for (kind, text), task in zip(drawn, found, strict=True):
+                if isinstance(task, RefusedProposal):
+                    refused[task.reason.value] += 1
+                else:
+                    made[kind] += 1
+                    accepted.append((kind, text, task))
+            wrong += mistaken(accepted)
+            seconds = time.monotonic() - started
+            told = f"{made.total()} tasks, {len(wrong)} wrong, {refused.total()} refused, {seconds:.0f} s"
+            print(told, file=sys.stderr, flush=True)
+    return {"tasks": dict(made), "wrong": len(wrong), "refused": dict(refused), "seconds": seconds, "first": wrong[:3]}
+
+
+def mistaken(accepted: list[tuple[str, str, ProvenTask]]) -> list[str]:
+    """Those of these tasks whose label the other route does not find."""
+    wrong: list[str] = []
     jobs: list[dict[str, Any]] = []
     expected: list[list[str]] = []
-    wanted = {kind: round(share * count) for kind, share in SHARES.items()}
-    for kind in wanted:
-        while made[kind] < wanted[kind]:
-            text = proposal(kind, rng)
-            try:
-                task = KINDS[kind].make(text, provers)
-            except RefusedProposal as error:
-                refused[error.reason.value] += 1
-                continue
-            made[kind] += 1
-            if kind == "calculation":
-                wrong += [] if calculated(task.task.key, task.label.answer) else [task.task.question]
-            elif kind == "puzzle":
-                lines = text.split("\n", 1)[1].rsplit("\n", 1)[0]
-                told = tuple(int(one.rstrip(")").split()[-1]) for one in task.label.answer.split(") ("))
-                wrong += [] if solutions(lines) == [told] else [lines]
-            else:
-                source, calls = (part.split("\n```")[0] for part in text.split("```python\n")[1].split("```input\n"))
-                jobs.append({"source": source.strip(), "calls": calls.split("\n")})
-                expected.append(task.label.answer.split("\n"))
-            if sum(made.values()) % 200 == 0:
-                print(f"{sum(made.values())} tasks, {sum(refused.values())} refused", flush=True)
-    for job, told, found in zip(jobs, expected, elsewhere(jobs), strict=True):
-        wrong += [] if told == found else [job["source"]]
-    seconds = time.monotonic() - started
-    return {"tasks": dict(made), "wrong": len(wrong), "refused": dict(refused), "seconds": seconds, "first": wrong[:3]}
+    for kind, text, task in accepted:
+        if kind == "calculation":
+            wrong += [] if calculated(task.task.key, task.label.answer) else [task.task.question]
+        elif kind == "puzzle":
+            lines = text.split("\n", 1)[1].rsplit("\n", 1)[0]
+            told = tuple(int(one.rstrip(")").split()[-1]) for one in task.label.answer.split(") ("))
+            wrong += [] if solutions(lines) == [told] else [lines]
+        else:
+            halves = text.split("```python\n")[1].split("```input\n")
+            source, calls = (part.split("\n```")[0] for part in halves)
+            jobs.append({"source": source.strip(), "calls": calls.split("\n")})
+            expected.append(task.label.answer.split("\n"))
+    for job, labelled, given in zip(jobs, expected, elsewhere(jobs), strict=True):
+        wrong += [] if labelled == given else [job["source"]]
+    return wrong
 
 
 def rounds(count: int, rng: Random, provers: Provers, switch: str = "azr", each: int = 4) -> dict[str, Any]:
@@ -324,7 +342,7 @@ def rounds(count: int, rng: Random, provers: Provers, switch: str = "azr", each:
         "rounds": count,
         "switch": switch,
         "curve": [(round(skill, 2), round(steps, 2)) for skill, steps in curve],
-        "rank_correlation": round(rank_correlation(curve), 3),
+        "rank_correlation": round(rank_correlation(curve[1:]), 3),
         "accepted": accepted,
         "distinct_proposed": round(len(set(proposed)) / max(1, len(proposed)), 4),
         "distinct_accepted": round(len(memory) / max(1, accepted), 4),
@@ -343,21 +361,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--quick", action="store_true", help="60 labels and 40 rounds")
+    parser.add_argument("--labels", type=int, default=2_000)
+    parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--reward", choices=sorted(REWARDS), default="azr")
     given = parser.parse_args()
     rng = Random(7)
     with Checker() as checker:
         provers = Provers(Executor(checker.sessions(), "benchmark"), checker, "proposed:benchmark@0")
-        found = {
-            "rounds": rounds(40 if given.quick else 500, rng, provers, given.reward),
-            "labels": labels(60 if given.quick else 2_000, rng, provers),
-        }
+        found: dict[str, Any] = {}
+        if given.labels:
+            found["labels"] = labels(60 if given.quick else given.labels, rng, provers)
+        if given.rounds:
+            found["rounds"] = rounds(40 if given.quick else given.rounds, rng, provers, given.reward)
     print(json.dumps(found, indent=1))
     if given.json:
         given.json.write_text(json.dumps(found, indent=1) + "\n")
-    right = found["labels"]["wrong"] == 0
-    follows = given.quick or found["rounds"]["rank_correlation"] >= 0.9
-    return 0 if right and follows and found["rounds"]["distinct_proposed"] >= 0.9 else 1
+    bars = []
+    if "labels" in found:
+        bars.append(found["labels"]["wrong"] == 0)
+    if "rounds" in found:
+        bars += [found["rounds"]["distinct_proposed"] >= 0.9]
+        bars += [found["rounds"]["rank_correlation"] >= 0.9 or given.quick]
+    return 0 if all(bars) else 1
 
 
 if __name__ == "__main__":

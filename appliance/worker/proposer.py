@@ -44,7 +44,7 @@ SURE = 0.5
 
 
 @dataclass(frozen=True)
-class Proposal:
+class StepProposal:
     """One proposal, and what became of it: a task, a refusal, or what broke."""
 
     prompt: Task
@@ -101,7 +101,7 @@ class Proposer:
             self._memory.add(task)
         self._show(tasks, judged)
 
-    def propose(self, step: int) -> list[Proposal]:
+    def propose(self, step: int) -> list[StepProposal]:
         """Has the model propose for that step, with the weights that the engine has. Raises InfrastructureError where
         most were lost."""
         rng = stable_random("proposer", self._setup.seed, step)
@@ -110,7 +110,7 @@ class Proposer:
         rollouts = self._agent.roll([self._assignment(task, step, at) for at, task in enumerate(prompts)])
         provers = self._provers(step)
         fresh = NoveltyMemory()
-        found: list[Proposal] = []
+        found: list[StepProposal] = []
         for kind, task, rollout in zip(kinds, prompts, rollouts, strict=True):
             similarity, made = 0.0, None
             try:
@@ -119,13 +119,13 @@ class Proposer:
                 made = kind.make(self._said(rollout), provers)
                 similarity = max(self._require_unsealed(made), self._memory.require_new(made), fresh.require_new(made))
                 fresh.add(made.task)
-                found.append(Proposal(task, rollout, made, similarity))
+                found.append(StepProposal(task, rollout, made, similarity))
             except (RefusedProposal, InfrastructureError) as error:
-                found.append(Proposal(task, rollout, error))
+                found.append(StepProposal(task, rollout, error))
         require_sound([self._judged(one, []) for one in found], self._agent.last_failure)
         return found
 
-    def settle(self, step: int, found: Sequence[Proposal], solved: Sequence[Judged]) -> Settled:
+    def settle(self, step: int, found: Sequence[StepProposal], solved: Sequence[Judged]) -> Settled:
         """Says what each earned by what the solvers came to, and makes the group of the step's proposers."""
         judged = tuple(self._judged(one, solved) for one in found)
         alive = [one for one in judged if not is_masked(one)]
@@ -190,10 +190,10 @@ class Proposer:
             raise RefusedProposal(Reason.SEALED, "the model is judged by it")
         return similarity
 
-    def _judged(self, one: Proposal, solved: Sequence[Judged]) -> Judged:
+    def _judged(self, one: StepProposal, solved: Sequence[Judged]) -> Judged:
         return Judged(rollout=one.rollout, verdict=self._verdict(one, solved), family=PROPOSER)
 
-    def _verdict(self, one: Proposal, solved: Sequence[Judged]) -> Verdict:
+    def _verdict(self, one: StepProposal, solved: Sequence[Judged]) -> Verdict:
         match one.made:
             case ProvenTask(task=task, label=label):
                 mine = [each for each in solved if each.rollout.task == task.id and not is_masked(each)]

@@ -13,11 +13,10 @@ from functools import lru_cache
 from random import Random
 
 from curriculum.contract.task import Task, asked
-from curriculum.families.phrased import PhrasedTaskset, fill
-from curriculum.families.phrased import Question as PhrasedQuestion
+from curriculum.families.phrased import PhrasedTaskset, Question, fill
 from curriculum.names import CALCULATORS
 from curriculum.proposing.kind import Provers, checked, prompt
-from curriculum.proposing.labels import ProvenTask, Question, statement_digest
+from curriculum.proposing.labels import ProposedQuestion, ProvenTask, statement_digest
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.registry import stable_random, taskset_named
 from verifiers.answers.spec import AnswerSpec
@@ -62,7 +61,7 @@ class CalculatorProposals:
             raise RefusedProposal(Reason.CONSTANT, "a result that is quickly guessed")
         key = f"{topic}:{','.join(map(str, numbers))}"
         phrase = stable_random("phrase", key).choice(asks.phrases)
-        question = Question(
+        question = ProposedQuestion(
             kind=self.name,
             of=statement_digest("line", fill(asks.operation.code, numbers)),
             key=key,
@@ -79,7 +78,7 @@ def _spec(answer: str) -> Spec:
     return ExactSpec(expected=answer)
 
 
-def _read(text: str) -> tuple[PhrasedQuestion, tuple[int, ...]]:
+def _read(text: str) -> tuple[Question, tuple[int, ...]]:
     """The operation that a line calls, and its numbers. Raises RefusedProposal."""
     line = text.strip()
     if len(line) > LINE_CHARS:
@@ -96,12 +95,12 @@ def _read(text: str) -> tuple[PhrasedQuestion, tuple[int, ...]]:
     raise RefusedProposal(Reason.UNREADABLE, "not a right call of an operation")
 
 
-def _slots(asks: PhrasedQuestion) -> list[str]:
+def _slots(asks: Question) -> list[str]:
     return re.findall(r"\{([abc])\}", asks.operation.code)
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[tuple[re.Pattern[str], PhrasedQuestion], ...]:
+def _patterns() -> tuple[tuple[re.Pattern[str], Question], ...]:
     """For each operation what its call looks like."""
     made = []
     for taskset in map(taskset_named, CALCULATORS):

@@ -82,7 +82,7 @@ def read_puzzle(text: str) -> Puzzle:
     bounds: dict[str, tuple[int, int]] = {}
     conditions: list[Tree] = []
     for line in lines:
-        reader = _Line(line, bounds)
+        reader = _PuzzleLine(line, bounds)
         if "in" in reader.tokens:
             if conditions:
                 raise RefusedProposal(Reason.UNREADABLE, "bounds come before conditions")
@@ -98,7 +98,7 @@ def read_puzzle(text: str) -> Puzzle:
     return puzzle
 
 
-class _Line:
+class _PuzzleLine:
     """Reads one line by recursive descent."""
 
     def __init__(self, line: str, known: dict[str, tuple[int, int]]) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from curriculum.proposing.labels import Basis, ProvenLabel, _minted, statement_digest
 from curriculum.proposing.refusals import Reason, RefusedProposal
-from curriculum.proposing.screening import FUNCTION, Program
+from curriculum.proposing.screening import FUNCTION, ScreenedProgram
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallResult, CallStatus, SessionPool, Tier
 from verifiers.programs.values import DictPairs, NotPlainError, Value, literal, read
@@ -36,7 +36,7 @@ print(repr(assay_found))
 """
 
 
-class Ran(NamedTuple):
+class CallOutcome(NamedTuple):
     """What one call came to: a value as a literal, or the name of an exception."""
 
     value: str
@@ -47,10 +47,10 @@ class Ran(NamedTuple):
 class Execution:
     """What a program gave for some calls, both times."""
 
-    program: Program
+    program: ScreenedProgram
     calls: tuple[str, ...]
     """As between the brackets of a call, one text each."""
-    results: tuple[Ran, ...]
+    results: tuple[CallOutcome, ...]
 
 
 class Executor:
@@ -60,7 +60,7 @@ class Executor:
         self._sessions = sessions
         self._caller = caller
 
-    def run(self, program: Program, calls: Sequence[str]) -> Execution:
+    def run(self, program: ScreenedProgram, calls: Sequence[str]) -> Execution:
         """Runs it for each call, in two processes. Raises RefusedProposal and InfrastructureError."""
         first = self._calls(program, calls)
         second = self._calls(program, calls[::-1])[::-1]
@@ -77,12 +77,12 @@ class Executor:
             raise RefusedProposal(Reason.TOO_LARGE, "it prints nothing, or too much")
         return _minted(Basis.EXECUTED, statement_digest("line", code), texts[0])
 
-    def _calls(self, program: Program, calls: Sequence[str]) -> list[Ran]:
+    def _calls(self, program: ScreenedProgram, calls: Sequence[str]) -> list[CallOutcome]:
         driver = _DRIVER.format(calls=", ".join(f"({one},)" for one in calls), function=FUNCTION)
         pairs = _pairs(self._output(program.source + driver))
         if len(pairs) != len(calls):
             raise RefusedProposal(Reason.NOT_PLAIN, "another number of results")
-        return [Ran(_plain(text)) if fine else Ran("", text) for fine, text in pairs]
+        return [CallOutcome(_plain(text)) if fine else CallOutcome("", text) for fine, text in pairs]
 
     def _output(self, code: str) -> str:
         with self._sessions.open(tier=Tier.PROCESS, caller=self._caller) as session:

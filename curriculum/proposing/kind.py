@@ -15,7 +15,7 @@ from curriculum import seeds
 from curriculum.contract.task import Split, Task, asked
 from curriculum.contract.topics import IMPOSSIBLE
 from curriculum.proposing.execution import Executor
-from curriculum.proposing.labels import ProvenLabel, ProvenTask, Question, is_proposed
+from curriculum.proposing.labels import ProposedQuestion, ProvenLabel, ProvenTask, is_proposed
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from runtime.errors import InfrastructureError
 from verifiers.answers.spec import AnswerSpec
@@ -81,7 +81,7 @@ def prompt(kind: str, text: str, rng: Random, *, turns: int | None = None) -> Ta
     )
 
 
-def checked(question: Question, label: ProvenLabel, reference: str, provers: Provers) -> ProvenTask:
+def checked(question: ProposedQuestion, label: ProvenLabel, reference: str, provers: Provers) -> ProvenTask:
     """The task, once its own check has taken the reference and turned away an answer that says nothing. Raises
     RefusedProposal where it does not."""
     made = ProvenTask(question, label, reference, provers.provenance)

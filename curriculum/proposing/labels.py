@@ -83,7 +83,7 @@ def statement_digest(*parts: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class ProposedQuestion:
     """What a task of a proposal asks, without an answer."""
 
     kind: str
@@ -106,7 +106,7 @@ class ProvenTask:
 
     __slots__ = ("label", "reference", "task")
 
-    def __init__(self, question: Question, label: ProvenLabel, reference: str, provenance: str) -> None:
+    def __init__(self, question: ProposedQuestion, label: ProvenLabel, reference: str, provenance: str) -> None:
         """`reference`: an answer that passes, for tests and reports, never for the agent. Raises LabelError for a label
         that was not minted, or is about something else."""
         if type(label) is not ProvenLabel or label not in _LABELS:

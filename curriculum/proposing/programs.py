@@ -18,10 +18,10 @@ from typing import Literal
 from curriculum.contract.task import Task, asked
 from curriculum.proposing.execution import Execution, call_label, calls_label, canonical
 from curriculum.proposing.kind import Provers, checked, examples_of, prompt
-from curriculum.proposing.labels import ProvenLabel, ProvenTask, Question, statement_digest
+from curriculum.proposing.labels import ProposedQuestion, ProvenLabel, ProvenTask, statement_digest
 from curriculum.proposing.reading import parts
 from curriculum.proposing.refusals import Reason, RefusedProposal
-from curriculum.proposing.screening import FUNCTION, MODULES, Program, screened
+from curriculum.proposing.screening import FUNCTION, MODULES, ScreenedProgram, screened
 from curriculum.proposing.triviality import probes, require_work
 from verifiers.contract.kinds import AnswerForm
 from verifiers.exact.spec import ExactSpec
@@ -72,7 +72,7 @@ class ProgramProposals:
         return (_deduction if self.name == "deduction" else _abduction)(execution, label, provers)
 
 
-def _worked(program: Program, call: str, provers: Provers) -> Execution:
+def _worked(program: ScreenedProgram, call: str, provers: Provers) -> Execution:
     """Runs the call and what is near it. Raises RefusedProposal for a program that does no work."""
     near = probes(call)
     execution = provers.executor.run(program, [call, *(one for _, one in near)])
@@ -82,7 +82,7 @@ def _worked(program: Program, call: str, provers: Provers) -> Execution:
     return execution
 
 
-def _key(mode: Mode, program: Program, *calls: str) -> str:
+def _key(mode: Mode, program: ScreenedProgram, *calls: str) -> str:
     return f"{mode}:{statement_digest(program.key, *calls)}"
 
 
@@ -94,7 +94,7 @@ def _deduction(execution: Execution, label: ProvenLabel, provers: Provers) -> Pr
         f"A program:\n```python\n{program.source}\n```\nWhat does the call give?\n```input\n{FUNCTION}({call})\n```\n"
         "Answer with the value as Python prints it with repr(), with a blank behind each comma and colon."
     )
-    question = Question(
+    question = ProposedQuestion(
         kind="deduction",
         of=label.of,
         key=_key("deduction", program, call),
@@ -113,7 +113,7 @@ def _abduction(execution: Execution, label: ProvenLabel, provers: Provers) -> Pr
         f"that give it. Answer with one fenced code block that holds a Python function `{ANSWER}(n)`, which does not "
         "look at n and returns them as a tuple, also where there is only one: `return ([3, 1], 2)`."
     )
-    question = Question(
+    question = ProposedQuestion(
         kind="abduction",
         of=label.of,
         key=_key("abduction", program, label.answer),
@@ -138,7 +138,7 @@ def _gives(source: str, output: str) -> Spec:
     return ProgramSpec(function=ANSWER, inputs=(Integers(low=1, high=9),), generate=2, properties=(holds,))
 
 
-def _induction(program: Program, lines: str, provers: Provers) -> ProvenTask:
+def _induction(program: ScreenedProgram, lines: str, provers: Provers) -> ProvenTask:
     calls = list(dict.fromkeys(canonical(one) for one in lines.split("\n") if one.strip()))
     if not LEAST_PAIRS <= len(calls) <= MOST_PAIRS:
         raise RefusedProposal(Reason.UNREADABLE, f"{LEAST_PAIRS} to {MOST_PAIRS} different inputs are asked for")
@@ -157,7 +157,7 @@ def _induction(program: Program, lines: str, provers: Provers) -> ProvenTask:
         f"Write a Python function `{FUNCTION}` of which this is known:\n```examples\n{examples}\n```\n"
         "It is tried on other arguments, too. End with the whole program in one fenced code block."
     )
-    question = Question(
+    question = ProposedQuestion(
         kind="induction",
         of=label.of,
         key=_key("induction", program, *calls),

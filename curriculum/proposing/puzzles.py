@@ -14,7 +14,7 @@ from random import Random
 from curriculum.contract.task import Task, asked
 from curriculum.proposing.constraints import Puzzle, read_puzzle
 from curriculum.proposing.kind import Provers, SpecChecker, checked, examples_of, prompt
-from curriculum.proposing.labels import Basis, ProvenLabel, ProvenTask, Question, _minted, statement_digest
+from curriculum.proposing.labels import Basis, ProposedQuestion, ProvenLabel, ProvenTask, _minted, statement_digest
 from curriculum.proposing.reading import parts
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from runtime.errors import InfrastructureError
@@ -56,7 +56,7 @@ class PuzzleProposals:
             f"Find whole numbers that meet all of this; the first lines are bounds, both ends included:\n```puzzle\n"
             f"{lines}\n```\nAnswer in one fenced code block with a value for each name, in this form: ({form})"
         )
-        question = Question(
+        question = ProposedQuestion(
             kind=self.name,
             of=label.of,
             key=f"puzzle:{puzzle.key}",

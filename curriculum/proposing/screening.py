@@ -60,7 +60,7 @@ SYNTAX: Final = (
 
 
 @dataclass(frozen=True)
-class Program:
+class ScreenedProgram:
     """A program that was looked at."""
 
     source: str
@@ -73,7 +73,7 @@ class Program:
     """All that it does is read a table of its own."""
 
 
-def screened(source: str) -> Program:
+def screened(source: str) -> ScreenedProgram:
     """Looks at a source. Raises RefusedProposal."""
     tree = _parsed(source)
     nodes = list(ast.walk(tree))
@@ -94,7 +94,7 @@ def screened(source: str) -> Program:
     literals |= {_text(node) for node in nodes if isinstance(node, ast.List | ast.Tuple | ast.Dict)}
     looks_up = len(function.body) == 1 and _is_lookup(function.body[0])
     arity = len(function.args.args)
-    return Program(source.strip(), arity, _key(tree), frozenset(literals), looks_up)
+    return ScreenedProgram(source.strip(), arity, _key(tree), frozenset(literals), looks_up)
 
 
 def _parsed(source: str) -> ast.Module:

@@ -13,7 +13,7 @@ from random import Random
 
 from curriculum.contract.task import Task, asked
 from curriculum.proposing.kind import Provers, SpecChecker, examples_of, prompt
-from curriculum.proposing.labels import Basis, ProvenLabel, ProvenTask, Question, _minted, statement_digest
+from curriculum.proposing.labels import Basis, ProposedQuestion, ProvenLabel, ProvenTask, _minted, statement_digest
 from curriculum.proposing.reading import parts
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.tasksets.theorems import lean_missing
@@ -63,7 +63,7 @@ class StatementProposals:
             f"negation. End with one fenced code block that holds a theorem named `{NAME}`: either\n"
             f"theorem {NAME} : {proposition} := ...\nor\ntheorem {NAME} : ¬ ({proposition}) := ..."
         )
-        question = Question(
+        question = ProposedQuestion(
             kind=self.name,
             of=label.of,
             key=f"statement:{statement_digest(_renamed(proposition))}",

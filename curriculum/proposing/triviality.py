@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from curriculum.proposing.execution import Ran, values_of
+from curriculum.proposing.execution import CallOutcome, values_of
 from curriculum.proposing.refusals import Reason, RefusedProposal
-from curriculum.proposing.screening import Program
+from curriculum.proposing.screening import ScreenedProgram
 from verifiers.programs.values import DictPairs, Value, literal
 
 LEAST_SHOWN = 3
@@ -27,7 +27,9 @@ def probes(arguments: str) -> list[tuple[int, str]]:
     return made
 
 
-def require_work(program: Program, arguments: str, own: Ran, found: Sequence[tuple[int, str, Ran]]) -> None:
+def require_work(
+    program: ScreenedProgram, arguments: str, own: CallOutcome, found: Sequence[tuple[int, str, CallOutcome]]
+) -> None:
     """Raises RefusedProposal for a program that is trivial. `found`: what came of each probe, by place and input."""
     if own.raised:
         raise RefusedProposal(Reason.RAISES, "it raises an exception")

@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from short_nights import SHORT, train_night
+from scripted_engine import Ids, ScriptedEngine
+from short_nights import FIXTURE, SHORT, train_night
 
+from appliance.agent.budget import AgentBudget
+from appliance.inference.engine import GenerationRequest
+from appliance.inference.engines import ENGINES
+from appliance.inference.folder import read_model
 from appliance.learning.batches import samples
 from appliance.learning.proposer_recipe import ProposerRecipe
 from appliance.learning.recipe import Recipe
@@ -16,6 +21,7 @@ from appliance.learning.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import load_policy
 from appliance.records.training import StepRecord
+from appliance.rendering.formats import load_renderer
 from appliance.worker.context import WorkContext
 from appliance.worker.proposer import Proposer, of_solvers
 from curriculum.contract.task import Task
@@ -126,3 +132,67 @@ class MemoryFoundError(Exception):
 
 def stopped(self: Proposer, step: int) -> None:
     raise MemoryFoundError(str(len(self._memory)))
+
+
+TALL: Recipe = SHORT.model_copy(
+    update={
+        "training": SHORT.training.model_copy(
+            update={"steps": 2, "tasks_per_step": 8, "rollouts_per_task": 2, "keep": 2}
+        ),
+        "proposer": ProposerRecipe(proposals=4, kinds=("deduction", "puzzle")),
+        "agent": AgentBudget(max_tokens=4_000, concurrent=48),
+    }
+)
+
+
+class Script:
+    """Proposes better from step to step: more of its proposals can be read, and programs grow by a line. As a solver it
+    knows the answers of programs, and says them for every other seed."""
+
+    def __init__(self) -> None:
+        self.renderer = load_renderer(read_model(FIXTURE))
+        self.engine = ScriptedEngine(self, slots=TALL.agent.max_tokens, version="")
+        self.asked: list[str] = []
+
+    def __call__(self, request: GenerationRequest, known: Ids) -> Ids:
+        text, step = self.renderer.text(request.prompt), int(self.engine.version.partition("@")[2] or 0)
+        number = request.seed % 89
+        if "Invent a Python function" in text or "Invent a puzzle" in text:
+            self.asked.append(text)
+            good = len(self.asked) % 4 <= step
+            if "puzzle" in text:
+                lines = f"a, b in 1..99\na + b == {number + 40}\na - b == {number % 2}\na != {number + 41}"
+                return self.renderer.answer(f"```puzzle\n{lines if good else 'a'}\n```")
+            body = "\n".join(f"    x = x * {line + 2} + k % {number + 2}" for line in range(step + 1))
+            source = f"def f(x, k):\n{body if good else ''}\n    return x"
+            return self.renderer.answer(f"```python\n{source}\n```\n```input\n7, {number}\n```")
+        if request.seed % 2:
+            return self.renderer.answer("\\boxed{0}")
+        if "```python" in text:
+            source, call = (part.split("\n```")[0] for part in text.split("```python\n")[1].split("```input\n"))
+            names: dict[str, Any] = {}
+            exec(source, names)
+            return self.renderer.answer(f"\\boxed{{{eval(call, names)}}}")
+        return self.renderer.answer("```\n((a 1) (b 2))\n```")
+
+
+def test_a_scripted_proposer_that_gets_better_has_more_tasks_from_step_to_step(
+    runtime: RuntimeSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script()
+    monkeypatch.setitem(ENGINES, "scripted", lambda rows, slots, threads: script.engine)
+    with (
+        SqliteLedger(tmp_path / "ledger.sqlite3") as ledger,
+        WorkContext(tmp_path, ledger, runtime, TALL.agent, load_policy(tmp_path), engine="scripted") as context,
+    ):
+        train_night(context, "n", recipe=TALL)
+        records = [one for step in range(2) if (one := ledger.step("n", step)) is not None]
+    accepted = [record.metrics["proposals_accepted"] for record in records]
+    assert accepted == sorted(accepted)
+    assert accepted[-1] > accepted[0]
+    for record in records:
+        ours = [one for one in record.judged if one.family == PROPOSER]
+        refused = sum(value for name, value in record.metrics.items() if name.startswith("proposals_refused_"))
+        assert refused + record.metrics["proposals_accepted"] == len(ours) == 4
+        assert {one.verdict.score for one in ours if not one.verdict.passed} <= {0.0}
+    assert any("An earlier task, to differ from" in text for text in script.asked[4:])

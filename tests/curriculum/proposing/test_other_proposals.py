@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from random import Random
+from typing import get_args
 
 import pytest
 from written import puzzle, statement
 
+from appliance.learning.proposer_recipe import ProposalName, ProposerRecipe
+from appliance.learning.recipe import Recipe, TrainingRecipe
 from curriculum.proposing.constraints import read_puzzle
 from curriculum.proposing.kind import PROPOSER, Provers
 from curriculum.proposing.labels import Basis
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.registry import KINDS
+from curriculum.proposing.rewards import REWARDS
 from verifiers.checker import Checker
 
 LINES = {
@@ -108,3 +112,13 @@ def test_every_kind_asks_the_same_for_the_same_generator_with_a_check_that_nothi
     assert first.taskset == PROPOSER
     assert (first.seed, first.seed % 4) != (other.seed, 1)
     assert first.tools == ()
+
+
+def test_a_recipe_knows_the_kinds_and_the_rewards_and_refuses_what_does_not_fit() -> None:
+    assert set(get_args(ProposalName)) == set(KINDS)
+    assert set(get_args(ProposerRecipe.model_fields["reward"].annotation)) == set(REWARDS)
+    assert "more than the 4 tasks" in str(ProposerRecipe(proposals=5).refusal(4, 0))
+    assert "max_staleness = 0" in str(ProposerRecipe(proposals=2).refusal(4, 1))
+    assert ProposerRecipe(proposals=2).refusal(4, 0) is None
+    with pytest.raises(ValueError, match="max_staleness = 0"):
+        Recipe(proposer=ProposerRecipe(proposals=2), training=TrainingRecipe(max_staleness=1))

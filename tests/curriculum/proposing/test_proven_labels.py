@@ -17,7 +17,7 @@ from written import program
 
 from curriculum.contract.task import Split, Task, asked
 from curriculum.proposing.kind import Provers
-from curriculum.proposing.labels import Basis, LabelError, ProvenLabel, ProvenTask, Question, proven_tasks
+from curriculum.proposing.labels import Basis, LabelError, ProposedQuestion, ProvenLabel, ProvenTask, proven_tasks
 from curriculum.proposing.registry import KINDS
 from verifiers.answers.spec import AnswerSpec
 
@@ -25,8 +25,8 @@ ROOT = Path(__file__).parents[3]
 EXECUTE_AND_PROVE = {"labels.py", "execution.py", "puzzles.py", "statements.py"}
 
 
-def question(of: str) -> Question:
-    return Question(
+def question(of: str) -> ProposedQuestion:
+    return ProposedQuestion(
         kind="deduction", of=of, key="k", messages=asked("1 + 1?"), specify=lambda answer: AnswerSpec(expected=answer)
     )
 
@@ -89,10 +89,10 @@ def test_the_way_into_training_names_the_types_that_nothing_else_has() -> None:
 def test_the_type_checker_refuses_a_label_by_vote(tmp_path: Path) -> None:
     file = tmp_path / "votes.py"
     file.write_text(
-        "from curriculum.proposing.labels import ProvenLabel, ProvenTask, Question\n"
+        "from curriculum.proposing.labels import ProvenLabel, ProvenTask, ProposedQuestion as Asks\n"
         "class Vote:\n    answer = '25'\n    of = ''\n"
-        "def good(asks: Question, label: ProvenLabel) -> ProvenTask:\n    return ProvenTask(asks, label, '', '')\n"
-        "def bad(asks: Question, label: Vote) -> ProvenTask:\n    return ProvenTask(asks, label, '', '')\n"
+        "def good(asks: Asks, label: ProvenLabel) -> ProvenTask:\n    return ProvenTask(asks, label, '', '')\n"
+        "def bad(asks: Asks, label: Vote) -> ProvenTask:\n    return ProvenTask(asks, label, '', '')\n"
     )
     ran = subprocess.run(
         [sys.executable, "-m", "mypy", "--follow-imports=silent", "--config-file=pyproject.toml", str(file)],
