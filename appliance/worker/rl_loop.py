@@ -39,6 +39,7 @@ from appliance.rendering.formats import load_renderer
 from appliance.worker.branch_figures import branch_figures
 from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import item_of, success, validate
+from appliance.worker.failure_figures import failure_figures
 from appliance.worker.progress import CycleProgress
 from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
 from appliance.worker.step_sampling import LookAhead, StepSample, seen_of, staleness
@@ -176,6 +177,7 @@ class RlLoop:
             "tool_seconds": sum(call.seconds for one in judged for call in one.rollout.own_calls),
             **figures([one.rollout for one in judged]),
             **branch_figures(judged, groups),
+            **failure_figures(sample.tasks, judged),
             "sampling_seconds": sampled - started - verifying,
             "verifying_seconds": verifying,
             "staleness_mean": sum(old) / max(1, len(old)),
