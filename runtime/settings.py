@@ -37,6 +37,8 @@ class BrokerSettings(FrozenModel):
     """The interpreter that guests get; None takes the distribution's /usr/bin/python3."""
     packages: Path | None = None
     """A folder of packages that guests may import; None takes the installer's, if it is there."""
+    package_sets: Path | None = None
+    """A folder of sets of packages that guests may ask for by digest; None takes the one beside this interpreter."""
     backends: tuple[BackendName, ...] = (BackendName.GVISOR,)
     """Which may be used at all; what the written policy allows."""
     programs: tuple[Program, ...] = ()

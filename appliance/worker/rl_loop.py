@@ -39,6 +39,7 @@ from appliance.rendering.formats import load_renderer
 from appliance.worker.branch_figures import branch_figures
 from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import item_of, success, validate
+from appliance.worker.failure_figures import failure_figures
 from appliance.worker.progress import CycleProgress
 from appliance.worker.proposer import Proposer, of_solvers
 from appliance.worker.separation import apart, say_thrown_out
@@ -190,6 +191,7 @@ class RlLoop:
             "tool_seconds": sum(call.seconds for one in judged for call in one.rollout.own_calls),
             **figures([one.rollout for one in judged]),
             **branch_figures(judged, groups),
+            **failure_figures(sample.tasks, judged),
             "sampling_seconds": sampled - started - verifying,
             "verifying_seconds": verifying,
             "staleness_mean": sum(old) / max(1, len(old)),

@@ -45,7 +45,7 @@ _ROWS = (
     Adapter(
         "mcp",
         "servers and clients of the Model Context Protocol, over standard input and output",
-        ("mcp", "mcp.server", "mcp.client.session"),
+        ("mcp", "mcp.server", "mcp.client.session", "anyio._backends._asyncio"),
         96,
     ),
 )

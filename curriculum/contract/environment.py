@@ -26,7 +26,7 @@ and may be forked between two calls, so it keeps nothing outside its own memory 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -86,3 +86,24 @@ class NeedsPackages(Protocol):
 
     def packages(self) -> PackageSet | None:
         """None where it is not installed here; then `missing` says so."""
+
+
+class MadeCall(NamedTuple):
+    """What a rollout called of its world, and what came of it."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    failed: bool = False
+    reached: bool = True
+    """False where the arguments did not fit the tool's schema, and the world was not asked."""
+    text: str = ""
+
+
+@runtime_checkable
+class NamesFailures(Protocol):
+    """An environment that says how a rollout went wrong, from its calls."""
+
+    def failure_modes(
+        self, setup: Mapping[str, Any], calls: Sequence[MadeCall], *, answered: bool, passed: bool
+    ) -> Mapping[str, int]:
+        """How often each of its modes occurs; all of them, zeros too."""

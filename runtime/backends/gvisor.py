@@ -161,7 +161,7 @@ class GVisor(Backend):
 
     def _ensure_root(self, programs: bool, packages: str) -> Path:
         settings = self._settings
-        folder = find_set(packages) if packages else settings.packages
+        folder = find_set(packages, settings.package_sets) if packages else settings.packages
         return ensure_root(settings.root_dir, settings.python, folder, programs=programs).resolve()
 
     def _root_of(self, profile: Profile) -> Path:
@@ -170,7 +170,7 @@ class GVisor(Backend):
         kind = (profile.userland, profile.packages or "")
         if kind not in self._roots:
             settings = self._settings
-            folder = find_set(profile.packages) if profile.packages else settings.packages
+            folder = find_set(profile.packages, settings.package_sets) if profile.packages else settings.packages
             wanted = root_folder(settings.root_dir, settings.python, folder, programs=profile.userland)
             self._roots[kind] = wanted.resolve()
         return self._roots[kind]

@@ -6,6 +6,7 @@ own.
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 

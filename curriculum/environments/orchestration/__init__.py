@@ -14,8 +14,10 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from curriculum.adapters import ADAPTERS
-from curriculum.contract.environment import ToolSchema
+from curriculum.contract.environment import MadeCall, ToolSchema
 from curriculum.contract.errors import CurriculumError
+from curriculum.environments.orchestration.failures import failure_modes
+from curriculum.environments.orchestration.plans import executed
 from curriculum.environments.orchestration.services import SERVICES
 from runtime.model import FrozenModel
 from runtime.profile import PackageSet
@@ -74,6 +76,14 @@ class OrchestrationEnvironment:
         if unknown := set(asked.servers) - set(SERVICES):
             raise CurriculumError(f"there is no server {min(unknown)[:40]!r}", hint=hint)
         return {}
+
+    def failure_modes(
+        self, setup: Mapping[str, Any], calls: Sequence[MadeCall], *, answered: bool, passed: bool
+    ) -> Mapping[str, int]:
+        """The seven of LiveMCP-101; see `failures`."""
+        asked = OrchestrationSetup.model_validate(setup)
+        steps = executed(asked.question, asked.seed, asked.day).steps
+        return failure_modes(steps, calls, answered=answered, passed=passed)
 
     def packages(self) -> PackageSet | None:
         """The SDK, for guests alone."""

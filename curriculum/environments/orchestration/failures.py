@@ -17,8 +17,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from curriculum.contract.environment import MadeCall
 from curriculum.environments.orchestration.plans import PlanStep
 
 MODES = (
@@ -32,17 +33,6 @@ MODES = (
 )
 REPEATED = 3
 REFUSED = "arguments refused: "
-
-
-class MadeCall(NamedTuple):
-    """What a rollout called, of the environment's own tools."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-    failed: bool = False
-    reached: bool = True
-    """False where the world's own schema refused it."""
-    text: str = ""
 
 
 def failure_modes(

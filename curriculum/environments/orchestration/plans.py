@@ -77,7 +77,7 @@ def _order(question: Question, ask: Ask) -> int:
     if level >= 2:
         warehouse = question["warehouses"][0]
         if level >= 4:
-            place = {one["warehouse"]: one["city"] for one in ask("inventory", "warehouses", {})}
+            place = ask("inventory", "warehouses", {})
             ways = [
                 (ask("routing", "distance", {"origin": place[one], "destination": city}), one)
                 for one in question["warehouses"]

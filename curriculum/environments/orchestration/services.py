@@ -68,9 +68,9 @@ class Inventory(Service):
         self._known("product", product, PRODUCTS)
         return {"amount": self._draw(11, 480, "price", product, self._day), "currency": self._currency(product)}
 
-    def warehouses(self) -> "list[dict[str, str]]":
+    def warehouses(self) -> "dict[str, str]":
         """All warehouses, and the city that each is in."""
-        return [{"warehouse": one, "city": self.city_of(one)} for one in WAREHOUSES]
+        return {one: self._one(CITIES, "city", one) for one in WAREHOUSES}
 
     def list_price(self, product: str) -> "dict[str, object]":
         """The price of one unit as the printed catalogue of last year has it."""
@@ -79,11 +79,6 @@ class Inventory(Service):
 
     def _currency(self, product: str) -> str:
         return self._one(CURRENCIES, "currency", product)
-
-    def city_of(self, warehouse: str) -> str:
-        """The city that a warehouse is in."""
-        self._known("warehouse", warehouse, WAREHOUSES)
-        return self._one(CITIES, "city", warehouse)
 
 
 class Currency(Service):
@@ -144,9 +139,9 @@ class Routing(Service):
 class Files(Service):
     """A folder of orders."""
 
-    def list_files(self) -> "list[str]":
+    def list_files(self) -> "dict[str, list[str]]":
         """The names of all files."""
-        return [f"order-{person.lower()}.txt" for person in PEOPLE]
+        return {"files": [f"order-{person.lower()}.txt" for person in PEOPLE]}
 
     def read_file(self, name: str) -> str:
         """The text of a file."""

@@ -27,7 +27,8 @@ from curriculum.environments.research.chains import (
 from curriculum.environments.research.oracle import ResearchOracle
 from curriculum.environments.research.prose import page_id, page_of
 from curriculum.registry import make_draft
-from runtime.sandbox import Limits, Tier
+from curriculum.worlds.world import World
+from runtime.sandbox import Limits
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.contract.verdict import Outcome
@@ -206,20 +207,19 @@ def test_a_report_needs_each_figure_beside_the_page_that_states_it() -> None:
         assert passes(draft, with_comma)
 
 
-def test_in_a_sandbox_the_program_answers_as_it_does_here_and_leaves_its_files_as_they_were(
+def test_in_a_sandbox_the_program_answers_as_it_does_here_and_changes_nothing(
     call: Call, guest_roots: Path, tmp_path: Path
 ) -> None:
     own = BrokerSettings(state_dir=tmp_path, root_dir=guest_roots, ready=0)
     setup = {"edition": EDITION, "blocked": [], "phrases": []}
-    head = f"SETUP = {setup!r}\nclass ToolError(Exception): pass\n"
     asked = [("search", {"query": "lantern academy"}), ("read_page", {"page": "p0500", "part": 1})]
-    digest = "import hashlib; print(hashlib.sha256(open('corpus.json', 'rb').read()).hexdigest())"
     with (
         Sessions(RuntimeSettings(own=own, limits=Limits(call_seconds=60))) as pool,
-        pool.open(tier=Tier.SANDBOX, files=RESEARCH.files(setup)) as world,
+        World.open(pool, RESEARCH, setup) as world,
     ):
-        before = world.run(digest).output
-        assert world.run(head + RESEARCH.program).error == ""
-        given = [world.run(f"print(call({tool!r}, {arguments!r}), end='')").output for tool, arguments in asked]
-        assert world.run(digest).output == before
-    assert given == [call(*one) for one in asked]
+        before = world.digest()
+        assert [world.call(*one).text for one in asked] == [call(*one) for one in asked]
+        refused = [world.call(*one) for one in (("search", {"query": ""}), ("read_page", {"page": "p9", "more": 1}))]
+        assert [(one.failed, one.reached) for one in refused] == [(True, False), (True, False)]
+        assert world.call("read_page", {"page": "p9999"}).failed
+        assert world.digest() == before

@@ -1,0 +1,125 @@
+"""Sets of packages for guests: exact versions, found by digest alone, refused where they are not."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from runtime.backends.packages import find_set
+from runtime.errors import RefusedError
+from runtime.package_sets import InstalledSet, install_set, set_named
+from runtime.profile import PackageSet, Profile
+from runtime.sandbox import Tier
+from runtime.sessions import Sessions
+from runtime.settings import RuntimeSettings
+
+DIGEST = "0123456789abcdef"
+
+
+def finished(sets: Path, digest: str, says: str | None = None) -> None:
+    (sets / digest).mkdir(parents=True)
+    (sets / digest / "digest").write_text(f"{says or digest}\n")
+
+
+def test_a_set_is_found_by_its_digest_and_only_when_it_was_finished(tmp_path: Path) -> None:
+    finished(tmp_path, DIGEST)
+    assert find_set(DIGEST, tmp_path) == tmp_path / DIGEST
+    (tmp_path / ("a" * 16)).mkdir()
+    finished(tmp_path, "b" * 16, says=DIGEST)
+    for unfinished in ("a" * 16, "b" * 16, "c" * 16):
+        with pytest.raises(RefusedError, match="no set of packages"):
+            find_set(unfinished, tmp_path)
+
+
+def test_a_name_points_to_an_installed_set_or_to_none(tmp_path: Path) -> None:
+    assert set_named("mcp", tmp_path) is None
+    (tmp_path / "mcp.name").write_text(DIGEST)
+    assert set_named("mcp", tmp_path) is None
+    finished(tmp_path, DIGEST)
+    assert set_named("mcp", tmp_path) == DIGEST
+
+
+@pytest.mark.parametrize("pin", ["", "mcp", "mcp>=2", "--index-url=x==1", "mcp==2.3; x", "a @ file:///x", "../x==1"])
+def test_what_is_no_exact_version_is_not_installed(tmp_path: Path, pin: str) -> None:
+    with pytest.raises(RefusedError, match="no exact version"):
+        install_set("toy", [pin], ["toy"], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_packages_that_cannot_be_had_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "nothing"))
+    with pytest.raises(RefusedError, match="could not be fetched"):
+        install_set("toy", ["annotated-types==0.0.0"], ["annotated_types"], tmp_path / "sets")
+    assert list((tmp_path / "sets").iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, InstalledSet]:
+    """A set of one package, which pip takes from a folder with its wheel; the folder of sets, and the set."""
+    folder = tmp_path_factory.mktemp("toy")
+    about = "toy_for_guests-1.0.dist-info"
+    with zipfile.ZipFile(folder / "toy_for_guests-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("toy_for_guests.py", "print('imported ahead')\nANSWER = 42\n")
+        wheel.writestr("evil.pth", "import os\n")
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: toy-for-guests\nVersion: 1.0\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    sets = folder / "sets"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_NO_INDEX", "1")
+        patch.setenv("PIP_FIND_LINKS", str(folder))
+        found = install_set("toy", ["toy-for-guests==1.0"], ["toy_for_guests"], sets)
+        assert install_set("toy", ["toy-for-guests==1.0"], ["toy_for_guests"], sets) == found
+    return sets, found
+
+
+def test_what_is_installed_has_no_code_that_runs_by_itself_and_one_name(toy: tuple[Path, InstalledSet]) -> None:
+    sets, found = toy
+    assert set_named("toy", sets) == found.digest
+    assert sorted(path.name for path in sets.iterdir()) == sorted([found.digest, "toy.name"])
+    assert not list(found.folder.rglob("*.pth"))
+
+
+def test_a_session_has_the_packages_that_it_asked_for_imported_ahead_and_others_do_not(
+    toy: tuple[Path, InstalledSet], settings: RuntimeSettings, tmp_path: Path
+) -> None:
+    sets, found = toy
+    own = settings.own.model_copy(update={"state_dir": tmp_path, "package_sets": sets})
+    asked = PackageSet(digest=found.digest, preload=("toy_for_guests",))
+    with (
+        Sessions(settings.model_copy(update={"own": own})) as pool,
+        pool.open(packages=asked) as session,
+        pool.open(tier=Tier.SANDBOX) as other,
+    ):
+        assert session.run("import sys; print('toy_for_guests' in sys.modules)").output == "True\n"
+        assert session.run("import toy_for_guests; x = toy_for_guests.ANSWER; print(x)").output == "42\n"
+        assert session.run("open(toy_for_guests.__file__, 'a')").error.startswith("PermissionError")
+        [branch] = session.fork(1)
+        with branch:
+            assert branch.run("print(x, toy_for_guests.ANSWER)").output == "42 42\n"
+        assert other.run("import toy_for_guests").error.startswith("ModuleNotFoundError")
+
+
+@pytest.mark.parametrize("digest", ["", "..", "../../etc", "0123456789ABCDEF", DIGEST + "0"])
+def test_a_digest_is_never_a_path(digest: str) -> None:
+    with pytest.raises(ValidationError):
+        PackageSet(digest=digest)
+
+
+def test_only_a_sandbox_of_its_own_has_packages_of_its_own() -> None:
+    sizes = {"memory_mib": 64, "process_memory_mib": 64, "pids": 16, "cpus": 1, "tmp_mib": 1, "work_mib": 1}
+    assert Profile(mode="sandbox", packages=DIGEST, output_bytes=64, **sizes).packages == DIGEST
+    for wrong in ({"mode": "process"}, {"mode": "shared"}, {"mode": "sandbox", "userland": True}):
+        with pytest.raises(ValidationError, match="packages of its own"):
+            Profile.model_validate({**sizes, **wrong, "packages": DIGEST, "output_bytes": 64})
+
+
+def test_a_session_with_a_set_that_is_not_installed_is_refused_at_its_first_call(pool: Sessions) -> None:
+    with pool.open(packages=PackageSet(digest=DIGEST)) as session:
+        assert session.tier is Tier.SANDBOX
+        with pytest.raises(RefusedError, match="no set of packages"):
+            session.run("1")
