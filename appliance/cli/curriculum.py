@@ -25,6 +25,10 @@ COMMANDS = {
         "curriculum_sample:sample",
         "Show tasks as the model is asked them: questions, files, and with --answers the answers.",
     ),
+    "try": CommandRow(
+        "curriculum_try:try_",
+        "Work on a task yourself: Python in a sandbox, the task's tools, an answer, the verdict with its evidence.",
+    ),
     "stats": CommandRow(
         "curriculum_stats:stats", "Show how often the model passes, by taskset and level, night by night."
     ),

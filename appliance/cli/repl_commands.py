@@ -50,6 +50,14 @@ class ReplCommands:
     def now(self) -> ReplSession:
         return self.sessions[self.at]
 
+    @property
+    def number(self) -> int:
+        return self.at
+
+    @property
+    def several(self) -> bool:
+        return len(self.sessions) > 1
+
     def do(self, line: str) -> bool:
         """Says whether the shell goes on. Raises SandboxError and OSError for what cannot be done."""
         try:

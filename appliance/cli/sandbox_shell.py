@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable
+from typing import Protocol
 
 import typer
 
@@ -20,7 +21,7 @@ from appliance.cli.sandbox_options import copy_in
 from appliance.cli.sandbox_run import CALLER, Pairs, complain_of, show_output, snapshot_named
 from appliance.errors import ExitCode, explain
 from appliance.printable import printable
-from runtime.errors import InfrastructureError, SandboxError
+from runtime.errors import BadRequestError, InfrastructureError, SandboxError
 from runtime.sandbox import CallResult, Limits, Priority
 from runtime.settings import RuntimeSettings
 
@@ -44,8 +45,27 @@ def converse(settings: RuntimeSettings, limits: Limits, snapshot: str | None, fi
     return ExitCode.OK
 
 
+class ShellCommands(Protocol):
+    """What a shell does with a line that begins with a colon, and where Python runs."""
+
+    @property
+    def now(self) -> ReplSession:
+        """The sandbox that is worked in. Raises BadRequestError where there is none."""
+
+    @property
+    def number(self) -> int:
+        """Which of the sandboxes that is; 0 for the first."""
+
+    @property
+    def several(self) -> bool:
+        """Whether there are more than one."""
+
+    def do(self, line: str) -> bool:
+        """Says whether the shell goes on. Raises SandboxError and OSError for what cannot be done."""
+
+
 class Shell:
-    def __init__(self, commands: ReplCommands, read: Callable[[str], str], *, at_terminal: bool) -> None:
+    def __init__(self, commands: ShellCommands, read: Callable[[str], str], *, at_terminal: bool) -> None:
         """`read` takes a prompt, gives a line without its end, and raises EOFError."""
         self._commands, self._read, self._at_terminal = commands, read, at_terminal
         self._blocks = Blocks(patient=not at_terminal)
@@ -73,7 +93,7 @@ class Shell:
     def _prompt(self) -> str:
         if self._blocks.open:
             return "... "
-        return f"{self._commands.at}>>> " if len(self._commands.sessions) > 1 else ">>> "
+        return f"{self._commands.number}>>> " if self._commands.several else ">>> "
 
     def _take(self, line: str) -> bool:
         if line.startswith(":") and self._blocks.between:
@@ -97,7 +117,12 @@ class Shell:
             sys.stdout.flush()
             complain_of(result.model_copy(update={"traceback": as_typed(result.traceback, block)}))
 
-        self._commands.now.run(shown_value(block), show)
+        try:
+            session = self._commands.now
+        except BadRequestError as error:
+            _complain(error)
+            return
+        session.run(shown_value(block), show)
 
 
 def read_line(prompt: str) -> str:

@@ -55,9 +55,11 @@ class OwnWork:
                 ) from error
             except OSError as error:
                 raise BrokenError(f"the problems cannot be kept: {error.strerror}", hint="free some space") from error
-            self.trust.log(
-                "taskset.added", name=made.name, digest=made.digest, licence=made.licence, source=made.source
-            )
+            try:
+                self.trust.log("taskset.added", name=made.name, digest=made.digest, licence=made.licence)
+            except BaseException:
+                path.unlink()  # what is in no log has not happened
+                raise
         self.events.add("curriculum", f"own/{made.name} was added: {len(made.rows)} problems, {made.digest[:12]}")
         return OwnTasksetView(name=f"{OWN}/{made.name}", digest=made.digest, rows=len(made.rows))
 

@@ -1,0 +1,118 @@
+"""The owner's problems, from a file to a taskset and out again, with a real daemon."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from appliance.client import ApiError
+from appliance.config import Settings
+from appliance.daemon.core import Core
+from appliance.daemon.errors import RefusedByPolicyError, RequestError
+from appliance.own_tasksets import catalog_in, file_of
+from curriculum.own.rows import OwnRow, with_levels
+from curriculum.own.taskset import OwnContent
+from verifiers.answers.spec import AnswerSpec
+
+ROWS = [{"question": f"What is {at} plus {at}?", "answer": f"It is #### {2 * at}"} for at in range(12)]
+REFUSED = [
+    {"question": "  WHAT is 3 plus 3?", "answer": "6"},
+    {"question": "nothing to check with"},
+    {
+        "question": "Add.",
+        "code": "def add(a, b):\n    return a - b",
+        "tests": ["assert add(1, 2) == 3", "assert add(1, 4) == 5"],
+    },
+]
+
+
+def content(name: str = "sums") -> OwnContent:
+    rows = [OwnRow(question=f"{at}?", spec=AnswerSpec(expected="1"), answer="1", origin="f:1") for at in range(3)]
+    return OwnContent(name=name, added="", rows=with_levels(rows))
+
+
+def test_problems_are_checked_added_shown_and_removed(standing, ask, tmp_path: Path) -> None:
+    standing.ready()
+    program = {
+        "question": "Twice.",
+        "code": "def f(x):\n    return 2 * x",
+        "tests": ["assert f(2) == 4", "assert f(0) == 0"],
+    }
+    lines = [*map(json.dumps, [*ROWS, *REFUSED, program]), "no json"]
+    (tmp_path / "sums.jsonl").write_text("\n".join(lines))
+    added = ask("curriculum", "add", str(tmp_path / "sums.jsonl"), "--licence", "CC0", "--json")
+    assert added.returncode == 0, added.stderr
+    found = json.loads(added.stdout)
+    assert (found["name"], found["kept"], found["kinds"]) == ("own/sums", True, {"answer": 12, "program": 1})
+    reasons = {one["origin"]: one["reason"] for one in found["refused"]}
+    assert reasons.keys() == {"sums.jsonl:13", "sums.jsonl:14", "sums.jsonl:15", "sums.jsonl:17"}
+    assert "there already" in reasons["sums.jsonl:13"]
+    assert "its own answer does not pass" in reasons["sums.jsonl:15"]
+    shown = ask("curriculum", "show", "own/sums")
+    assert "CC0" in shown.stdout
+    (row,) = json.loads(ask("curriculum", "ls", "--domain", "own", "--json").stdout)
+    assert (row["name"], row["levels"], row["missing"]) == ("own/sums", 5, "")
+    assert "What is" in ask("curriculum", "sample", "own/sums", "--count", "3").stdout
+    again = ask("curriculum", "add", str(tmp_path / "sums.jsonl"))
+    assert (again.returncode, "accepted  0 of 17 rows" in again.stdout) == (1, True)
+    assert "taskset.added" in ask("audit", "ls").stdout
+    removed = ask("curriculum", "rm", "own/sums")
+    assert (removed.returncode, ask("curriculum", "rm", "own/sums").returncode) == (0, 2)
+
+
+def test_a_dry_run_keeps_nothing_and_takes_tables_too(standing, ask, tmp_path: Path) -> None:
+    standing.ready()
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["Question", "Final_Answer"], ["2+2 is?", "4"], ["1+1 is?", "2", "more"]])
+    tried = ask("curriculum", "add", str(tmp_path), "--name", "tried", "--dry-run", "--json")
+    found = json.loads(tried.stdout)
+    assert (found["accepted"], found["kept"], len(found["refused"])) == (1, False, 1)
+    assert "no such taskset" in ask("curriculum", "ls", "tried").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("add", "/etc/hostname"), "ends with"),
+        (("add", "/no/such.jsonl"), "there is no"),
+        (("add", "{folder}"), "no file of problems"),
+        (("add", "{folder}", "--kind", "magic"), "no kind"),
+        (("add", "{folder}", "--name", "A B"), "no name"),
+        (("rm", "own/../../etc"), "no name"),
+        (("rm", "own/nothing"), "no taskset"),
+    ],
+)
+def test_what_cannot_be_added_or_removed_says_what_to_do(
+    standing, ask, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    standing.ready()
+    refused = ask("curriculum", *(one.format(folder=tmp_path) for one in arguments))
+    assert (refused.returncode, said in refused.stderr, "Traceback" in refused.stderr) == (2, True, False)
+
+
+def test_nothing_is_replaced_and_nothing_is_removed_while_a_cycle_uses_it(data: Path) -> None:
+    with Core(Settings(data=data)) as core:
+        added = core.own_work.add(content())
+        assert catalog_in(data, ["own/sums"]).named("own/sums").version == int(added.digest[:8], 16)
+        with pytest.raises(RequestError, match="there already"):
+            core.own_work.add(content())
+        with pytest.raises(RequestError, match="of the product"):
+            core.own_work.add(content("digits"))
+        recipe = core.settings.recipe.model_copy(update={"tasksets": ("digits", "own/sums")})
+        cycle = core.cycles._begin("night", 0, {"recipe": recipe.model_dump(mode="json")})
+        with pytest.raises(RefusedByPolicyError, match="uses own/sums"):
+            core.own_work.remove("own/sums")
+        core.cycles.cancel(cycle.id)
+        core.own_work.remove("own/sums")
+        assert not file_of(data, "sums").exists()
+
+
+def test_pass_rates_are_asked_of_the_daemon(standing, ask) -> None:
+    api = standing.ready()
+    empty = ask("curriculum", "stats")
+    assert (empty.returncode, "assay cycle start" in empty.stdout) == (0, True)
+    with pytest.raises(ApiError, match="no cycle"):
+        api.pass_counts("night-x")

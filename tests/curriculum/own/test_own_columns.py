@@ -1,0 +1,86 @@
+"""What a row of somebody's file is read as, and why another is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from curriculum.own.columns import OwnKind, RowError, last_box, row_of
+from verifiers.contract.kinds import AnswerForm
+
+ADD = {
+    "text": "Add two numbers.",
+    "code": "def add(a, b):\n    return a + b",
+    "test_list": ["assert add(1, 2) == 3"] * 2,
+}
+HUMAN_EVAL = {
+    "prompt": "def double(x): ...",
+    "entry_point": "double",
+    "canonical_solution": "def double(x):\n    return 2 * x",
+    "test": "def check(candidate):\n    assert candidate(2) == 4\n    assert 10 == candidate(x=5)\n",
+}
+APPS = {"question": "Print the sum.", "input_output": json.dumps({"inputs": ["1 2\n"], "outputs": ["3\n"]})}
+CALLED = {"question": "Sort.", "input_output": {"fn_name": "f", "inputs": [[[3, 1]]], "outputs": [[1, 3]]}}
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "answer"),
+    [
+        ({"question": "6 + 6?", "answer": "It is 6+6=<<6+6=12>>12.\n#### 1,012"}, "answer", "1012"),
+        ({"Problem": "1/2 + 1/3?", "Solution": r"So \boxed{\frac{5}{6}}."}, "answer", r"\frac{5}{6}"),
+        ({"prompt": "2 + 2", "gold": 4}, "answer", "4"),
+        ({"question": "Capital of France?", "target": "Paris"}, "exact", "Paris"),
+        (ADD, "program", ADD["code"]),
+        (HUMAN_EVAL, "program", HUMAN_EVAL["canonical_solution"]),
+        (APPS, "program", ""),
+        (CALLED, "program", ""),
+        ({"formal_statement": "theorem t : 1 = 1 := sorry", "header": "import Init"}, "lean", ""),
+        ({"question": "Which x?", "claim": "(declare-const x Int)\n(assert (> x 3))"}, "smt", ""),
+        ({"question": "Write.", "checklist": [{"item": "length", "name": "n", "target": 60}]}, "checklist", ""),
+        ({"question": "q", "spec": {"kind": "exact", "expected": "a"}, "answer": "a"}, "exact", "a"),
+    ],
+)
+def test_the_columns_of_the_field_are_read(row: dict[str, Any], kind: str, answer: str) -> None:
+    made = row_of(row, "auto", "f.jsonl:1")
+    assert (made.spec.kind, made.answer, made.origin) == (kind, answer, "f.jsonl:1")
+    assert made.question
+
+
+def test_a_test_becomes_an_example_and_the_question_names_its_function() -> None:
+    made = row_of(HUMAN_EVAL, "auto", "")
+    shown = [(one.arguments, one.expected) for one in made.spec.examples]
+    assert (made.spec.function, shown) == ("double", [("2", "4"), ("x=5", "10")])
+    assert row_of(ADD, "auto", "").question.endswith("The function is called `add`.")
+    assert [(one.arguments, one.expected) for one in row_of(CALLED, "auto", "").spec.examples] == [("[3, 1]", "[1, 3]")]
+    assert row_of(ADD, "auto", "").form is AnswerForm.BLOCK
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "why"),
+    [
+        ({"question": "q"}, "auto", "no final answer"),
+        ({"answer": "4"}, "auto", "no question"),
+        ({"question": "q" * 50_000, "answer": "4"}, "auto", "longer than"),
+        ({"question": "q", "answer": "long\ntext"}, "auto", "no final answer"),
+        ({"question": "q", "answer": "4"}, "lean", "no statement"),
+        ({"question": "q", "tests": "import os\nassert os.system('x') == 0"}, "auto", "no comparison of a call"),
+        ({"question": "q", "tests": "assert f(open('/etc/passwd')) == 1"}, "auto", "no plain value"),
+        ({"question": "q", "tests": "assert f(1) > 1"}, "auto", "no comparison"),
+        ({"question": "q", "tests": "assert f(1) == 1\nassert g(1) == 1"}, "auto", "more than one function"),
+        ({"question": "q", "tests": "def f(:"}, "auto", "not Python"),
+        ({"question": "q", "tests": "(" * 20_000}, "auto", "not Python"),
+        ({"question": "q", "tests": {"inputs": ["1"], "outputs": []}}, "auto", "as many inputs as outputs"),
+        ({"question": "q", "spec": {"kind": "nonsense"}}, "auto", "cannot be used"),
+        ({"question": "q", "checklist": "be nice"}, "auto", "no list"),
+    ],
+)
+def test_what_is_no_problem_with_a_check_says_why(row: dict[str, Any], kind: OwnKind, why: str) -> None:
+    with pytest.raises(RowError, match=why):
+        row_of(row, kind, "f:1")
+
+
+def test_the_last_box_is_read_with_its_brackets() -> None:
+    assert last_box(r"\boxed{1} and \boxed{\frac{1}{2}}") == r"\frac{1}{2}"
+    assert last_box(r"\boxed{1") == ""

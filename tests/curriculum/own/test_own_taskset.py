@@ -1,0 +1,102 @@
+"""An owner's rows as a taskset: splits for ever, no row that was changed, sealed questions that stay sealed."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curriculum.contract.errors import CurriculumError, ExhaustedError
+from curriculum.contract.task import Split
+from curriculum.own.doors import not_sealed, not_seen, refusal
+from curriculum.own.rows import LEVELS, OwnRow, key_of_question, split_of_question, with_levels
+from curriculum.own.taskset import OwnContent, OwnTaskset, own_taskset
+from curriculum.registry import BUILT_IN
+from curriculum.sealed import TaskStream, sealed_set
+from verifiers.answers.spec import AnswerSpec
+from verifiers.lean.spec import LeanSpec
+from verifiers.programs.spec import ProgramSpec
+from verifiers.registry.spec import Spec
+
+NAME = "own/sums"
+
+
+def row(number: int, spec: Spec | None = None) -> OwnRow:
+    spec = spec or AnswerSpec(expected=str(2 * number))
+    return OwnRow(question=f"What is {number} + {number}?", spec=spec, answer=str(2 * number), origin=f"s:{number}")
+
+
+def taskset(count: int = 120) -> OwnTaskset:
+    content = OwnContent(name="sums", licence="CC0", added="now", rows=with_levels([row(at) for at in range(count)]))
+    return OwnTaskset(content.model_copy(update={"digest": content.rows_digest()}))
+
+
+@given(st.text(min_size=1, max_size=80))
+def test_a_question_has_one_split_whatever_its_blanks_and_capitals(text: str) -> None:
+    assert split_of_question(text) is split_of_question(f"  {text.casefold()}\n")
+
+
+def test_the_shares_of_the_splits_are_three_one_and_one_in_five() -> None:
+    splits = [row(at).split for at in range(5_000)]
+    shares = {split: splits.count(split) / len(splits) for split in set(splits)}
+    assert shares == pytest.approx({Split.TRAIN: 0.6, Split.VALIDATION: 0.2, Split.SEALED: 0.2}, abs=0.03)
+
+
+def test_levels_are_five_equal_parts_by_length() -> None:
+    rows = with_levels([row(10**at) for at in range(10)])
+    assert [one.level for one in rows] == [at * LEVELS // 10 for at in range(10)]
+
+
+def test_a_sealed_question_is_never_trained_on_and_every_split_asks_its_own_rows() -> None:
+    catalog = BUILT_IN.with_domain("own", [taskset()])
+    sealed = sealed_set(20, 1, tasksets=(NAME, "digits"), catalog=catalog)
+    assert {task.taskset for task in sealed.tasks} == {NAME, "digits"}
+    stream = TaskStream(Split.TRAIN, 1, sealed.questions, tasksets=(NAME, "digits"), catalog=catalog)
+    splits = {one.key: one.split for one in taskset().content.rows}
+    for split, tasks in ((Split.SEALED, sealed.tasks), (Split.TRAIN, stream.tasks(0, 40))):
+        assert {splits[task.key] for task in tasks if task.taskset == NAME} == {split}
+    assert catalog.task(NAME, 0, 0, Split.TRAIN) == catalog.task(NAME, 0, 0, Split.TRAIN)
+
+
+def test_a_level_without_a_row_of_the_split_is_passed_over() -> None:
+    few = taskset(3)
+    catalog = BUILT_IN.with_domain("own", [few])
+    empty = next(at for at in range(LEVELS) if not any(one.level == at for one in few.content.rows))
+    with pytest.raises(ExhaustedError, match="no sealed row"):
+        few.draft_of(Split.SEALED, empty, Random(0))
+    tasks = sealed_set(12, 1, tasksets=(NAME, "digits"), catalog=catalog).tasks
+    assert len(tasks) == 12
+
+
+def test_a_file_whose_rows_were_changed_is_not_used() -> None:
+    content = taskset(5).content
+    text = content.model_dump_json().encode()
+    assert own_taskset(text, "sums").content == content
+    for changed in (text.replace(b'"answer":"4"', b'"answer":"5"'), text[:-3], b"{}"):
+        with pytest.raises(CurriculumError):
+            own_taskset(changed, "sums")
+    with pytest.raises(CurriculumError):
+        own_taskset(text, "other")
+
+
+def test_an_unsolvable_check_is_met_by_no_honest_answer() -> None:
+    program = ProgramSpec(function="f", examples=({"arguments": "1", "expected": "2"},), reference="def f(x): return 2")
+    lean = LeanSpec(statement="theorem t : 1 = 1 := sorry")
+    for spec in (program, lean, AnswerSpec(expected="4")):
+        made = with_levels([row(2, spec)])
+        content = OwnContent(name="one", added="", rows=made, digest="0" * 64)
+        own = OwnTaskset(content)
+        wrong = own.unsolvable(own.draft_of(made[0].split, made[0].level, Random(0)), 7)
+        assert str(10**19 + 7) in wrong.model_dump_json()
+        assert (wrong.kind, getattr(wrong, "reference", "")) == (spec.kind, "")
+
+
+def test_what_is_there_or_sealed_comes_through_no_door() -> None:
+    sealed = sealed_set(2, 1, tasksets=("digits",)).tasks
+    told = OwnRow(question=sealed[0].question.upper(), spec=AnswerSpec(expected="1"), origin="f:1")
+    doors = (not_sealed(sealed), not_seen([key_of_question("What is 1 + 1?")]))
+    assert "sealed" in refusal(told, doors)
+    assert "there already" in refusal(row(1), doors)
+    assert [refusal(row(2), doors), "there already" in refusal(row(2), doors)] == ["", True]
