@@ -36,6 +36,10 @@ OUTSIDE = 0.002
 """Weight of a place whose draw lies outside of the band."""
 SURE = 0.95
 DIGITS = 6
+NIGHT = 14
+"""Steps that a count fades by from one night to the next: about a half is left."""
+LEAST = 0.05
+"""Observations; of a place of which less is left nothing is known."""
 
 
 class Place(NamedTuple):
@@ -95,6 +99,16 @@ class Difficulty(FrozenModel):
                 step=step,
             )
         return Difficulty(counts=counts, step=step)
+
+    def overnight(self) -> Difficulty:
+        """What the next night begins with: the same, faded, its steps counted from 0."""
+        left = {key: known.at(self.step + NIGHT) for key, known in self.counts.items()}
+        counts = {
+            key: PassCounts(passed=round(passed, DIGITS), failed=round(failed, DIGITS), step=0)
+            for key, (passed, failed) in left.items()
+            if passed + failed >= LEAST
+        }
+        return Difficulty(counts=counts)
 
     def posterior(self, place: Place, levels: int) -> tuple[float, float]:
         """The two parameters of the Beta distribution of its pass rate; `levels` is how many its taskset has."""

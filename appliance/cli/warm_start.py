@@ -62,9 +62,10 @@ def warm_start(
     from appliance.worker.teacher import Teacher
     from appliance.worker.traces import verified
     from appliance.worker.warm_set import WarmSetManifest, WarmSetRules, lines, selected
-    from curriculum.contract.task import Split
+    from curriculum.contract.task import Split, Task
     from curriculum.registry import taskset_named
     from curriculum.sealed import TaskStream
+    from curriculum.separation.index import SeparationIndex
     from policies.isolation import backend_for
     from runtime.profile import BackendName
     from verifiers.checker import Checker
@@ -75,13 +76,14 @@ def warm_start(
     named = tuple(dict.fromkeys(tasksets or settings.recipe.tasksets))
     if missing := [reason for name in named if (reason := taskset_named(name).missing())]:
         raise UsageError(f"a taskset cannot be checked here: {missing[0]}", "name others with --taskset")
-    asked: set[str] = set()
+    open_questions: list[Task] = []
     for folder in against or ():
         try:
             plan = EvaluationPlan.model_validate_json((folder / PLAN).read_bytes())
         except (OSError, ValueError) as error:
             raise UsageError(f"{folder} holds no evaluation", "--against names a folder of `assay evaluate`") from error
-        asked |= {one.task.key for one in questions_of(plan)}
+        open_questions += [one.task for one in questions_of(plan)]
+    asked = {one.key for one in open_questions}
     recipe = TeacherRecipe(
         base_url=endpoint, model=model, tasks=tasks, samples=samples, temperature=temperature, max_tokens=tokens
     )
@@ -100,7 +102,7 @@ def warm_start(
             pool,
             checker,
             policy,
-            sealed=frozenset(),
+            apart=SeparationIndex(open_questions),
             max_result_chars=budget.max_result_chars,
             caller="warm-start",
         )

@@ -22,9 +22,10 @@ Rule = Callable[[Any, Ledger], bool]
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BUNDLE = re.compile(r"artifacts/[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _DECIDED_ONCE = frozenset({"again", "tasksets", "start", "candidate"})
-"""What training adds to a cycle's plan, and nobody changes afterwards; and how each of its stages ended."""
+"""What training adds to a cycle's plan, and nobody changes afterwards; and how each of its stages ended, and what it
+knew of levels before and after them."""
 _TRAINED = ("training", "stage")
-_STAGE = re.compile(r"stage_[1-9][0-9]?")
+_STAGE = re.compile(r"stage_[1-9][0-9]?|difficulty_[0-9]{1,9}")
 
 
 @dataclass(frozen=True)

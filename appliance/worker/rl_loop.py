@@ -40,6 +40,7 @@ from appliance.worker.branch_figures import branch_figures
 from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import item_of, success, validate
 from appliance.worker.failure_figures import failure_figures
+from appliance.worker.known_levels import in_words, key_of_step, known_at
 from appliance.worker.progress import CycleProgress
 from appliance.worker.proposer import Proposer, of_solvers
 from appliance.worker.separation import apart, say_thrown_out
@@ -53,6 +54,8 @@ from curriculum.separation.rules import Door, Match
 
 KEEP = 2
 """Whole checkpoints that stay beside the watch's best: the newest may turn out broken."""
+NIGHTS = 50
+"""Newest cycles among which one is looked for that knew something of levels."""
 
 
 class RlLoop:
@@ -118,6 +121,8 @@ class RlLoop:
             if self._difficulty is not None:
                 self._difficulty = Difficulty.model_validate(notes.get("difficulty", {}))
             self._push(self._trainer.step)
+        elif self._difficulty is not None:
+            self._difficulty = self._begun_with(first)
         if self._proposer is not None:
             self._proposer.restore(self._trainer.step)
         recorded = set(self._context.ledger.recorded_steps(self._cycle))
@@ -238,6 +243,18 @@ class RlLoop:
     def _throw_out(self, match: Match) -> None:
         self._thrown_out[str(match)] = match  # a step's stream is read once a round
 
+    def _begun_with(self, step: int) -> Difficulty:
+        """What is known of levels before the first step; decided once."""
+        plan = self._progress.cycle.plan
+        cycles = self._context.ledger.cycles(limit=NIGHTS)
+        names = [one.id for one in cycles]
+        before = cycles[names.index(self._cycle) + 1 :] if self._cycle in names else cycles
+        known = known_at(step, plan, (one.plan for one in before))
+        if key_of_step(step) not in plan:
+            self._progress.plan(**{key_of_step(step): known.model_dump(mode="json")})
+            self._progress.say("difficulty", f"begins with {in_words(known)}")
+        return known
+
     def _observe(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
         """Takes what a step came to into what is known of levels and of proposals, where that is asked for."""
         asked = tuple(tasks)
@@ -325,6 +342,10 @@ class RlLoop:
     def _result(
         self, step: int, ended: Literal["steps", "success", "watch", "collapse"] = "steps", reason: str = ""
     ) -> TrainingResult:
+        key = key_of_step(self._trainer.step)
+        if self._difficulty is not None and key not in self._progress.cycle.plan:
+            self._progress.plan(**{key: self._difficulty.model_dump(mode="json")})
+            self._progress.say("difficulty", f"ends with {in_words(self._difficulty)}")
         metrics = {"held_out_success": self._stopping.best_success}
         folder = step_folder(self._checkpoints, step)
         return TrainingResult(folder, step, metrics, ended, reason, next_step=self._trainer.step)

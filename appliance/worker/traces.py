@@ -232,8 +232,12 @@ def _ran(
 
 
 def kept_file(path: Path, traces: Iterable[VerifiedTrace]) -> str:
-    """Writes verified traces, whole or not at all, and returns the file's SHA-256."""
-    content = "".join(f"{one.model_dump_json()}\n" for one in traces).encode()
+    """Writes verified traces, whole or not at all, and returns the file's SHA-256. Raises LearningError for anything
+    else, before a byte is written."""
+    given = list(traces)
+    if not all(isinstance(one, VerifiedTrace) for one in given):
+        raise LearningError("only verified conversations are kept", hint="have them verified first")
+    content = "".join(f"{one.model_dump_json()}\n" for one in given).encode()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.new")
     beside.unlink(missing_ok=True)

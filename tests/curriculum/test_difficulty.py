@@ -94,3 +94,16 @@ def test_in_a_simulated_training_most_of_what_is_asked_lies_within_the_band() ->
     uniform, adaptive = (simulated(3, 25, adaptive=adaptive) for adaptive in (False, True))
     assert adaptive["inside"] > 1.8 * uniform["inside"]
     assert adaptive["groups"] > 1.3 * uniform["groups"]
+
+
+def test_a_night_begins_with_what_the_last_one_knew_faded_by_half() -> None:
+    known = told({Place("a", 0): 1.0, Place("a", 1): 0.5})
+    begun = known.overnight()
+    assert begun.step == 0
+    for key, counts in known.counts.items():
+        left = begun.counts[key]
+        assert 0.4 < (left.passed + left.failed) / sum(counts.at(known.step)) < 0.6
+    assert begun.rate(Place("a", 0), 3) > begun.rate(Place("a", 1), 3)
+    for _ in range(20):
+        begun = begun.overnight()
+    assert begun == Difficulty()

@@ -70,7 +70,10 @@ def test_unverified_text_reaches_neither_the_store_nor_a_step_of_rl_by_type(tmp_
     assert get_type_hints(selected)["verified"].__args__ == (VerifiedTrace,)
     with pytest.raises(ValidationError):
         Judged.model_validate({"rollout": loose.model_dump(), "verdict": PASSED.model_dump(), "family": "arithmetic"})
-    kept_file(tmp_path / "store", [loose])  # type: ignore[list-item]
+    with pytest.raises(LearningError, match="only verified"):
+        kept_file(tmp_path / "store", [loose])  # type: ignore[list-item]
+    assert not (tmp_path / "store").exists()
+    (tmp_path / "store").write_text(f"{loose.model_dump_json()}\n")
     with pytest.raises(ValidationError):
         read_kept(tmp_path / "store")
     with pytest.raises(LearningError, match="not verified"):
