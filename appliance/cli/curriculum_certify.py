@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -16,20 +15,9 @@ from appliance.cli.options import Data, Json, client_of, settings_of
 from appliance.cli.show import points, show_fields, show_json, show_line, show_progress, show_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from curriculum.catalog import Catalog
     from curriculum.certification.certificate import Certificate
     from verifiers.contract.kinds import Kind
 
-_ELSEWHERE = """
-import pickle, sys
-from curriculum.certification.certificate import made_by
-from curriculum.registry import BUILT_IN
-given = sys.stdin.buffer.read()
-catalog = BUILT_IN.with_domain("given", [pickle.loads(given)]) if given else BUILT_IN
-print(made_by(catalog, sys.argv[1]))
-"""
 SECONDS = 600.0
 """That the other process may take."""
 
@@ -38,6 +26,9 @@ def certify(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A taskset, as `assay curriculum ls` names it.")],
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Tasks of each level.")] = 50,
+    made: Annotated[
+        bool, typer.Option("--made", help="Print the version and digest of what it makes, and certify nothing.")
+    ] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -46,6 +37,7 @@ def certify(
     present version is trained on. Exit code 1 where it is not."""
     from appliance.cli.check_target import target_for
     from appliance.cli.curriculum_catalog import catalog_of
+    from curriculum.certification.certificate import made_by
     from curriculum.certification.certify import certify, drafts_of
     from curriculum.certification.worlds import tried_in
     from curriculum.environments import ENVIRONMENTS
@@ -54,10 +46,20 @@ def certify(
     from verifiers.registry import decide, is_decided, kind_of
 
     catalog = catalog_of(context, data)
+    if made:
+        show_line(made_by(catalog, name))
+        return
     levels = range(catalog.named(name).level_count)
     first = [draft for level in levels for draft in drafts_of(catalog, name, level, 2)]
     kinds: list[Kind] = list({kind_of(draft.spec).name: kind_of(draft.spec) for draft in first}.values())
-    run = partial(certify, catalog, name, seeds=seeds, elsewhere=_elsewhere(catalog, name), say=show_progress)
+    run = partial(
+        certify,
+        catalog,
+        name,
+        seeds=seeds,
+        elsewhere=partial(_elsewhere, name, settings_of(context, data).data),
+        say=show_progress,
+    )
     has_world = any(draft.environment in ENVIRONMENTS for draft in first)
     try:
         with ExitStack() as held:
@@ -80,23 +82,18 @@ def certify(
     raise typer.Exit(0 if found.holds else 1)
 
 
-def _elsewhere(catalog: Catalog, name: str) -> Callable[[], str]:
-    """What another process makes; one that is not of the code is handed to it."""
+def _elsewhere(name: str, data: Path) -> str:
+    """What this command makes of it in another process."""
     from appliance.errors import AssayError, ExitCode
-    from curriculum.registry import TASKSETS
 
-    def made() -> str:
-        given = b"" if name in TASKSETS else pickle.dumps(catalog.named(name))
-        command = [sys.executable, "-I", "-c", _ELSEWHERE, name]
-        run = subprocess.run(command, input=given, capture_output=True, timeout=SECONDS, check=False)
-        if run.returncode:
-            last = run.stderr.decode(errors="replace").strip().splitlines()[-1:]
-            raise AssayError(
-                f"another process cannot make tasks of {name}: {''.join(last)}", "", ExitCode.INFRASTRUCTURE
-            )
-        return run.stdout.decode().strip()
-
-    return made
+    command = [sys.executable, "-I", "-m", "appliance.cli.main", "--data", str(data), "curriculum", "certify", name]
+    run = subprocess.run([*command, "--made"], capture_output=True, timeout=SECONDS, check=False)
+    if run.returncode:
+        last = run.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise AssayError(
+            f"another process cannot make tasks of {name}: {''.join(last)}", "try it again", ExitCode.INFRASTRUCTURE
+        )
+    return run.stdout.decode().strip()
 
 
 def _recorded(context: typer.Context, data: Path | None, found: Certificate) -> str:

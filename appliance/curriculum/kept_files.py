@@ -21,7 +21,7 @@ MOST_BYTES = 1 << 30
 """Of a file once it is unpacked."""
 
 
-class Lesson(NamedTuple):
+class KeptLesson(NamedTuple):
     """A demonstration as it was learned from."""
 
     task: Task
@@ -44,19 +44,19 @@ def is_sealed_set(tasks: Sequence[Task], digest: str) -> bool:
     return SealedSet(tuple(task for task in tasks if task.split is Split.SEALED), 0).digest == digest
 
 
-def keep_lessons(data: Path, cycle: str, name: str, lessons: Iterable[Lesson]) -> None:
+def keep_lessons(data: Path, cycle: str, name: str, lessons: Iterable[KeptLesson]) -> None:
     """Puts down the demonstrations that one part of a cycle learns from, once."""
     lines = (json.dumps({"task": one.task.model_dump(mode="json"), "texts": one.texts}) for one in lessons)
     _write(_file(data, cycle, f"{name}.lessons"), lines)
 
 
-def kept_lessons(data: Path, cycle: str) -> list[Lesson]:
+def kept_lessons(data: Path, cycle: str) -> list[KeptLesson]:
     """Reads those of all parts of a cycle."""
     found = []
     for path in sorted((data / FOLDER).glob(f"{cycle}.*.lessons.jsonl.gz")):
         for line in _lines(path):
             value = json.loads(line)
-            found.append(Lesson(Task.model_validate(value["task"]), tuple(value["texts"])))
+            found.append(KeptLesson(Task.model_validate(value["task"]), tuple(value["texts"])))
     return found
 
 

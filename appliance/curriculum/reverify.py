@@ -29,7 +29,7 @@ SHOWN = 500
 Judge = Callable[[Sequence[tuple[Spec, str]]], Sequence[Verdict | SpecProblem]]
 
 
-class Change(Record):
+class JudgedAnew(Record):
     """An answer that is judged otherwise now."""
 
     id: str
@@ -55,11 +55,11 @@ class Reverification(Record):
     broken: int
     """That got no verdict now."""
     different: int
-    rewards: tuple[Change, ...]
+    rewards: tuple[JudgedAnew, ...]
     """Of what was trained on."""
     promotions: dict[str, str]
     """By decision: what of its evaluation would be different."""
-    bundles: tuple[Change, ...]
+    bundles: tuple[JudgedAnew, ...]
     seconds: float
 
     @property
@@ -79,7 +79,7 @@ def reverify(
     """`since` (UTC, ISO 8601) leaves out cycles and jobs from before. Raises LedgerError."""
     started = clock()
     counts: Counter[str] = Counter()
-    changes: list[Change] = []
+    changes: list[JudgedAnew] = []
     for cycle in ledger.cycles(MOST):
         if cycle.created >= since:
             specs = _specs_of(cycle, ledger, data)
@@ -114,7 +114,7 @@ def _pages(ledger: Ledger, where: RolloutFilter) -> Iterator[list[Judged]]:
         where = where.model_copy(update={"before": page[-1].rollout.id})
 
 
-def _judged_anew(page: Sequence[tuple[Judged, Spec | None]], judge: Judge, counts: Counter[str]) -> list[Change]:
+def _judged_anew(page: Sequence[tuple[Judged, Spec | None]], judge: Judge, counts: Counter[str]) -> list[JudgedAnew]:
     counts["rollouts"] += len(page)
     again: list[tuple[Judged, Spec, str]] = []
     for one, spec in page:
@@ -152,8 +152,8 @@ def differs(then: Verdict, now: Verdict) -> bool:
     return (then.passed, then.score) != (now.passed, now.score)
 
 
-def _change(name: str, work: str, purpose: str, step: int, spec: Spec, then: Verdict, now: Verdict) -> Change:
-    return Change(
+def _change(name: str, work: str, purpose: str, step: int, spec: Spec, then: Verdict, now: Verdict) -> JudgedAnew:
+    return JudgedAnew(
         id=name,
         work=work,
         purpose=purpose,
@@ -165,7 +165,7 @@ def _change(name: str, work: str, purpose: str, step: int, spec: Spec, then: Ver
     )
 
 
-def _promotions(ledger: Ledger, changes: Sequence[Change]) -> dict[str, str]:
+def _promotions(ledger: Ledger, changes: Sequence[JudgedAnew]) -> dict[str, str]:
     """Decisions whose evaluation rests on an answer that is judged otherwise now."""
     counted = Counter(one.work for one in changes if one.purpose == Purpose.EVALUATION)
     found = {}
@@ -178,7 +178,7 @@ def _promotions(ledger: Ledger, changes: Sequence[Change]) -> dict[str, str]:
     return found
 
 
-def _bundles(ledger: Ledger, judge: Judge, since: str, counts: Counter[str]) -> Iterator[Change]:
+def _bundles(ledger: Ledger, judge: Judge, since: str, counts: Counter[str]) -> Iterator[JudgedAnew]:
     for artifact in ledger.artifacts(MOST):
         job = ledger.job(artifact.job)
         if job is None or artifact.created < since or not is_outdated(artifact.verdict, job.spec):

@@ -12,8 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
-from appliance.curriculum.kept_files import Lesson as KeptLesson
-from appliance.curriculum.kept_files import keep_lessons
+from appliance.curriculum.kept_files import KeptLesson, keep_lessons
 from appliance.inference.engine import ModelFiles
 from appliance.inference.folder import open_model, read_model
 from appliance.inference.weights import push_model

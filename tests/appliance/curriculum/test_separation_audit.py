@@ -10,7 +10,7 @@ from records_of_nights import AT, SEED, judged, put_night
 from typer.testing import CliRunner
 
 from appliance.cli.main import app
-from appliance.curriculum.kept_files import Lesson, is_sealed_set, keep_lessons, kept_lessons, kept_questions
+from appliance.curriculum.kept_files import KeptLesson, is_sealed_set, keep_lessons, kept_lessons, kept_questions
 from appliance.curriculum.separation_audit import SeparationReport, audit_separation
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.read_only import ReadOnlyLedger
@@ -75,7 +75,7 @@ def test_a_sealed_question_in_the_result_of_a_tool_is_found(ledger: SqliteLedger
 
 def test_a_demonstration_is_read_too(ledger: SqliteLedger, tmp_path: Path) -> None:
     put_night(ledger, tmp_path, SEALED, [], CLEAN)
-    keep_lessons(tmp_path, "night-1", "warm_start", [Lesson(train_copy(SEALED.tasks[3]), ("6",))])
+    keep_lessons(tmp_path, "night-1", "warm_start", [KeptLesson(train_copy(SEALED.tasks[3]), ("6",))])
     assert [one.where for one in audited(ledger, tmp_path).copies] == ["demonstration"]
     assert [one.texts for one in kept_lessons(tmp_path, "night-1")] == [("6",)]
 
