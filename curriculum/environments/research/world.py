@@ -24,13 +24,20 @@ def normal(text: str) -> str:
     return " ".join(re.findall(r"\w+", LINK.sub(r"\1", text).casefold()))
 
 
+def holds(text: str, phrases: "dict[str, str]") -> bool:
+    """Whether one of them is in the text; its longest word is looked for first, which is cheap."""
+    bare = LINK.sub(r"\1", text).casefold()
+    return any(word in bare and phrase in normal(text) for phrase, word in phrases.items())
+
+
 def load() -> "tuple[dict[str, tuple[str, str]], sqlite3.Connection]":
-    blocked, phrases = set(SETUP["blocked"]), [normal(one) for one in SETUP["phrases"]]
+    blocked = set(SETUP["blocked"])
+    phrases = {one: max(one.split(), key=len) for one in map(normal, SETUP["phrases"]) if one}
     every = json.loads(Path("corpus.json").read_text(encoding="utf-8"))
     kept = {
         page: (title, text)
         for page, title, text in every
-        if page not in blocked and not any(one in normal(f"{title} {text}") for one in phrases)
+        if page not in blocked and not holds(f"{title} {text}", phrases)
     }
     index = sqlite3.connect(":memory:")
     index.execute("CREATE VIRTUAL TABLE pages USING fts5(id UNINDEXED, title, text, tokenize = 'porter unicode61')")
