@@ -199,8 +199,8 @@ class EvaluationRecipe(Record, use_attribute_docstrings=True):
 
 class Recipe(Record, use_attribute_docstrings=True):
     tasksets: tuple[str, ...] = CALCULATORS
-    """What a cycle asks: names that `assay curriculum ls` lists, the owner's too; the policy's [data] says which of them
-    are trained on."""
+    """What a cycle asks: names that `assay curriculum ls` lists, the owner's too; the policy's [data] says which of
+    them are trained on."""
     warm_start: WarmStartRecipe = WarmStartRecipe()
     training: TrainingRecipe = TrainingRecipe()
     agent: AgentBudget = AgentBudget()
