@@ -201,7 +201,11 @@ def _show(name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, dry_
         return
     show_fields(
         [
-            ("taskset", f"own/{name}" + (" (a dry run: nothing is kept)" if dry_run else "")),
+            (
+                "taskset",
+                f"own/{name}"
+                + (" (a dry run: nothing is kept, nor compared with sealed questions)" if dry_run else ""),
+            ),
             ("accepted", f"{len(kept)} of {len(kept) + len(refused)} rows"),
             ("checked as", ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())),
             ("splits", ", ".join(f"{split} {count}" for split, count in splits.most_common())),
