@@ -48,7 +48,7 @@ ALL, MOST, CLEAN = 1.0, 0.95, 0.005
 DOCUMENTED = (
     "argparse", "collections", "csv", "datetime", "decimal", "email.message", "fractions", "functools", "heapq",
     "inspect", "itertools", "json", "logging", "math", "os", "pathlib", "random", "re", "shutil", "socket",
-    "sqlite3", "statistics", "string", "subprocess", "tarfile", "textwrap", "threading", "typing",
+    "sqlite3", "statistics", "string", "subprocess", "tarfile", "textwrap", "threading",
     "unittest.mock", "urllib.request", "zipfile",
 )  # fmt: skip
 SYNONYMS = dict(
