@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 WORK = os.path.realpath(".")
 LONGEST = SETUP.get("seconds", 1.5)
-COMMAND_CHARS, OUTPUT_BYTES, FILE_BYTES = 8_000, 8_000, 65_536
+COMMAND_CHARS, OUTPUT_BYTES, ANSWER_BYTES, FILE_BYTES = 8_000, 8_000, 11_000, 65_536
 LIMITS = (
     (resource.RLIMIT_AS, 128 << 20),
     (resource.RLIMIT_FSIZE, 8 << 20),
@@ -73,6 +73,8 @@ def _run(command: str, seconds: float) -> str:
             why = "it closed its output and went on"
     _end_all(child)
     text = output[:OUTPUT_BYTES].decode(errors="replace")
+    while len(json.dumps(text, ensure_ascii=False).encode()) > ANSWER_BYTES:  # as it is sent: the end has to fit
+        text = text[: len(text) * 9 // 10]
     end = why or f"exit code {child.returncode}"
     return f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}[{end}]"
 

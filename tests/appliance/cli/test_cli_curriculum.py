@@ -107,14 +107,19 @@ def test_rates_are_drawn_with_their_figures(tmp_path: Path) -> None:
     assert picture.width < 1_000
 
 
+def refusal(*arguments: str) -> tuple[int, str]:
+    error = CliRunner().invoke(app, ["curriculum", *arguments]).exception
+    return int(getattr(error, "exit_code", 0)), str(error)
+
+
 def test_a_task_of_the_terminal_goes_out_as_a_harbor_folder_and_is_read_back(tmp_path: Path) -> None:
-    folder = str(tmp_path / "one")
+    folder, other = str(tmp_path / "one"), str(tmp_path / "two")
     curriculum("export", "terminal_repairs", folder, "--level", "1", "--seed", "4")
     assert "a verdict of the check" in curriculum("harbor", folder)
-    assert "there already" in curriculum("export", "terminal_repairs", folder, code=2)
-    assert "sealed" in curriculum("export", "terminal_repairs", str(tmp_path / "two"), "--seed", "2", code=4)
-    assert "only tasks of the terminal" in curriculum("export", "derivatives", str(tmp_path / "two"), code=2)
+    assert refusal("export", "terminal_repairs", folder) == (2, f"{folder} is there already")
+    assert refusal("export", "terminal_repairs", other, "--seed", "2")[0] == 4
+    assert "only tasks of the terminal" in refusal("export", "derivatives", other)[1]
     (tmp_path / "one/tests/assay.json").unlink()
     assert "a foreign reward, no verdict" in curriculum("harbor", folder)
     (tmp_path / "one/environment/Dockerfile").write_text("FROM debian\nRUN apt-get install -y make\nWORKDIR /work\n")
-    assert "apt-get" in curriculum("harbor", folder, code=2)
+    assert "apt-get" in refusal("harbor", folder)[1]
