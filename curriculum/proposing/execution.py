@@ -36,7 +36,7 @@ print(repr(assay_found))
 """
 
 
-class CallOutcome(NamedTuple):
+class ProgramCall(NamedTuple):
     """What one call came to: a value as a literal, or the name of an exception."""
 
     value: str
@@ -50,7 +50,7 @@ class Execution:
     program: ScreenedProgram
     calls: tuple[str, ...]
     """As between the brackets of a call, one text each."""
-    results: tuple[CallOutcome, ...]
+    results: tuple[ProgramCall, ...]
 
 
 class Executor:
@@ -77,12 +77,12 @@ class Executor:
             raise RefusedProposal(Reason.TOO_LARGE, "it prints nothing, or too much")
         return _minted(Basis.EXECUTED, statement_digest("line", code), texts[0])
 
-    def _calls(self, program: ScreenedProgram, calls: Sequence[str]) -> list[CallOutcome]:
+    def _calls(self, program: ScreenedProgram, calls: Sequence[str]) -> list[ProgramCall]:
         driver = _DRIVER.format(calls=", ".join(f"({one},)" for one in calls), function=FUNCTION)
         pairs = _pairs(self._output(program.source + driver))
         if len(pairs) != len(calls):
             raise RefusedProposal(Reason.NOT_PLAIN, "another number of results")
-        return [CallOutcome(_plain(text)) if fine else CallOutcome("", text) for fine, text in pairs]
+        return [ProgramCall(_plain(text)) if fine else ProgramCall("", text) for fine, text in pairs]
 
     def _output(self, code: str) -> str:
         with self._sessions.open(tier=Tier.PROCESS, caller=self._caller) as session:

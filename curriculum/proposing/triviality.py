@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from curriculum.proposing.execution import CallOutcome, values_of
+from curriculum.proposing.execution import ProgramCall, values_of
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.screening import ScreenedProgram
 from verifiers.programs.values import DictPairs, Value, literal
@@ -28,7 +28,7 @@ def probes(arguments: str) -> list[tuple[int, str]]:
 
 
 def require_work(
-    program: ScreenedProgram, arguments: str, own: CallOutcome, found: Sequence[tuple[int, str, CallOutcome]]
+    program: ScreenedProgram, arguments: str, own: ProgramCall, found: Sequence[tuple[int, str, ProgramCall]]
 ) -> None:
     """Raises RefusedProposal for a program that is trivial. `found`: what came of each probe, by place and input."""
     if own.raised:

@@ -18,9 +18,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    SETUP: dict[str, Any] = {}
+    from curriculum.worlds.guest import ToolError
 
-    class ToolError(Exception): ...
+    SETUP: dict[str, Any] = {}
 
 
 WORK = os.path.realpath(".")
