@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from verifiers.games.rules import RESET, Game, Play
 
     SETUP: dict[str, Any] = {}
-
-    class ToolError(Exception): ...
+    ToolError = Exception
 
 
 AT_ONCE = 20

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     SETUP: dict[str, Any] = {}
-
-    class ToolError(Exception): ...
+    ToolError = Exception
 
 
 WORK = os.path.realpath(".")
