@@ -15,7 +15,7 @@ from rensa import RMinHash, RMinHashLSH
 SHINGLE = 4
 """Words of one shingle."""
 PERMUTATIONS, BANDS = 128, 32
-"""Two texts with a Jaccard similarity of .8 are compared with a chance above .999, of .6 with one of .99, of .2 of .05."""
+"""Texts with a Jaccard similarity of .8 are compared with a chance above .999, of .6 with one of .99, of .2 of .05."""
 LEAST_WORDS = 12
 """Shorter texts are compared by their keys alone."""
 _WORD = re.compile(r"[A-Za-z_]\w*|\d+|\S")
