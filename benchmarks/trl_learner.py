@@ -1,12 +1,8 @@
-"""Tokens a second of a learner's step, beside TRL's GRPOTrainer on the same model, batch and loss.
+r"""Tokens a second of a learner's step, beside TRL's GRPOTrainer on the same model, batch and loss.
 
-    PYTHON benchmarks/trl_learner.py [--rounds 5] [--json FILE]
-
-PYTHON is one that has this project's packages and TRL as well, such as a virtual environment beside it:
-
-    python3 -m venv /tmp/trl
-    realpath .venv/lib/python3*/site-packages > "$(echo /tmp/trl/lib/python3*/site-packages)/assay.pth"
-    /tmp/trl/bin/pip install trl
+    python -m pip install --target FOLDER --no-deps trl==1.16.0 \
+        accelerate datasets dill multiprocess pandas pyarrow xxhash
+    PYTHONPATH=FOLDER python benchmarks/trl_learner.py [--rounds 5] [--json FILE]
 
 A Qwen2 of 7.9 million parameters with random weights in float32, 64 rollouts of 8 tasks: a prompt of 48 tokens, and
 answers of 32 to 640 tokens whose logarithms are normally distributed, as those of agents are. Each round takes one

@@ -1,7 +1,6 @@
 """Why a problem that can be checked is not taken: it is there already, or it would lead to what is sealed.
 
-`refusal` asks each door in turn. Whoever knows another way to recognise a sealed question (overlap of words, near
-duplicates) adds a door: a function from a problem to a reason.
+`refusal` asks each door in turn. Another one is a function from a problem to a reason.
 """
 
 from __future__ import annotations
@@ -9,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from curriculum.contract.task import Task
-from curriculum.own.rows import OwnRow, key_of_question
+from curriculum.own.rows import OwnRow
+from curriculum.separation.index import SeparationIndex
 
 Door = Callable[[OwnRow], str]
 """Says why the problem is not taken; empty where it is."""
@@ -29,13 +29,12 @@ def not_seen(known: Collection[str]) -> Door:
 
 
 def not_sealed(sealed: Iterable[Task]) -> Door:
-    """Refuses what asks the same as a sealed task, by its key or word for word."""
-    keys = set()
-    for task in sealed:
-        keys |= {task.key, key_of_question(task.question)}
+    """Refuses what asks the same as a sealed task, or is nearly its text (`curriculum.separation.rules`)."""
+    kept = SeparationIndex(sealed)
 
     def door(row: OwnRow) -> str:
-        return "its question is sealed: models are evaluated on it" if row.key in keys else ""
+        match = kept.met_by_text(row.question, row.key)
+        return "" if match is None else f"its question is sealed, models are evaluated on it: {match.check.value}"
 
     return door
 

@@ -100,3 +100,12 @@ def test_what_is_there_or_sealed_comes_through_no_door() -> None:
     assert "sealed" in refusal(told, doors)
     assert "there already" in refusal(row(1), doors)
     assert [refusal(row(2), doors), "there already" in refusal(row(2), doors)] == ["", True]
+
+
+def test_nearly_the_text_of_a_sealed_question_comes_through_no_door() -> None:
+    (sealed,) = sealed_set(1, 3, levels=(4,), tasksets=("probability",)).tasks
+    door = not_sealed([sealed])
+    for near in (f"Please work on this. {sealed.question}", sealed.question.replace(" the ", " that ")):
+        assert "sealed" in refusal(OwnRow(question=near, spec=AnswerSpec(expected="1"), origin="f:1"), [door])
+    clean = OwnRow(question="How many legs do three spiders have?", spec=AnswerSpec(expected="24"), origin="f:2")
+    assert refusal(clean, [door]) == ""
