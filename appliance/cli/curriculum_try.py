@@ -38,6 +38,7 @@ def try_(
     """
     from random import SystemRandom
 
+    from appliance.agent.answers import final_answer
     from appliance.cli.check_show import show_verdict
     from appliance.cli.check_target import target_for
     from appliance.cli.curriculum_catalog import catalog_of, levels_of, require_viewable
@@ -67,7 +68,8 @@ def try_(
     with target_for(context, data, (kind_of(task.spec),)).checker(jobs=1) as checker:
 
         def judge(text: str) -> bool:
-            verdict = checker.check(task.spec, text)
+            marked = final_answer(text, task.form).answer  # with its box or its fence, as the question asks for it
+            verdict = checker.check(task.spec, text if marked is None else marked)
             show_verdict(verdict, evidence=True, as_json=False)
             return verdict.outcome is Outcome.PASS
 

@@ -41,7 +41,7 @@ def test_the_tools_of_a_world_are_called_by_name_and_the_world_gives_the_answer(
 
 def test_an_answer_may_be_given_at_once_and_leaving_is_no_pass(served: Path, tmp_path: Path) -> None:
     draft = make_draft("knights", 0, 0)
-    (tmp_path / "answer.txt").write_text(f"{draft.answer}\n")
+    (tmp_path / "answer.txt").write_text(f"\\boxed{{{draft.answer}}}\n")
     assert tried(served, "knights", "--seed", "0", "--answer", draft.answer).returncode == 0
     assert tried(served, "knights", "--seed", "0", "--file", str(tmp_path / "answer.txt")).returncode == 0
     left = tried(served, "program_tracing", "--seed", "0", typed=":help\n:quit\n")
