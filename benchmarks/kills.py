@@ -119,11 +119,19 @@ def survivors(tree: list[psutil.Process], data: Path, seconds: float = 20.0) -> 
     """What of the tree, or with the data folder in its command line, is alive after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
-        alive = [f"{one.pid} {' '.join(one.cmdline())[:80]}" for one in tree if _lives(one)]
+        alive = [line for one in tree if _lives(one) and (line := _said_of(one))]
         alive += [f"{one.pid} {' '.join(line)[:80]}" for one, line in _command_lines() if str(data) in " ".join(line)]
         if not alive or time.monotonic() > deadline:
             return alive
         time.sleep(0.05)
+
+
+def _said_of(one: psutil.Process) -> str:
+    """Number and command of a process; nothing of one that has ended since."""
+    try:
+        return f"{one.pid} {' '.join(one.cmdline())[:80]}"
+    except psutil.NoSuchProcess:
+        return ""
 
 
 def _lives(process: psutil.Process) -> bool:

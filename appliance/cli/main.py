@@ -44,7 +44,10 @@ COMMANDS = {
     "policy": CommandRow("policy:app", "Check, explain, try out and sign the written policy."),
     "cycle": CommandRow("cycles:app", "Start a cycle now; list, show, watch or cancel one."),
     "train": CommandRow("train:train", "Train in stages: SFT, RL with growing budgets, distillation."),
-    "warm-start": CommandRow("warm_start:warm_start", "Make a set of a teacher's verified answers to begin with."),
+    "warm-start": CommandRow(
+        "warm_start:warm_start",
+        "Have a teacher answer training questions, verify it, and keep a set for a stage of SFT.",
+    ),
     "rollouts": CommandRow("rollouts:app", "List what the model tried, and read one attempt."),
     "logs": CommandRow("logs:logs", "The last lines of what the daemon, its worker or its broker did."),
     "curriculum": CommandRow("curriculum:app", "What the model is asked: look at it, try it, add work of your own."),

@@ -18,6 +18,7 @@ from runtime.cluster.frames import Frame, FrameKind
 from runtime.cluster.host_actor import HostActor
 from runtime.cluster.settings import HostSettings
 from runtime.errors import BadRequestError, BusyError, SandboxError
+from runtime.profile import PackageSet
 from runtime.reactor import Reactor
 from runtime.sandbox import NO_FILES, CallResult, CallStatus, Limits, Priority, Tier, Usage
 from runtime.settings import BrokerSettings, ClusterSettings, RuntimeSettings
@@ -89,6 +90,7 @@ class ThreadPool:
         priority: Priority = Priority.TRAINING,
         files: Mapping[str, bytes] = NO_FILES,
         userland: bool = False,
+        packages: PackageSet | None = None,
     ) -> ThreadSession:
         if len(self.sessions) >= self.most:
             raise BusyError("too many sessions wait", hint="come back later")
