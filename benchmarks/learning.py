@@ -26,7 +26,7 @@ With `--results` an arm's figures are added to that file as a line as soon as it
 are kept beside it: the same command goes on where an earlier one was stopped, with other arms too. `--table` runs
 nothing and prints the table of the lines that are there, over the seeds that an arm and plain GRPO both have.
 
-The arms `stale1` and `stale4` learn from tokens that are up to so many steps old, and sample meanwhile (C11). Their
+The arms `stale1` and `stale4` learn from tokens that are up to so many steps old, and sample meanwhile. Their
 seconds say what that gains where sampler and learner share one processor, and need a machine with nothing beside them.
 """
 

@@ -34,12 +34,12 @@ class Catalog:
         return Catalog({**self.domains, domain: tuple(tasksets)})
 
     def named(self, name: str) -> Taskset:
-        """The taskset of that name. Raises UnknownTasksetError, with the names that exist."""
+        """The taskset of that name. Raises UnknownTasksetError."""
         try:
             return self.tasksets[name]
         except KeyError:
             raise UnknownTasksetError(
-                f"there is no family {name!r}", hint=f"choose one of {', '.join(sorted(self.tasksets))}"
+                f"there is no taskset {name!r}", hint="`assay curriculum ls` lists them; a word after it looks for one"
             ) from None
 
     def domain_of(self, name: str) -> str:

@@ -11,16 +11,6 @@ COMMANDS = {
     "show": CommandRow(
         "curriculum_show:show", "Show one taskset: topics, levels, tools, budget, and a task of each level."
     ),
-    "audit": CommandRow("curriculum_audit:audit", "Show that train, validation and sealed questions never met."),
-    "adapter": CommandRow(
-        "curriculum_adapters:app", "Install what worlds are made of that is not ours, for guests alone."
-    ),
-    "certify": CommandRow(
-        "curriculum_certify:certify", "Show that a taskset's checks hold; only then is it trained on."
-    ),
-    "reverify": CommandRow(
-        "curriculum_reverify:reverify", "Judge stored answers anew where a verifier's version changed."
-    ),
     "sample": CommandRow(
         "curriculum_sample:sample",
         "Show tasks as the model is asked them: questions, files, and with --answers the answers.",
@@ -37,6 +27,16 @@ COMMANDS = {
         "Add problems of your own: each is checked, and those that hold become the taskset own/NAME.",
     ),
     "rm": CommandRow("curriculum_add:rm", "Remove a taskset of your own."),
+    "certify": CommandRow(
+        "curriculum_certify:certify", "Show that a taskset's checks hold; only then is it trained on."
+    ),
+    "reverify": CommandRow(
+        "curriculum_reverify:reverify", "Judge stored answers anew where a verifier's version changed."
+    ),
+    "audit": CommandRow(
+        "curriculum_audit:audit", "Show that nothing trained on is a copy of a sealed or held-out question."
+    ),
+    "adapter": CommandRow("curriculum_adapters:app", "Install packages that some worlds need, for sandboxes alone."),
     "harbor": CommandRow(
         "curriculum_harbor:harbor", "Say what a Harbor task folder becomes here, or why it cannot be worked on."
     ),

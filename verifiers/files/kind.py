@@ -21,5 +21,4 @@ FILES = Kind(
     examples=Lazy("verifiers.files.examples:examples"),
     answer_form=lambda _spec: AnswerForm.WORLD,
     suffix=".json",
-    example="assay check files --spec files.toml --submission files.json",
 )

@@ -24,5 +24,4 @@ GAME = Kind(
     answer_form=lambda _spec: AnswerForm.WORLD,
     random_answer=random_actions,
     suffix=".txt",
-    example="assay check game --spec game.toml --submission actions.txt",
 )

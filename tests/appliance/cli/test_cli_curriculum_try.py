@@ -53,7 +53,7 @@ def test_an_answer_may_be_given_at_once_and_leaving_is_no_pass(served: Path, tmp
     [
         (("knights", "--seed", "2"), 4, "is sealed"),
         (("knights", "--level", "7"), 2, "no level 7"),
-        (("knight",), 2, "no family"),
+        (("knight",), 2, "no taskset"),
         (("knights", "--answer", "T", "--file", "x"), 2, "leave one of them out"),
         (("hidden_rules", "--answer", "T"), 2, "what its world holds"),
     ],
