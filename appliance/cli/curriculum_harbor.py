@@ -11,7 +11,9 @@ from appliance.cli.options import Data
 from appliance.cli.show import show_line
 
 
-def harbor(folder: Annotated[Path, typer.Argument(help="A Harbor task folder, with its task.toml.")]) -> None:
+def harbor(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A Harbor task folder, with its task.toml.")],
+) -> None:
     """Say what a Harbor task folder becomes here, and what judges it; or why it cannot be worked on (2)."""
     from curriculum.environments.terminal.harbor.folder import read
 
@@ -29,10 +31,10 @@ def harbor(folder: Annotated[Path, typer.Argument(help="A Harbor task folder, wi
 
 def export(
     context: typer.Context,
-    taskset: Annotated[str, typer.Argument(help="One whose tasks are worked on in a terminal.")],
-    folder: Annotated[Path, typer.Argument(help="A new folder.")],
+    taskset: Annotated[str, typer.Argument(metavar="NAME", help="One whose tasks are worked on in a terminal.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
     level: Annotated[int, typer.Option("--level", min=0, help="Of the task.")] = 0,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the task.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the task; not a sealed one.")] = 0,
     data: Data = None,
 ) -> None:
     """Write a task of the terminal as a Harbor task folder, with its check and its solution."""

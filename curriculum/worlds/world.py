@@ -7,8 +7,8 @@ What always holds. Arguments that do not fit the tool's schema never reach the w
 literal, never code. An answer counts only behind the mark of its own question, so nothing that the program prints is
 one. A `ToolError` of the program is the model's failure; a program that raises anything else, ends, hangs or says
 nothing is a broken world: InfrastructureError, from then on for every call; but where commands of the model run beside
-the program, a sandbox that they end is the model's failure. The methods whose names begin with `start`
-do not wait; they may be called from any thread, one call after another.
+the program and one of them has reached it, that is the model's failure, whichever way it came about. The methods whose
+names begin with `start` do not wait; they may be called from any thread, one call after another.
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ SUBMISSION_BYTES = 1 << 18
 """Of what a world submits. It is packed (zlib, base64) and has to fit where the text of a call does; one that does not
 is no submission."""
 ERROR_CHARS = 300
-BY_COMMAND = (CallStatus.DIED, CallStatus.MEMORY, CallStatus.CPU, CallStatus.PIDS)
-"""How the model's own commands can end a sandbox that runs them: it did fail then, and nothing is submitted."""
 ENDED = "a command has ended the terminal: nothing can be run any more"
 A = TypeVar("A")
 B = TypeVar("B")
@@ -68,8 +66,10 @@ class World(ClosesOnExit):
         self._session = session
         self._output_bytes = output_bytes
         self._broken = ""
+        self._commanded = False
+        """Whether a command of the model's has run beside the program, which it can stop, end or spoil."""
         self._ended = False
-        """Whether a command of the model's has ended the sandbox."""
+        """Whether the world is no more since then: the model did fail, and nothing is submitted."""
 
     @classmethod
     def open(
@@ -186,13 +186,24 @@ class World(ClosesOnExit):
         self._said(answer)
 
     def _reply(self, answer: tuple[str, CallResult]) -> WorldReply:
-        if isinstance(self.environment, NeedsUserland) and answer[1].status in BY_COMMAND:
-            self._ended = True
-            return WorldReply(ENDED, failed=True, seconds=answer[1].seconds, sandbox=answer[1].sandbox)
-        kind, text = self._said(answer)
+        self._commanded |= isinstance(self.environment, NeedsUserland) and not self._broken
+        try:
+            kind, text = self._said(answer)
+        except InfrastructureError:
+            if not self._ended:
+                raise
+            kind, text = "refused", ENDED
         return WorldReply(text, kind == "refused", seconds=answer[1].seconds, sandbox=answer[1].sandbox)
 
     def _submitted(self, answer: tuple[str, CallResult]) -> str | None:
+        try:
+            return self._unpacked(answer)
+        except InfrastructureError:
+            if not self._ended:
+                raise
+            return None
+
+    def _unpacked(self, answer: tuple[str, CallResult]) -> str | None:
         kind, text = self._said(answer)
         if kind == "long":
             return None
@@ -210,11 +221,14 @@ class World(ClosesOnExit):
         begun.set_result(None)
         worlds = [World(self.environment, session, self._output_bytes, begun) for session in sessions]
         for world in worlds:
-            world._ended = ended
+            world._commanded, world._ended = self._commanded, ended
         return worlds
 
     def _breaks(self, why: str) -> InfrastructureError:
-        self._broken = self._broken or why
+        if self._commanded:
+            self._ended = True
+        else:
+            self._broken = self._broken or why
         return self._lost(why)
 
     def _lost(self, why: str) -> InfrastructureError:

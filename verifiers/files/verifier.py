@@ -1,8 +1,9 @@
 """The verdict about declared files: what they hold, and what commands make of them in a fresh sandbox.
 
 What always holds: nothing of the place in which the files were made takes part, only their text and mode. Each command
-has a folder of its own with the declared files and what the spec adds. What comes of it is compared on this side, so
-there is no judge in the sandbox that a file could change. The score of a foreign test is evidence and never a pass.
+has a sandbox of its own with the declared files and what the spec adds. What comes of it is compared on this side, so
+there is no judge in the sandbox that a file could change, and a command that takes its sandbox down with it has failed.
+The score of a foreign test is evidence and never a pass.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections.abc import Iterable
 from contextlib import closing
 
-from runtime.errors import BadRequestError
+from runtime.errors import BadRequestError, InfrastructureError
 from runtime.sandbox import CallStatus, ExecResult, Limits, Priority, Sandbox, SessionPool
 from verifiers.boxes.conductor import ConductorParts
 from verifiers.contract.errors import SpecError
@@ -27,6 +28,7 @@ LIMITS = Limits(
     call_seconds=600.0, memory_mib=512, work_mib=64, output_bytes=1 << 18, cpu_seconds=600.0, life_seconds=1200.0
 )
 REWARD_BYTES = 4_096
+FOLDER = "/work/files"
 ENDED = {
     CallStatus.TIMEOUT: Ground.TIMEOUT,
     CallStatus.CPU: Ground.TIMEOUT,
@@ -52,6 +54,10 @@ def check(spec: FilesSpec) -> None:
             raise SpecError("a command has to print something known, or to leave a file", hint="Give stdout or leaves.")
     if len(set(spec.declared)) != len(spec.declared):
         raise SpecError("a file is declared twice")
+    for files in [*(command.files for command in spec.commands), spec.foreign.files if spec.foreign else ()]:
+        paths = {*spec.declared, *(file.path for file in files)}
+        if inside := next((path for path in sorted(paths) if not paths.isdisjoint(_folders(path))), None):
+            raise SpecError(f"{inside} lies in what is a file itself", hint="Give one of the two another name.")
     if not (spec.files or spec.commands or spec.foreign):
         raise SpecError("nothing is asked of the files", hint="Give conditions of files, or commands.")
 
@@ -93,32 +99,40 @@ class FilesVerifier:
             if condition.equals is not None and not same_lines(one.text, condition.equals):
                 return _refuted(f"{condition.path} does not hold what it should").noting(read=escaped(one.text))
         facts: dict[str, object] = {"files": len(spec.declared), "commands": len(spec.commands)}
-        if spec.commands or spec.foreign:
+        for command in spec.commands:
+            failed = self._tried(submitted, command, seconds)
+            if failed is not None:
+                return failed._replace(isolation=self._isolation)
+        if spec.foreign is not None:
             with closing(self._sandbox()) as sandbox:
-                for number, command in enumerate(spec.commands):
-                    failed = _tried(sandbox, f"/work/{number}", submitted, command, seconds)
-                    if failed is not None:
-                        return failed._replace(isolation=self._isolation)
-            if spec.foreign is not None:  # in a sandbox that no command has been in
-                with closing(self._sandbox()) as sandbox:
-                    facts["foreign_reward"] = _rewarded(sandbox, submitted, spec.foreign)
+                facts["foreign_reward"] = _rewarded(sandbox, submitted, spec.foreign)
         if not (spec.files or spec.commands):
             said = facts["foreign_reward"]
             reason = f"only a foreign test judged it: {'no score' if said is None else f'its score is {said:g}'}"
             return Judgement(Ground.UNKNOWN, reason, facts, isolation=self._isolation)
         return Judgement(Ground.TESTED, "all that was asked of the files holds", facts, isolation=self._isolation)
 
+    def _tried(
+        self, submitted: dict[str, SubmittedFile], command: CommandCondition, seconds: float
+    ) -> Judgement | None:
+        """What was wrong; None where all of it holds. Raises SandboxError for what is not the submission's doing: a
+        sandbox that is lost again, in a second try, is."""
+        for _ in range(2):
+            with closing(self._sandbox()) as sandbox:
+                _place(sandbox, FOLDER, submitted, command.files)
+                try:
+                    return _failure(sandbox, FOLDER, command, seconds)
+                except InfrastructureError:
+                    continue
+        return _refuted(f"`{_shown(command)}` took its sandbox down, twice")
+
     def _sandbox(self) -> Sandbox:
         return self._sessions.sandbox(LIMITS, userland=True, caller="files", priority=self._priority)
 
 
-def _tried(
-    sandbox: Sandbox, folder: str, submitted: dict[str, SubmittedFile], condition: CommandCondition, seconds: float
-) -> Judgement | None:
-    """What was wrong; None where all of it holds. Raises SandboxError for what is not the submission's doing."""
-    _placed(sandbox, folder, [PlacedFile(path=path, text=one.text, mode=one.mode) for path, one in submitted.items()])
-    _placed(sandbox, folder, condition.files)
-    shown = clip(" ".join(condition.command), 80)
+def _failure(sandbox: Sandbox, folder: str, condition: CommandCondition, seconds: float) -> Judgement | None:
+    """Raises InfrastructureError where the sandbox is lost."""
+    shown = _shown(condition)
     try:
         ran = sandbox.exec(condition.command, stdin=condition.stdin.encode(), cwd=folder, seconds=seconds)
     except BadRequestError as error:
@@ -140,10 +154,12 @@ def _tried(
     return None
 
 
-def _placed(sandbox: Sandbox, folder: str, files: Iterable[PlacedFile]) -> None:
-    """Raises SandboxError: the folder is new, and nothing that was submitted has run there."""
+def _place(sandbox: Sandbox, folder: str, submitted: dict[str, SubmittedFile], more: Iterable[PlacedFile]) -> None:
+    """Puts what was submitted into a new sandbox, and `more` instead where it has the same name. Raises SandboxError:
+    nothing that was submitted has run there, and modes are set last."""
+    files = {path: PlacedFile(path=path, text=one.text, mode=one.mode) for path, one in submitted.items()}
     modes: dict[str, list[str]] = {}
-    for file in files:
+    for file in (files | {file.path: file for file in more}).values():
         sandbox.write(f"{folder}/{file.path}", file.text.encode())
         if file.mode != "644":
             modes.setdefault(file.mode, []).append(f"{folder}/{file.path}")
@@ -153,8 +169,7 @@ def _placed(sandbox: Sandbox, folder: str, files: Iterable[PlacedFile]) -> None:
 
 def _rewarded(sandbox: Sandbox, submitted: dict[str, SubmittedFile], test: ForeignTest) -> float | None:
     """The score that the test wrote, between 0 and 1; None where it wrote none."""
-    _placed(sandbox, "/work", [PlacedFile(path=path, text=one.text, mode=one.mode) for path, one in submitted.items()])
-    _placed(sandbox, "/work", test.files)
+    _place(sandbox, "/work", submitted, test.files)
     try:
         sandbox.exec(test.command, seconds=test.seconds)
     except BadRequestError:
@@ -177,6 +192,16 @@ def _number(text: str) -> float | None:
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
     return float(found) if math.isfinite(found) and 0 <= found <= 1 else None
+
+
+def _folders(path: str) -> list[str]:
+    """The folders that it lies in."""
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
+def _shown(condition: CommandCondition) -> str:
+    return clip(" ".join(condition.command), 80)
 
 
 def _refuted(reason: str) -> Judgement:

@@ -10,7 +10,7 @@ import pytest
 
 from curriculum.environments.terminal.harbor.dockerfile import HarborError
 from curriculum.environments.terminal.harbor.export import write
-from curriculum.environments.terminal.harbor.folder import read
+from curriculum.environments.terminal.harbor.folder import MOST_SECONDS, read
 from curriculum.registry import make_draft
 from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions
@@ -120,6 +120,20 @@ def test_a_task_that_is_written_is_read_back_with_its_check(tmp_path: Path, veri
         ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nCOPY gone.txt /app/\n", "not there"),
         ("tests/test.sh", "curl -LsSf https://astral.sh/uv/install.sh | sh\nuvx pytest\n", "curl"),
         ("tests/Dockerfile", "FROM debian\n", "image"),
+        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nCOPY [1,2]\n", "no text"),
+        ("environment/Dockerfile", 'FROM debian\nWORKDIR /app\nCOPY [["a"],"b"]\n', "no text"),
+        ("environment/Dockerfile", f"FROM debian\nWORKDIR /app\nCOPY {'[' * 50_000}\n", "cannot be read"),
+        ("environment/words.txt", "/app " * 19_999, "more than 100000 characters"),
+        ("task.toml", "artifacts = 5\n", "no list of paths"),
+        ("task.toml", 'artifacts = ["/app/words.txt/a"]\n', "lies in what is a file"),
+        ("task.toml", "artifacts = [5]\n", "no list of paths"),
+        ("task.toml", f"artifacts = {'[' * 50_000}\n", "cannot be read"),
+        ("task.toml", f"artifacts = {'1' * 5_000}\n", "cannot be read"),
+        ("tests/my file.py", "", "odd name"),
+        ("tests/.hidden", "", "odd name"),
+        ("tests/grows.txt", "/app " * 19_999, "more than 100000 characters"),
+        ("tests/assay.json", '{"declared": ["a"], "foreign": {"files": [], "command": ["a"], "rewards": ["r"]}}',
+         "foreign"),
         ("tests/assay.json", "{}", "no spec"),
         ("tests/assay.json", '{"kind": "files", "declared": ["a"]}', "cannot be used"),
     ],
@@ -137,19 +151,36 @@ def test_a_folder_that_wants_a_part_is_refused(folder: Path, name: str) -> None:
         read(folder)
 
 
+def test_a_folder_that_is_no_harbor_task_is_told_before_any_other_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "picture").write_bytes(b"\xff\xfe")
+    with pytest.raises(HarborError, match=r"the folder has no task\.toml") as told:
+        read(tmp_path)
+    assert told.value.hint.startswith("name a Harbor task folder: task.toml, instruction.md")
+
+
+def test_the_file_that_keeps_a_folder_in_git_and_a_huge_time_do_no_harm(folder: Path) -> None:
+    (folder / "tests/.gitkeep").touch()
+    (folder / "task.toml").write_text(f"[verifier]\ntimeout_sec = {'9' * 400}\n")
+    test = read(folder).draft.spec.foreign
+    assert test.seconds == MOST_SECONDS
+    assert not [file for file in test.files if "gitkeep" in file.path]
+
+
 def test_links_and_what_is_no_text_are_refused(folder: Path) -> None:
     (folder / "tests/more").symlink_to("/etc/passwd")
     with pytest.raises(HarborError, match="link"):
         read(folder)
     (folder / "tests/more").unlink()
     (folder / "environment/more.bin").write_bytes(b"\xff\xfe")
-    with pytest.raises(HarborError, match="no text"):
+    with pytest.raises(HarborError, match="no text") as told:
         read(folder)
+    assert told.value.hint == "only files of text can be brought along: leave it out"
 
 
 def test_only_a_task_of_the_terminal_can_be_written(tmp_path: Path) -> None:
-    with pytest.raises(HarborError, match="only tasks of the terminal"):
+    with pytest.raises(HarborError, match="only tasks of the terminal") as told:
         write(make_draft("arithmetic", 0, 0), "x", tmp_path / "x")
+    assert told.value.hint == "name terminal_repairs"
     (tmp_path / "there").mkdir()
     with pytest.raises(HarborError, match="there already"):
         write(make_draft("terminal_repairs", 0, 0), "x", tmp_path / "there")

@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 
 from curriculum.contract.errors import CurriculumError
-from curriculum.environments.terminal.environment import TERMINAL
+from curriculum.environments.terminal.environment import TERMINAL, TerminalEnvironment
 from curriculum.environments.terminal.repairs.repair import commands_of, submission_of
 from curriculum.registry import make_draft
 from curriculum.tasksets.terminal_repairs import FAMILIES, TERMINAL_REPAIRS
-from curriculum.worlds.world import World
-from runtime.sandbox import Limits, SessionPool
+from curriculum.worlds.world import ENDED, World
+from runtime.errors import InfrastructureError
+from runtime.sandbox import ExecResult, Limits, Sandbox, SessionPool
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
-from verifiers.contract.verdict import Outcome
-from verifiers.files.spec import PlacedFile
+from verifiers.contract.verdict import Ground, Outcome, Verdict
+from verifiers.files.spec import FilesSpec, PlacedFile
 from verifiers.files.submission import read
 from verifiers.files.verifier import FilesVerifier
 
@@ -158,6 +159,110 @@ def test_who_ends_the_terminal_has_failed_and_submits_nothing(world: World) -> N
         assert world.call("run_command", {"command": "ls"}).failed
         assert world.submission() is None
         assert ran(before, "cat etc/a.txt") == "one\n[exit code 0]", "a branch has its own"
+
+
+@pytest.fixture(scope="module")
+def short_pool(tmp_path_factory: pytest.TempPathFactory, full_roots: Path) -> Iterator[SessionPool]:
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots)
+    with Sessions(RuntimeSettings(own=own, sandboxes=4, limits=Limits(call_seconds=4.0, memory_mib=192))) as pool:
+        yield pool
+
+
+def test_who_stops_the_terminal_has_failed_and_submits_nothing(short_pool: SessionPool) -> None:
+    with World.open(short_pool, TERMINAL, SETUP) as world:
+        reply = world.call("run_command", {"command": "kill -STOP $PPID"})
+        assert (reply.failed, reply.text) == (True, ENDED)
+        assert world.call("run_command", {"command": "ls"}).text == ENDED
+        assert world.submission() is None
+        [branch] = world.fork(1)
+        with branch:
+            assert branch.submission() is None
+
+
+def test_a_terminal_that_gives_no_answer_any_more_was_spoiled_by_its_commands(pool: SessionPool) -> None:
+    """Whatever they did to the program that answers, which has their user."""
+
+    class Spoiled(TerminalEnvironment):
+        program = (
+            "import os\n"
+            "def call(tool, arguments):\n"
+            "    if arguments['command'] == 'answer': return 'an answer'\n"
+            "    raise OSError('no more files')\n"
+            "def submission(): raise OSError('no more files')\n"
+        )
+
+    with World.open(pool, Spoiled(), SETUP) as world, pytest.raises(InfrastructureError):
+        world.submission()  # no command has run there
+    with World.open(pool, Spoiled(), SETUP) as world:
+        assert not world.call("run_command", {"command": "answer"}).failed
+        [branch] = world.fork(1)
+        with branch:
+            assert branch.submission() is None
+        assert world.call("run_command", {"command": "spoil"}).text == ENDED
+        assert world.submission() is None
+
+
+def test_a_terminal_that_has_not_begun_is_nobodys_failure(pool: SessionPool) -> None:
+    class Unbegun(TerminalEnvironment):
+        program = "raise OSError('no')"
+
+    with World.open(pool, Unbegun(), SETUP) as world, pytest.raises(InfrastructureError):
+        world.call("run_command", {"command": "ls"})
+
+
+def commands_verdict(pool: SessionPool, script: str, mode: str = "755", **more: Any) -> Verdict:
+    """Of a script for two commands; each of them has to leave `out` with `done`."""
+    one = {"command": ["sh", "a.sh"], "leaves": [{"path": "out", "text": "done"}], **more}
+    spec = FilesSpec.model_validate({"declared": ["a.sh"], "commands": [one, one], "seconds": 30.0})
+    return FilesVerifier(pool).verify(spec, json.dumps({"a.sh": {"text": script, "mode": mode}}))
+
+
+@pytest.mark.parametrize(
+    "script", ["touch /work/1 /work/files2", "mkdir -p /work/1/a.sh", "chmod 000 . ..", "setsid sleep 60 & kill -9 -1"]
+)
+def test_what_a_command_leaves_reaches_no_other(pool: SessionPool, script: str) -> None:
+    """What is left below the second command's folder, or stands in its way, would decide on the second one."""
+    verdict = commands_verdict(pool, f"[ -e ../seen ] && exit; echo > ../seen; echo done > out; {script}; true")
+    unreadable = "chmod" in script
+    assert verdict.ground is (Ground.REFUTED if unreadable else Ground.TESTED), verdict.reason
+
+
+class LosingPool:
+    """A pool of which so many sandboxes end after a program that ran there."""
+
+    def __init__(self, pool: SessionPool, losses: int) -> None:
+        self.pool, self.losses = pool, losses
+
+    def sandbox(self, limits: Limits, **more: Any) -> Any:
+        sandbox = self.pool.sandbox(limits, **more)
+        self.losses -= 1
+        return LosingSandbox(sandbox) if self.losses >= 0 else sandbox
+
+
+class LosingSandbox:
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.sandbox, name)
+
+    def exec(self, *arguments: Any, **more: Any) -> ExecResult:
+        ran = self.sandbox.exec(*arguments, **more)
+        self.sandbox.run("import os; os._exit(1)")
+        return ran
+
+
+@pytest.mark.parametrize(("losses", "ground"), [(1, Ground.TESTED), (2, Ground.REFUTED)])
+def test_a_sandbox_that_is_lost_after_a_command_again_is_the_submissions_doing(
+    pool: SessionPool, losses: int, ground: Ground
+) -> None:
+    losing: Any = LosingPool(pool, losses)
+    assert commands_verdict(losing, "echo done > out", "644").ground is ground
+
+
+def test_a_submitted_file_that_cannot_be_written_is_replaced_by_the_one_of_the_spec(pool: SessionPool) -> None:
+    instead = {"files": [{"path": "a.sh", "text": "echo done > out"}]}
+    assert commands_verdict(pool, "exit 1", "444", **instead).passed
 
 
 def test_many_branches_of_one_terminal_never_meet(world: World) -> None:

@@ -24,6 +24,10 @@ NOTE = FilesSpec.model_validate({"declared": ["a/note.txt"], "files": [{"path": 
         {"declared": ["a"], "files": [{"path": "a", "equals": " \n"}]},
         {"declared": ["a"], "files": [{"path": "a"}]},
         {"declared": ["a"], "commands": [{"command": ["sh", "a"]}]},
+        {
+            "declared": ["a", "b"],
+            "commands": [{"command": ["b"], "stdout": "", "files": [{"path": "a/c", "text": ""}]}],
+        },
     ],
 )
 def test_a_spec_that_could_not_fail_is_refused(fields: dict[str, Any]) -> None:

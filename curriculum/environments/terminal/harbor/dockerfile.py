@@ -82,8 +82,10 @@ def _refuse_run(command: str) -> None:
 def _copied(rest: str, workdir: str) -> Copied:
     try:
         words = json.loads(rest) if rest.startswith("[") else shlex.split(rest)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HarborError("a COPY of its Dockerfile cannot be read") from error
+    if not all(isinstance(word, str) for word in words):
+        raise HarborError("a COPY of its Dockerfile names what is no text", hint='write COPY ["from", "to"]')
     words = [word for word in words if not word.startswith("--chown")]
     if len(words) != 2 or any(word.startswith("--") or "*" in word or "://" in word for word in words):
         raise HarborError("a COPY of its Dockerfile takes more than one file or folder to one place")

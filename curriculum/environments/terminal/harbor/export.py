@@ -26,7 +26,10 @@ def write(draft: TaskDraft, name: str, folder: Path) -> None:
     """Raises HarborError for a task that is not of the terminal, or a folder that is there already."""
     spec = draft.spec
     if draft.environment != TERMINAL.name or not isinstance(spec, FilesSpec) or spec.foreign is not None:
-        raise HarborError("only tasks of the terminal with a check of ours can be written as a Harbor folder")
+        raise HarborError(
+            "only tasks of the terminal with a check of ours can be written as a Harbor folder",
+            hint="name terminal_repairs",
+        )
     solved = read(spec, draft.answer)
     if isinstance(solved, str):
         raise HarborError(f"the task has no solution that could be written: {solved}")

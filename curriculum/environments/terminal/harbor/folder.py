@@ -33,6 +33,7 @@ from verifiers.files.verifier import check
 
 OWN_CHECK = "tests/assay.json"
 MOST, MOST_SECONDS = 300, 600.0
+PARTS = "name a Harbor task folder: task.toml, instruction.md, environment/Dockerfile, tests/test.sh"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,5}\Z")
 TESTS, LOGS = "harbor-tests", "harbor-logs"
 
@@ -64,16 +65,11 @@ def read(folder: Path, *, own_check: bool = True) -> HarborTask:
         del moved["/work"]
     instruction = _moved(_needed(texts, "instruction.md").text, moved)
     files = _environment(texts, image, moved)
-    tests = [
-        PlacedFile(path=f"{TESTS}/{name.removeprefix('tests/')}", text=_moved(one.text, moved), mode=one.mode)
-        for name, one in texts.items()
-        if name.startswith("tests/")
-    ]
     notes = [f"the image {image.base} is stood for by a shell with small programs and Python"]
     if image.workdir != "/work":
         notes.append(f"{image.workdir} is /work here")
     foreign = not (own_check and OWN_CHECK in texts)
-    spec = _foreign(settings, texts, tests, instruction, files, moved) if foreign else _own(texts[OWN_CHECK].text)
+    spec = _foreign(settings, texts, instruction, files, moved) if foreign else _own(texts[OWN_CHECK].text)
     if foreign:
         notes.append("only its own test judges it: the score is a foreign reward, and no verdict")
     world = {"files": [file.model_dump(mode="json") for file in files], "declared": list(spec.declared)}
@@ -104,7 +100,9 @@ def read(folder: Path, *, own_check: bool = True) -> HarborTask:
 def _texts(folder: Path) -> dict[str, FolderText]:
     """All files, by path. Raises HarborError."""
     if not folder.is_dir():
-        raise HarborError(f"{folder} is no folder", hint="name a folder with a task.toml")
+        raise HarborError(f"{folder} is no folder", hint=PARTS)
+    if not os.path.lexists(folder / "task.toml"):
+        raise HarborError("the folder has no task.toml", hint=PARTS)
     found: dict[str, FolderText] = {}
     for here, folders, names in os.walk(folder):
         folders.sort()
@@ -121,7 +119,10 @@ def _texts(folder: Path) -> dict[str, FolderText]:
             try:
                 found[shown] = FolderText(path.read_text(encoding="utf-8"), f"{about.st_mode & 0o777:03o}")
             except UnicodeDecodeError as error:
-                raise HarborError(f"{shown[:80]!a} is no text in UTF-8") from error
+                hint = "only files of text can be brought along: leave it out"
+                raise HarborError(f"{shown[:80]!a} is no text in UTF-8", hint=hint) from error
+            except OSError as error:
+                raise HarborError(f"{shown[:80]!a} cannot be read: {error.strerror}") from error
     return found
 
 
@@ -129,7 +130,7 @@ def _settings(texts: Mapping[str, FolderText]) -> dict[str, Any]:
     """Reads task.toml (schema 1.0 to 1.4, as far as it is about what could not be had here)."""
     try:
         settings = tomllib.loads(_needed(texts, "task.toml").text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise HarborError(f"its task.toml cannot be read: {str(error)[:100]}") from error
     environment, verifier = _table(settings, "environment"), _table(settings, "verifier")
     _table(settings, "task")
@@ -186,13 +187,39 @@ def _environment(texts: Mapping[str, FolderText], image: Image, moved: Mapping[s
             below = path.removeprefix(f"{image.workdir}/")
             if below == path or not NAME.match(below):
                 raise HarborError(f"its Dockerfile puts {path[:60]!a} outside of its working folder, or by an odd name")
-            files[below] = PlacedFile(path=below, text=_moved(one.text, moved), mode=one.mode)
+            files[below] = _placed(name, below, one, moved)
     return list(files.values())
+
+
+def _tests(texts: Mapping[str, FolderText], moved: Mapping[str, str]) -> list[PlacedFile]:
+    """What its test is; without the empty files that keep a folder in Git."""
+    return [
+        _placed(name, f"{TESTS}/{name.removeprefix('tests/')}", one, moved)
+        for name, one in texts.items()
+        if name.startswith("tests/") and (one.text or not name.endswith("/.gitkeep"))
+    ]
+
+
+def _placed(name: str, path: str, one: FolderText, moved: Mapping[str, str]) -> PlacedFile:
+    """A file of the folder, where it stands in a sandbox. Raises HarborError."""
+    if not NAME.match(path):
+        raise HarborError(
+            f"{name[:80]!a} has an odd name, or lies too deep",
+            hint="names of letters, digits and _ . - (no . first), in at most 5 folders, can be brought along",
+        )
+    text = _moved(one.text, moved)
+    if len(text) > FILE_CHARS:
+        raise HarborError(f"{name[:80]!a} has more than {FILE_CHARS} characters once its folders are called as here")
+    return PlacedFile(path=path, text=text, mode=one.mode)
 
 
 def _own(text: str) -> FilesSpec:
     try:
         spec = FilesSpec.model_validate_json(text)
+        if spec.foreign is not None:
+            raise HarborError(
+                f"its {OWN_CHECK} holds a foreign test, which gives no verdict", hint="take `foreign` out of it"
+            )
         check(spec)
     except ValidationError as error:
         raise HarborError(f"its {OWN_CHECK} is no spec: {first_fault(error)}") from error
@@ -204,12 +231,12 @@ def _own(text: str) -> FilesSpec:
 def _foreign(
     settings: Mapping[str, Any],
     texts: Mapping[str, FolderText],
-    tests: list[PlacedFile],
     instruction: str,
     files: list[PlacedFile],
     moved: Mapping[str, str],
 ) -> FilesSpec:
     script = _needed(texts, "tests/test.sh").text
+    tests = _tests(texts, moved)
     for one in tests:
         if one.path.endswith(".sh"):
             dockerfile.refuse_network(one.text, f"its {one.path.removeprefix(f'{TESTS}/')}")
@@ -225,19 +252,29 @@ def _foreign(
             files=(*kept, *placed),
             command=("bash", f"/work/{TESTS}/test.sh"),
             rewards=(f"{LOGS}/verifier/reward.json", f"{LOGS}/verifier/reward.txt"),
-            seconds=min(float(seconds), MOST_SECONDS) if usable else 60.0,
+            seconds=float(min(seconds, MOST_SECONDS)) if usable else 60.0,
         )
-        return FilesSpec(declared=tuple(declared), foreign=test)
+        spec = FilesSpec(declared=tuple(declared), foreign=test)
+        check(spec)
     except ValidationError as error:
         raise HarborError(f"its test cannot be put into a sandbox: {first_fault(error)}") from error
+    except SpecError as error:
+        raise HarborError(f"its test cannot be put into a sandbox: {error}", hint="name files as artifacts") from error
+    return spec
 
 
 def _declared(
     settings: Mapping[str, Any], texts: list[str], files: list[PlacedFile], moved: Mapping[str, str]
 ) -> list[str]:
     """The artifacts that it lists; otherwise the files of the working folder that its texts name."""
-    listed = [one.get("source") if isinstance(one, dict) else one for one in settings.get("artifacts", [])]
-    named = [_moved(one, moved) for one in listed if isinstance(one, str)]
+    listed = settings.get("artifacts", [])
+    if isinstance(listed, list):
+        listed = [one.get("source") if isinstance(one, dict) else one for one in listed]
+    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        raise HarborError(
+            "the artifacts of its task.toml are no list of paths", hint='write artifacts = ["/app/a.txt"]'
+        )
+    named = [_moved(one, moved) for one in listed]
     if not named:
         named = re.findall(r"/work/[A-Za-z0-9_][A-Za-z0-9_./-]*[A-Za-z0-9_]", "\n".join(texts))
         named += [f"/work/{file.path}" for file in files]
