@@ -1,9 +1,9 @@
 """Has the policy model propose problems, and settles what each proposal earned.
 
 What always holds: the prompts and seeds of a step depend on the cycle's seed and the records before it, and a step on
-record is never proposed for again. Only what was executed or proved becomes a task, none of it is sealed, held out or
-known. The memory of what was proposed is read from the ledger, over all cycles. Proposers are compared across the
-problems of a step, solvers within one problem.
+record is never proposed for again. Only what was executed or proved becomes a task, and none that is known, or a copy
+of what is kept apart (`curriculum.separation.rules`). The memory of what was proposed is read from the ledger, over all
+cycles. Proposers are compared across the problems of a step, solvers within one problem.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from curriculum.proposing.novelty import THRESHOLD, NoveltyMemory, substance
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.registry import kind_named
 from curriculum.proposing.rewards import advantages, reward
-from curriculum.registry import key_of, stable_random
+from curriculum.registry import stable_random
 from curriculum.sealed import ceil_share
 from curriculum.seeds import derive
+from curriculum.separation.rules import Check, Match
 from policies.data import EVERY
 from runtime.errors import InfrastructureError
 from verifiers.contract.verdict import Ground, Outcome, Verdict
@@ -51,6 +52,8 @@ class StepProposal:
     rollout: Rollout
     made: ProvenTask | RefusedProposal | InfrastructureError
     similarity: float = 0.0
+    copied: Match | None = None
+    """What showed that it is a copy of a kept question, which has no name where names alone were exchanged."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +75,8 @@ class Proposer:
         self._setup, self._context, self._agent = setup, context, agent
         self._recipe = setup.recipe.proposer
         self._count = allowed(setup, context)
-        judged_by = [*setup.sealed.tasks, *held_out]
-        self._sealed = frozenset(map(key_of, judged_by))
         self._near_sealed = NearDuplicates(THRESHOLD)
-        for task in judged_by:
+        for task in [*setup.sealed.tasks, *held_out]:
             self._near_sealed.add(task.id, substance(task))
         self._memory = NoveltyMemory()
         self._shown: list[Task] = []
@@ -112,16 +113,19 @@ class Proposer:
         fresh = NoveltyMemory()
         found: list[StepProposal] = []
         for kind, task, rollout in zip(kinds, prompts, rollouts, strict=True):
-            similarity, made = 0.0, None
+            copied: Match | None = None
             try:
                 if rollout.ended is RolloutEnd.INFRA_ERROR:
                     raise InfrastructureError(self._agent.last_failure or "the rollout was lost")
                 made = kind.make(self._said(rollout), provers)
-                similarity = max(self._require_unsealed(made), self._memory.require_new(made), fresh.require_new(made))
+                nearest, copied = self._met(made)
+                if copied is not None:
+                    raise RefusedProposal(Reason.SEALED, "the model is judged by it")
+                similarity = max(nearest, self._memory.require_new(made), fresh.require_new(made))
                 fresh.add(made.task)
                 found.append(StepProposal(task, rollout, made, similarity))
             except (RefusedProposal, InfrastructureError) as error:
-                found.append(StepProposal(task, rollout, error))
+                found.append(StepProposal(task, rollout, error, copied=copied))
         require_sound([self._judged(one, []) for one in found], self._agent.last_failure)
         return found
 
@@ -184,11 +188,12 @@ class Proposer:
         read = self._agent.renderer.read(last.ids)
         return read if isinstance(read, str) else read.code
 
-    def _require_unsealed(self, made: ProvenTask) -> float:
-        similarity = self._near_sealed.similarity(substance(made.task))
-        if made.task.key in self._sealed or similarity >= THRESHOLD:
-            raise RefusedProposal(Reason.SEALED, "the model is judged by it")
-        return similarity
+    def _met(self, made: ProvenTask) -> tuple[float, Match | None]:
+        """How near it is to what is kept apart, whatever its names are, and what shows that it is a copy."""
+        nearest = self._near_sealed.similarity(substance(made.task))
+        if (match := self._setup.kept.met_by(made.task, written=True)) is not None:
+            return nearest, match
+        return nearest, Match("", Check.NEAR, nearest) if nearest >= THRESHOLD else None
 
     def _judged(self, one: StepProposal, solved: Sequence[Judged]) -> Judged:
         return Judged(rollout=one.rollout, verdict=self._verdict(one, solved), family=PROPOSER)

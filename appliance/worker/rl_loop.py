@@ -179,6 +179,7 @@ class RlLoop:
             )
         waited = self._waited + sampled - self._free_since
         fit, met = apart(judged, {task.id: task for task in sample.tasks}, self._setup.kept)
+        say_thrown_out(self._progress, Door.PROPOSER, [one.copied for one in proposals if one.copied is not None])
         say_thrown_out(self._progress, Door.TOOL_RESULTS, met)
         say_thrown_out(self._progress, Door.STREAM, list(self._thrown_out.values()))
         self._thrown_out.clear()

@@ -1,8 +1,9 @@
 """Runs what was proposed, twice, and makes labels of what came of it.
 
 What always holds: each run has a fresh process of a sandbox in which nothing but computing is possible; the calls of
-the second run come in the opposite order, so what is kept from one call to the next shows. A program that asks for a
-machine (clocks, addresses, files) is refused. Results come back as text, which is read as plain data and never run.
+the second run come in the opposite order, so what is kept from one call to the next shows. A program has names of its
+own, and what gathers its results is under none of them. One that asks for a machine (clocks, addresses, files) is
+refused. Results come back as text, which is read as plain data and never run.
 `InfrastructureError` passes through: what broke says nothing of a proposal.
 """
 
@@ -25,15 +26,17 @@ RESULT_CHARS = 300
 _TOO_MUCH = (CallStatus.TIMEOUT, CallStatus.CPU, CallStatus.EXPIRED, CallStatus.MEMORY)
 _MACHINE = (CallStatus.DISK, CallStatus.FILES, CallStatus.PIDS)
 _DRIVER = """
-
-assay_found = []
-for assay_call in [{calls}]:
+names = {{}}
+exec({source!r}, names)
+found = []
+for call in [{calls}]:
     try:
-        assay_found.append((1, repr({function}(*assay_call))))
-    except Exception as assay_error:
-        assay_found.append((0, type(assay_error).__name__))
-print(repr(assay_found))
+        found.append((1, repr(names[{function!r}](*call))))
+    except Exception as error:
+        found.append((0, type(error).__name__))
+print(repr(found))
 """
+"""The program finds no name of this: its globals are a dictionary that it alone is run in."""
 
 
 class ProgramCall(NamedTuple):
@@ -78,8 +81,8 @@ class Executor:
         return _minted(Basis.EXECUTED, statement_digest("line", code), texts[0])
 
     def _calls(self, program: ScreenedProgram, calls: Sequence[str]) -> list[ProgramCall]:
-        driver = _DRIVER.format(calls=", ".join(f"({one},)" for one in calls), function=FUNCTION)
-        pairs = _pairs(self._output(program.source + driver))
+        given = ", ".join(f"({one},)" for one in calls)
+        pairs = _pairs(self._output(_DRIVER.format(source=program.source, calls=given, function=FUNCTION)))
         if len(pairs) != len(calls):
             raise RefusedProposal(Reason.NOT_PLAIN, "another number of results")
         return [ProgramCall(_plain(text)) if fine else ProgramCall("", text) for fine, text in pairs]

@@ -1,8 +1,9 @@
 """Looks at the source of a proposed program before it runs: an allow-list of syntax, names, methods and imports.
 
 What always holds: a screened program makes no classes and no sets (whose order depends on the process), catches
-nothing, prints nothing, keeps nothing between calls by `global`, and names nothing that reaches the interpreter. So its
-result is a matter of its text and its input. The sandbox does not rely on this; it is there whatever the program does.
+nothing, prints nothing, keeps nothing between calls by `global`, and names nothing that reaches the interpreter. Every
+name that it reads is one that it binds itself, a module that it imports, or a listed builtin. So its result is a matter
+of its text and its input. The sandbox does not rely on this; it is there whatever the program does.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -82,6 +84,7 @@ def screened(source: str) -> ScreenedProgram:
     parents = {id(child): node for node in nodes for child in ast.iter_child_nodes(node)}
     for node in nodes:
         _require_allowed(node, parents.get(id(node)))
+    _require_known_names(nodes)
     for statement in tree.body:
         if not isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef):
             raise RefusedProposal(Reason.FORBIDDEN, "only imports and functions stand at its outer level")
@@ -162,6 +165,21 @@ def _require_name(name: str, *, bound: bool) -> None:
         raise RefusedProposal(Reason.FORBIDDEN, "a function of Python's that is not listed")
 
 
+def _require_known_names(nodes: Sequence[ast.AST]) -> None:
+    """Raises RefusedProposal for a name that is read and is neither the program's own, nor imported, nor listed."""
+    imported = {one.name for one in nodes if isinstance(one, ast.alias)}
+    read = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
+    if not read <= _bound(nodes) | imported | BUILTINS:
+        raise RefusedProposal(Reason.FORBIDDEN, "a name that the program does not bind")
+
+
+def _bound(nodes: Sequence[ast.AST]) -> set[str]:
+    """The names of its functions, parameters and variables."""
+    found = {one.name for one in nodes if isinstance(one, ast.FunctionDef)}
+    found |= {one.arg for one in nodes if isinstance(one, ast.arg)}
+    return found | {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+
+
 def _is_read(node: ast.AST, parent: ast.AST | None) -> bool:
     match parent:
         case ast.For(iter=iterated) | ast.comprehension(iter=iterated):
@@ -238,8 +256,5 @@ class _Renamer(ast.NodeTransformer):
 
 def _key(tree: ast.Module) -> str:
     nodes = list(ast.walk(tree))
-    own = {one.name for one in nodes if isinstance(one, ast.FunctionDef)}
-    own |= {one.arg for one in nodes if isinstance(one, ast.arg)}
-    own |= {one.id for one in nodes if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
-    dumped = ast.dump(_Renamer(frozenset(own)).visit(tree))
+    dumped = ast.dump(_Renamer(frozenset(_bound(nodes))).visit(tree))
     return hashlib.sha256(dumped.encode("utf-8", "surrogatepass")).hexdigest()

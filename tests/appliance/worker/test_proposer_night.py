@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from scripted_engine import Ids, ScriptedEngine
 from short_nights import FIXTURE, SHORT, train_night
 
 from appliance.agent.budget import AgentBudget
+from appliance.curriculum.kept_files import kept_questions
 from appliance.inference.engine import GenerationRequest
 from appliance.inference.engines import ENGINES
 from appliance.inference.folder import read_model
@@ -20,6 +22,7 @@ from appliance.learning.recipe import Recipe
 from appliance.learning.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import load_policy
+from appliance.records.events import SEPARATION
 from appliance.records.training import StepRecord
 from appliance.rendering.formats import load_renderer
 from appliance.worker.context import WorkContext
@@ -28,6 +31,8 @@ from curriculum.contract.task import Task
 from curriculum.proposing.kind import PROPOSER
 from curriculum.proposing.labels import is_proposed
 from curriculum.proposing.rewards import reward
+from curriculum.separation.index import SeparationIndex
+from curriculum.separation.rules import Check, Door
 from runtime.settings import RuntimeSettings
 
 NIGHT: Recipe = SHORT.model_copy(
@@ -116,6 +121,7 @@ def test_a_night_trains_on_what_the_seedling_proposed_and_goes_on_after_a_kill_t
         assert {one.rollout.id for one in ours} <= trained or not group.kept
         assert all(one.family != PROPOSER for one in of_solvers(record.judged))
     assert any(record.groups[-1].kept for record in records), "a step trained on its proposals"
+    require_apart(data, records)
 
     monkeypatch.setattr(Proposer, "propose", stopped)
     with (
@@ -124,6 +130,21 @@ def test_a_night_trains_on_what_the_seedling_proposed_and_goes_on_after_a_kill_t
         pytest.raises(MemoryFoundError, match=f"^{len(keys)}$"),
     ):
         train_night(context, "the next", recipe=NIGHT)
+
+
+def require_apart(data: Path, records: list[StepRecord]) -> None:
+    """No task of a proposal is a copy of what the night kept, and each that was one is on record as thrown out."""
+    kept = SeparationIndex(kept_questions(data, "n"))
+    proposed = [task for record in records for task in map(Task.model_validate, record.tasks) if is_proposed(task)]
+    assert [match for task in proposed if (match := kept.met_by(task, written=True)) is not None] == []
+    with SqliteLedger(data / "ledger.sqlite3") as ledger:
+        events = [event for _, event in ledger.events(limit=10_000) if event.kind == SEPARATION]
+    found = Counter[str]()
+    for event in events:
+        found.update({name: int(count) for name, count in event.figures.items() if name.startswith(Door.PROPOSER)})
+    refused = sum(record.metrics.get("proposals_refused_sealed", 0.0) for record in records)
+    assert sum(found.values()) == refused > 0
+    assert found[f"{Door.PROPOSER}/{Check.NUMBERS}"] > 0, "the words of a kept question with other numbers"
 
 
 class MemoryFoundError(Exception):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from written import BODY, CALLS, program
 
+from curriculum.proposing.execution import _DRIVER
 from curriculum.proposing.kind import Provers
 from curriculum.proposing.reading import parts
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.registry import KINDS
-from curriculum.proposing.screening import screened
+from curriculum.proposing.screening import FUNCTION, ScreenedProgram, screened
 from verifiers.checker import Checker
 
 REFUSED = {
@@ -36,6 +39,9 @@ REFUSED = {
         program("def f(x, print=3):\n    return x + 1", "1"),
         program("def f(x):\n    str = len\n    return str(x)", "[1]"),
         program("def f(x):\n    return '{0.__class__}'.format(x)", "1"),
+        program("def f(t):\n    return t * 3 + len(assay_call)", "5"),
+        program("def f(t):\n    found.clear()\n    found.append((1, '7'))\n    return t * 3", "5"),
+        program("def f(t):\n    return math.gcd(t, 12) + t", "5"),
     ],
     Reason.RAISES: [program("def f(x):\n    return 1 // x", "0")],
     Reason.NARROW: [program("def f(x):\n    return [40, 41][x - 7] * 2", "7")],
@@ -64,6 +70,37 @@ def test_what_is_no_task_is_refused_by_name(provers: Provers, reason: Reason) ->
         with pytest.raises(RefusedProposal) as found:
             KINDS["deduction"].make(text, provers)
         assert found.value.reason is reason, text
+
+
+def test_a_program_may_read_what_it_binds_imports_or_finds_listed(provers: Provers) -> None:
+    body = """import math
+from itertools import accumulate
+def helper(n, by=2):
+    return n * by
+def f(xs, k):
+    *head, last = [helper(x) for x in xs]
+    for place, x in enumerate(head):
+        last += x * place
+    total = sum(map(lambda each: each * k, accumulate(head)))
+    if (most := max(xs)) > k:
+        total += math.gcd(most, last)
+    return total + last"""
+    assert KINDS["deduction"].make(program(body), provers).label.answer == "62"
+
+
+def test_a_program_finds_no_name_of_what_gathers_its_results(provers: Provers) -> None:
+    """Also where nobody looked at it: each name that stands for something in what runs it is unknown to it."""
+    names = {
+        one.id
+        for one in ast.walk(ast.parse(_DRIVER.format(source="", calls="", function=FUNCTION)))
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    }
+    assert names
+    for name in [*sorted(names), "assay_found", "assay_call"]:
+        source = f"def f(t):\n    return t * 3 + len({name})"
+        forger = ScreenedProgram(source, 1, "key", frozenset(), looks_up=False)
+        found = provers.executor.run(forger, ["5", "6"])
+        assert found.results == (("", "NameError"), ("", "NameError")), name
 
 
 def test_deduction_asks_for_what_the_program_gave_twice(provers: Provers, checker: Checker) -> None:
