@@ -23,7 +23,8 @@ from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, Job, JobFi
 from policies.contract.times import moment
 from policies.jobs import job_refused
 from policies.policy import Policy
-from verifiers.registry import check_spec, names_of
+from verifiers.contract.kinds import AnswerForm
+from verifiers.registry import check_spec, kind_of, names_of
 
 NO_SPEC = (
     'add what the answer is checked against: --check "7*x+3 == 45" (no known answer needed), --expect ANSWER '
@@ -77,6 +78,12 @@ class JobQueue:
         if wanted.spec is None:
             raise RequestError("a question without a check cannot be answered with evidence", hint=NO_SPEC)
         check_spec(wanted.spec)
+        kind = kind_of(wanted.spec)
+        if kind.answer_form(wanted.spec) is AnswerForm.WORLD:
+            raise RequestError(
+                f"the check `{kind.name}` judges what became of a world, and a job has none",
+                hint="`assay curriculum try` works on such a task; `assay check --help` lists the checks that jobs take",
+            )
         now = self.now()
         job = Job(
             id=name or f"job-{secrets.token_hex(6)}",

@@ -18,6 +18,7 @@ from appliance.daemon.errors import NotThereError, RefusedByPolicyError, Request
 from appliance.daemon.supervisor import RetryPolicy
 from appliance.records.artifacts import Artifact
 from appliance.records.jobs import Job, JobFile, JobState
+from curriculum.registry import make_draft
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.spec import ChecklistSpec
 from verifiers.registry import decide
@@ -228,6 +229,7 @@ def test_files_are_there_before_the_job_and_those_that_no_job_names_are_gone_aft
         ({"deadline": "2027-01-01T00:00:00"}, "no time"),
         ({"deadline": START}, "passed"),
         ({"spec": None}, "without a check"),
+        ({"spec": make_draft("hidden_rules", 0, 0).spec}, "a job has none"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused_with_what_to_do(data, changes, message) -> None:
