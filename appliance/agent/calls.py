@@ -53,7 +53,8 @@ class ToolCalls:
 
     def start(self, number: int, live: LiveRollout, request: ToolRequest, *, keep: bool) -> None:
         """Runs a call of the rollout with that number; `keep`: it may be undone. Raises LOST, RefusedError without
-        isolation, and CurriculumError where the task can have no world."""
+        isolation, and CurriculumError where there is no such environment. A world that cannot be made here comes back
+        as an InfrastructureError of the call."""
         live.waits, live.running = True, request
         kept = {"keep": True} if keep else {}
         if request.tool != PYTHON.name:
@@ -111,13 +112,20 @@ class ToolCalls:
                 future = _failed(world) if isinstance(world, BaseException) else do(world)
             except SandboxError as error:
                 future = _failed(error)
-            future.add_done_callback(lambda done: self._arrived.put(lambda: (number, _believed(lease, done))))
+            future.add_done_callback(lambda done: self._arrived.put(lambda: (number, self._believed(lease, done))))
 
         lease.use(ask)
 
+    def _believed(self, lease: WorldLease, done: Future[WorldReply]) -> Future[Any]:
+        """What a call came to; why the world cannot be believed, where somebody changed it meanwhile. One that others
+        share and that did not answer is given to nobody else."""
+        if isinstance(done.exception(), LOST):
+            self.worlds.retire(lease)
+        return done if lease.failed is None else _failed(lease.failed)
+
     def _lease(self, live: LiveRollout) -> WorldLease:
         if live.world is None:
-            live.world = self.worlds.lease(live.assignment)
+            live.world = self.worlds.lease(live.assignment, live.max_calls)
         return live.world
 
     def _ended(
@@ -148,11 +156,6 @@ def _failed(error: BaseException) -> Future[Any]:
     future: Future[Any] = Future()
     future.set_exception(error)
     return future
-
-
-def _believed(lease: WorldLease, done: Future[WorldReply]) -> Future[Any]:
-    """What a call came to; why the world cannot be believed, where somebody changed it meanwhile."""
-    return done if lease.failed is None else _failed(lease.failed)
 
 
 def call_of(request: ToolRequest, result: CallResult | WorldReply) -> ToolCall:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 
 from curriculum.worlds.world import World
 from runtime.errors import InfrastructureError
@@ -11,9 +12,12 @@ Use = Callable[[World | BaseException], None]
 
 
 class WorldLease:
-    """Belongs to one rollout; used from the agent's loop only. A world that comes after `close` is closed at once."""
+    """Belongs to one rollout; used from the agent's loop only, but for `reserve`. A world that comes after `close`, or
+    that came and was not given yet, is closed at once."""
 
-    def __init__(self, *, shared: bool = False, digest: str = "") -> None:
+    def __init__(self, calls: int, *, shared: bool = False, digest: str = "") -> None:
+        self.calls = calls
+        """How many its rollout may make at most."""
         self.world: World | None = None
         self.failed: BaseException | None = None
         """Why there is no world, or no longer one that can be believed."""
@@ -22,6 +26,8 @@ class WorldLease:
         self.digest = digest
         self.closed = False
         self._uses: list[Use] = []
+        self._lock = Lock()
+        self._reserved: World | None = None
 
     def use(self, then: Use) -> None:
         """Calls back with the world, or with why there is none: now, or when it is known."""
@@ -30,6 +36,14 @@ class WorldLease:
             then(known)
         else:
             self._uses.append(then)
+
+    def reserve(self, world: World) -> None:
+        """Takes note of the world that will be given, from any thread, as soon as there is one."""
+        with self._lock:
+            self._reserved = world
+            closed = self.closed
+        if closed:
+            world.close()
 
     def give(self, given: World | BaseException) -> None:
         """Ends the wait."""
@@ -46,7 +60,9 @@ class WorldLease:
             then(given)
 
     def close(self) -> None:
-        self.closed = True
+        with self._lock:
+            self.closed = True
         self.failed = self.failed or InfrastructureError("the rollout has ended")
-        if self.world is not None and not self.shared:
-            self.world.close()
+        for world in (self._reserved, self.world):
+            if world is not None and not self.shared:
+                world.close()

@@ -377,20 +377,20 @@ class Agent:
 
     def _abandon(self, *, streamed: bool) -> None:
         """Frees what is still held after a stop or an error, so that the engine can serve others."""
-        for number, live in tuple(self._live.items()):
-            if live.streamed is streamed:
-                del self._live[number]
-                self._engine.finish(number)
-                live.close()
-                self._free_world(live.assignment.task)
+        dropped = {number: live for number, live in self._live.items() if live.streamed is streamed}
+        for number, live in dropped.items():
+            del self._live[number]
+            self._engine.finish(number)
+            live.close()
+        for live in dropped.values():  # now that nobody waits, no world is begun for one that was dropped
+            self._free_world(live.assignment.task)
 
     def _free_world(self, task: Task) -> None:
-        """Gives up what was prepared for a task that no rollout works on or waits for."""
+        """Gives up what was prepared for a task and no rollout works on or waits for."""
         if not needs_world(task):
             return
         assigned = (*(live.assignment for live in self._live.values()), *self._waiting, *self._streamed)
-        if all(one.task.id != task.id for one in assigned):
-            self._calls.worlds.free(task.id)
+        self._calls.worlds.free(task.id, wanted=any(one.task.id == task.id for one in assigned))
 
 
 def calls_outside_sandbox(rollouts: Iterable[Rollout]) -> int:

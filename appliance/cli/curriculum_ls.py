@@ -47,7 +47,7 @@ def ls(
             one.version,
             "no" if one.missing else "yes",
         ),
-        empty="no such taskset: `assay curriculum ls` lists them all",
+        empty="no taskset fits: `assay curriculum ls` lists all, with their domains and checks",
         as_json=as_json,
     )
     if not as_json:

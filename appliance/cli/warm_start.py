@@ -40,9 +40,10 @@ def warm_start(
         int, typer.Option("--sources", min=0, help="Keep the tasksets that it answers best; 0 for all.")
     ] = 0,
     against: Annotated[
-        list[Path] | None, typer.Option("--against", metavar="DIR", help="What this evaluation asks is kept out.")
+        list[Path] | None,
+        typer.Option("--against", metavar="DIR", help="What this evaluation asks is kept out; repeatable."),
     ] = None,
-    temperature: Annotated[float, typer.Option("--temperature", min=0)] = 1.0,
+    temperature: Annotated[float, typer.Option("--temperature", min=0, help="0 is greedy.")] = 1.0,
     tokens: Annotated[int, typer.Option("--max-tokens", min=16, help="Of a turn.")] = 1024,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the questions.")] = 0,
     data: Data = None,

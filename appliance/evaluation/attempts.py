@@ -2,7 +2,7 @@
 
 What always holds: a line holds no question and no answer, so nothing in the file can be trained on; an attempt that the
 infrastructure failed is `lost`, never wrong, and is made again when the run goes on; what a kill left unfinished at the
-end of the file is cut off.
+end of the file is cut off; the plan is there whole or not at all.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import BinaryIO, Literal, Self
 
 from pydantic import ValidationError
 
+from appliance.durable_file import replace_file
 from appliance.errors import UsageError
 from appliance.evaluation.plan import EvaluationPlan
 from appliance.records.training import Judged
@@ -98,7 +99,11 @@ class AttemptFile:
 
     def _keep_plan(self, path: Path, plan: EvaluationPlan) -> None:
         if not path.exists():
-            path.write_text(plan.model_dump_json(indent=2) + "\n")
+            try:
+                replace_file(path, f"{plan.model_dump_json(indent=2)}\n".encode())
+            except OSError:
+                self._out.close()
+                raise
             return
         try:
             same = EvaluationPlan.model_validate_json(path.read_bytes()) == plan

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from curriculum.contract.errors import CurriculumError
 from curriculum.own.program_tests import examples_of, runs_of
@@ -48,6 +49,10 @@ def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
             spec, answer = SPEC.validate_python(_data(columns["spec"])), _text(columns, (*ANSWER, *SOLUTION))
         else:
             spec, question, answer = MAKERS[made](columns, question)
+        for text in (question, answer, spec.model_dump_json()):
+            text.encode()
+    except (UnicodeError, PydanticSerializationError):
+        raise RowError("it has half of a character (a lone surrogate), which is no text") from None
     except ValidationError as error:
         raise RowError(f"its check cannot be used: {first_fault(error)}") from None
     if not question:

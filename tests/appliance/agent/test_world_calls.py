@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
 from agent_tasks import task_of
 from chat_models import files_of
 from scripted_engine import ScriptedEngine
-from toy_worlds import BROKEN, TOYS
+from toy_worlds import BROKEN, TOYS, ToyEnvironment
 
 from appliance.agent.assignment import Assignment
 from appliance.agent.branching import Branching, Where
 from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent, calls_outside_sandbox
+from appliance.agent.worlds import TaskWorlds
 from appliance.inference.engine import GenerationRequest
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd, ToolStatus
 from appliance.rendering.formats import load_renderer
@@ -26,7 +28,8 @@ from appliance.rendering.tools import tools_of
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Task
 from curriculum.environments import ENVIRONMENTS
-from runtime.sandbox import SessionPool
+from runtime.errors import InfrastructureError
+from runtime.sandbox import Limits, SessionPool
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.contract.kinds import AnswerForm
@@ -50,6 +53,14 @@ def chat() -> Renderer:
 def pool(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[SessionPool]:
     own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots)
     with Sessions(RuntimeSettings(own=own, sandboxes=48)) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[SessionPool]:
+    """Its sessions have calls for two rollouts and a bit."""
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots)
+    with Sessions(RuntimeSettings(own=own, limits=Limits(calls=22))) as pool:
         yield pool
 
 
@@ -240,6 +251,101 @@ def test_a_world_that_only_reads_is_shared_and_one_that_lies_about_it_is_found(
         task = world_task(name, form=AnswerForm.BOXED)
         lies = roll(chat, pool, task, listed(add(1, "secret"), add(1, "seen"), "\\boxed{6}"), count=4)
         assert [rollout.ended for rollout in lies] == [RolloutEnd.INFRA_ERROR] * 4
+
+
+def test_more_rollouts_share_a_world_than_one_session_has_calls_for(chat: Renderer, narrow: SessionPool) -> None:
+    task = world_task("reader", form=AnswerForm.BOXED)
+    turns = listed(LOOK, add(1), LOOK, LOOK, LOOK, "\\boxed{6}")
+    rollouts = roll(chat, narrow, task, turns, count=12)
+    assert [rollout.answer for rollout in rollouts] == ["6"] * 12
+    worlds = [{call.sandbox for call in rollout.calls} for rollout in rollouts]
+    assert {len(used) for used in worlds} == {1}
+    assert len(set.union(*worlds)) == 6
+
+
+def test_a_branch_shares_another_world_where_its_own_has_no_calls_left(chat: Renderer, narrow: SessionPool) -> None:
+    task = world_task("reader", form=AnswerForm.BOXED)
+
+    def turns(request: int, place: int) -> ToolRequest | str:
+        begun = (LOOK, ToolRequest("1/0")) if request == 0 else ()
+        return (*begun, LOOK, LOOK, LOOK, "\\boxed{6}")[place]
+
+    rollouts = roll(chat, narrow, task, turns, where="repair")
+    assert [(rollout.answer, len(rollout.calls)) for rollout in rollouts] == [("6", 5)] * 3
+    assert len({call.sandbox for rollout in rollouts for call in rollout.calls if call.tool == "look"}) == 2
+
+
+def test_a_shared_world_that_broke_is_given_to_nobody_else(
+    chat: Renderer, pool: SessionPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = "import os\ndef call(tool, arguments):\n    return 'fine' if tool == 'look' else os._exit(0)"
+    monkeypatch.setitem(ENVIRONMENTS, "brittle", ToyEnvironment("brittle", program, reads_only=True))
+    task = world_task("brittle", form=AnswerForm.BOXED)
+    one_by_one = BUDGET.model_copy(update={"worlds": 1})
+
+    def turns(request: int, place: int) -> ToolRequest | str:
+        return (LOOK if request else add(1), "\\boxed{6}")[place]
+
+    rollouts = roll(chat, pool, task, turns, count=3, budget=one_by_one)
+    assert [rollout.answer for rollout in rollouts] == [None, "6", "6"]
+    assert rollouts[0].ended is RolloutEnd.INFRA_ERROR
+
+
+@dataclass(frozen=True)
+class WrongSetup(ToyEnvironment):
+    def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
+        raise CurriculumError("the setup has no rooms")
+
+
+def test_a_world_that_cannot_be_made_costs_its_own_rollouts_alone(
+    chat: Renderer, pool: SessionPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENVIRONMENTS, "wrong", WrongSetup("wrong", ""))
+    wrong, fine = world_task("wrong"), world_task()
+    rollouts = roll(chat, pool, fine, listed(LOOK, "done"), tasks=[wrong, fine, wrong])
+    lost = RolloutEnd.INFRA_ERROR
+    assert [rollout.ended for rollout in rollouts] == [lost, RolloutEnd.ANSWERED, lost]
+    engine = ScriptedEngine(Script(chat, wrong, listed(LOOK)))
+    agent = Agent(engine, pool, chat, BUDGET, time.monotonic)
+    assert [rollout.ended for rollout in agent.roll([assigned(0, wrong)])] == [lost]
+    assert agent.last_failure == "the setup has no rooms"
+
+
+def test_freeing_a_world_does_not_raise_for_the_next_one_that_cannot_be_made(
+    pool: SessionPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENVIRONMENTS, "wrong", WrongSetup("wrong", ""))
+    monkeypatch.setattr("appliance.agent.worlds.PREPARED", 1)
+    worlds = TaskWorlds(pool, lambda step: None)
+    fine, wrong = world_task(), world_task("wrong")
+    worlds.lease(assigned(0, fine), 6)
+    waits = worlds.lease(assigned(1, wrong), 6)
+    assert waits.failed is None
+    worlds.free(fine.id, wanted=False)
+    assert isinstance(waits.failed, InfrastructureError)
+
+
+@pytest.mark.parametrize("closed", ["when it has come", "before it comes"])
+def test_a_fork_for_a_rollout_that_was_dropped_is_closed_though_no_loop_takes_it(
+    pool: SessionPool, closed: str
+) -> None:
+    arrived: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    worlds = TaskWorlds(pool, arrived.put)
+    task = world_task()
+    leases = [worlds.lease(assigned(number, task), 6) for number in range(2)]
+    arrived.get(timeout=60)()  # it has begun
+    if closed == "when it has come":
+        fork = arrived.get(timeout=60)
+    for lease in leases:
+        lease.close()
+    if closed == "before it comes":
+        fork = arrived.get(timeout=60)
+    worlds.free(task.id, wanted=False)
+    with pool.open() as later:
+        later.run("1")
+        assert pool.stats()["sessions"] == 1
+    fork()
+    assert [lease.world for lease in leases if lease.failed is None] == []
 
 
 HOSTILE = {

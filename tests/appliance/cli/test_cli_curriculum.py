@@ -33,7 +33,8 @@ def test_the_list_can_be_narrowed_by_word_domain_and_check() -> None:
     lines = curriculum("ls", "--domain", "programs", "--check", "answer").splitlines()
     assert [line.split()[0] for line in lines] == ["taskset", "program_tracing"]
     assert "derivatives" in curriculum("ls", "tangents")
-    assert "no such taskset" in curriculum("ls", "nothing-of-the-sort")
+    for nothing in (("nothing-of-the-sort",), ("--domain", "foo"), ("--check", "foo")):
+        assert "no taskset fits: `assay curriculum ls` lists all" in curriculum("ls", *nothing)
 
 
 def test_every_taskset_says_what_it_asks_for() -> None:
@@ -66,7 +67,7 @@ def test_a_sample_is_of_seeds_that_may_be_seen_and_holds_no_answer_unasked() -> 
     [
         (("sample", "digits", "--seed", "6"), 4, "is sealed"),
         (("sample", "digits", "--level", "2"), 2, "no level 2"),
-        (("sample", "digit"), 2, "no family"),
+        (("sample", "digit"), 2, "no taskset"),
         (("stats", "--png", "picture.jpg"), 2, ".png"),
         (("stats", "--png", "/no/such/folder/a.png"), 2, "no folder"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,19 @@ def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / ATTEMPTS).write_text("{}\n")
     with pytest.raises(UsageError, match="no attempt"):
         AttemptFile(tmp_path, PLAN, resume=True)
+
+
+def test_a_plan_that_could_not_be_written_is_not_there_and_the_run_begins_anew(tmp_path: Path) -> None:
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, most[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            AttemptFile(tmp_path, PLAN, resume=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert not (tmp_path / "plan.json").exists()
+    with AttemptFile(tmp_path, PLAN, resume=False) as file:
+        assert file.found == {}
 
 
 def test_questions_are_of_the_validation_split_over_all_levels_and_the_same_for_a_plan() -> None:

@@ -74,6 +74,14 @@ def test_a_test_becomes_an_example_and_the_question_names_its_function() -> None
         ({"question": "q", "tests": {"inputs": ["1"], "outputs": []}}, "auto", "as many inputs as outputs"),
         ({"question": "q", "spec": {"kind": "nonsense"}}, "auto", "cannot be used"),
         ({"question": "q", "checklist": "be nice"}, "auto", "no list"),
+        ({"question": "q\ud800", "answer": "4"}, "auto", "half of a character"),
+        ({"question": "q", "answer": "\ud800"}, "auto", "valid string"),
+        ({"question": "q", "answer": "\ud800"}, "exact", "valid string"),
+        ({"question": "q", "claim": "(declare-const x Int)", "solution": "\ud800"}, "smt", "half of a character"),
+        ({"question": "q", "tests": '["assert f(1) == 2", "\\ud800"]'}, "auto", "not Python"),
+        ({"formal_statement": "theorem t : \ud800 := sorry"}, "auto", "valid string"),
+        ({"question": "q", "spec": {"kind": "exact", "expected": "\ud800"}}, "auto", "valid string"),
+        ({"question": "q", "checklist": '[{"item": "soft", "name": "n", "point": "\\ud800"}]'}, "auto", "valid string"),
     ],
 )
 def test_what_is_no_problem_with_a_check_says_why(row: dict[str, Any], kind: OwnKind, why: str) -> None:
