@@ -54,8 +54,8 @@ def evaluate(
 ) -> None:
     """Measure a model on open questions, with intervals; any engine.
 
-    Shown are pass@1 and pass@k by domain and taskset, on questions of the validation split. 0 when all was judged, 2 for
-    what cannot be asked, 5 when something broke and attempts were lost; Ctrl-C (130) keeps what is done.
+    Shown are pass@1 and pass@k by domain and taskset, on questions of the validation split. 0 when all was judged, 2
+    for what cannot be asked, 5 when something broke and attempts were lost; Ctrl-C (130) keeps what is done.
 
     Example: assay evaluate champion --taskset programs --items 20 --repeats 4 --seed 0 --seed 1 --out runs/a
     """

@@ -25,6 +25,7 @@ from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter, StepRecord
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
+from curriculum.proposing.calculations import is_phrased
 from curriculum.registry import TASKSETS
 from curriculum.sealed import is_written, sealed_set
 from curriculum.seeds import derive
@@ -278,7 +279,8 @@ def _matches(one: Learned, index: SeparationIndex, bare: dict[str, str]) -> Iter
     """What a task and what stood in its conversations are copies of; by its id alone where nothing else is known."""
     if one.task.id in bare:
         yield Match(one.task.id, Check.EXACT)
-    written = one.task.taskset not in TASKSETS or is_written(one.task.taskset)
+    ours = one.task.taskset in TASKSETS and not is_written(one.task.taskset)
+    written = not (ours or is_phrased(one.task))
     if (match := index.met_by(one.task, written=written)) is not None:
         yield match
     own = text_of(one.task)

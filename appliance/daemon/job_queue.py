@@ -82,7 +82,7 @@ class JobQueue:
         if kind.answer_form(wanted.spec) is AnswerForm.WORLD:
             raise RequestError(
                 f"the check `{kind.name}` judges what became of a world, and a job has none",
-                hint="`assay curriculum try` works on such a task; `assay check --help` lists the checks that jobs take",
+                hint="`assay curriculum try` works on such a task; docs/jobs.md has the checks that jobs take",
             )
         now = self.now()
         job = Job(

@@ -16,7 +16,7 @@ from curriculum.contract.task import Task, asked
 from curriculum.families.phrased import PhrasedTaskset, Question, fill
 from curriculum.names import CALCULATORS
 from curriculum.proposing.kind import Provers, checked, prompt
-from curriculum.proposing.labels import ProposedQuestion, ProvenTask, statement_digest
+from curriculum.proposing.labels import ProposedQuestion, ProvenTask, is_proposed, statement_digest
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.registry import stable_random, taskset_named
 from verifiers.answers.spec import AnswerSpec
@@ -109,3 +109,14 @@ def _patterns() -> tuple[tuple[re.Pattern[str], Question], ...]:
             literal = re.split(r"\{[abc]\}", asks.operation.code)
             made.append((re.compile(_NUMBER.join(map(re.escape, literal))), asks))
     return tuple(made)
+
+
+@lru_cache(maxsize=1)
+def _topics() -> frozenset[str]:
+    return frozenset(topic for taskset in map(taskset_named, CALCULATORS) for topic in taskset.topics)
+
+
+def is_phrased(task: Task) -> bool:
+    """Whether a proposed task is asked in a family's own words, so that nothing but its numbers was proposed: it is
+    kept apart as that family's tasks are, by its key."""
+    return is_proposed(task) and task.key.partition(":")[0] in _topics()

@@ -27,10 +27,12 @@ from appliance.records.training import StepRecord
 from appliance.rendering.formats import load_renderer
 from appliance.worker.context import WorkContext
 from appliance.worker.proposer import Proposer, of_solvers
-from curriculum.contract.task import Task
+from curriculum.contract.task import Split, Task
+from curriculum.proposing.calculations import is_phrased
 from curriculum.proposing.kind import PROPOSER
 from curriculum.proposing.labels import is_proposed
 from curriculum.proposing.rewards import reward
+from curriculum.seeds import split_of_question
 from curriculum.separation.index import SeparationIndex
 from curriculum.separation.rules import Check, Door
 from runtime.settings import RuntimeSettings
@@ -136,7 +138,8 @@ def require_apart(data: Path, records: list[StepRecord]) -> None:
     """No task of a proposal is a copy of what the night kept, and each that was one is on record as thrown out."""
     kept = SeparationIndex(kept_questions(data, "n"))
     proposed = [task for record in records for task in map(Task.model_validate, record.tasks) if is_proposed(task)]
-    assert [match for task in proposed if (match := kept.met_by(task, written=True)) is not None] == []
+    assert [match for task in proposed if (match := kept.met_by(task, written=not is_phrased(task))) is not None] == []
+    assert {split_of_question(task.key) for task in proposed if is_phrased(task)} == {Split.TRAIN}
     with SqliteLedger(data / "ledger.sqlite3") as ledger:
         events = [event for _, event in ledger.events(limit=10_000) if event.kind == SEPARATION]
     found = Counter[str]()
@@ -144,7 +147,7 @@ def require_apart(data: Path, records: list[StepRecord]) -> None:
         found.update({name: int(count) for name, count in event.figures.items() if name.startswith(Door.PROPOSER)})
     refused = sum(record.metrics.get("proposals_refused_sealed", 0.0) for record in records)
     assert sum(found.values()) == refused > 0
-    assert found[f"{Door.PROPOSER}/{Check.NUMBERS}"] > 0, "the words of a kept question with other numbers"
+    assert found[f"{Door.PROPOSER}/{Check.KEY}"] > 0, "a question that is sealed in one night or another"
 
 
 class MemoryFoundError(Exception):
