@@ -1,4 +1,4 @@
-"""C12: kill -9 of a training at points inside of its work, and what is left when it has gone on to its end.
+"""kill -9 of a training at points inside of its work, and what is left when it has gone on to its end.
 
     python benchmarks/kill_points.py [--kills 100] [--seed 0] [--json FILE] [--model FOLDER]
 

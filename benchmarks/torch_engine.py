@@ -1,4 +1,4 @@
-"""C15: the torch engine against `transformers.generate`: multi-turn rollouts and tokens, short and long contexts.
+"""The torch engine against `transformers.generate`: multi-turn rollouts and tokens, short and long contexts.
 
     python -m benchmarks.torch_engine [--json FILE] [--short] [--threads 2] [--repeats 5]
 

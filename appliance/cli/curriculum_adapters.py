@@ -14,7 +14,7 @@ COMMANDS = {
     "ls": CommandRow("curriculum_adapters:ls", "List the adapters, and whether the packages of their guests are here."),
     "install": CommandRow("curriculum_adapters:install", "Install the packages that an adapter's guests have."),
 }
-app = lazy_group(COMMANDS, help="Install what worlds are made of that is not ours, for guests alone.")
+app = lazy_group(COMMANDS, help="Install packages that some worlds need, for sandboxes alone.")
 
 
 def ls(as_json: Json = False) -> None:

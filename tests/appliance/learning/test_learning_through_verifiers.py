@@ -1,4 +1,4 @@
-"""C17: an environment of the real package verifiers samples through our wire, and our learner takes a step from it."""
+"""An environment of the real package verifiers samples through our wire, and our learner takes a step from it."""
 
 from __future__ import annotations
 

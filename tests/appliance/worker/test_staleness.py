@@ -1,4 +1,4 @@
-"""C11: rollouts go on while the learner works, no token is older than the bound, and a replay has the same weights."""
+"""Rollouts go on while the learner works, no token is older than the bound, and a replay has the same weights."""
 
 from __future__ import annotations
 
