@@ -106,7 +106,7 @@ def _fetch(folder: Path, pins: Sequence[str], python: str, version: str) -> None
     hint = f"Read pip's message; pip config says where it looks for packages for {python}."
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "pip", *asked, *pins],
+            [sys.executable, "-I", "-m", "pip", *asked, *pins],
             capture_output=True,
             text=True,
             timeout=INSTALL_SECONDS,

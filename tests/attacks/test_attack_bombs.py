@@ -97,7 +97,7 @@ ATTACKS = [
     attack(45, "memory of one", MEMORY_PLAIN, MEMORY),
     attack(45, "memory of many", MEMORY_MANY, MEMORY, TIMEOUT, DIED),
     attack(45, "shared memory", MEMORY_SHARED, MEMORY),
-    attack(45, "memory in pipes", MEMORY_PIPES, MEMORY, TIMEOUT, DIED, EXCEPTION),
+    attack(45, "memory in pipes", MEMORY_PIPES, MEMORY, TIMEOUT, DIED, EXCEPTION, PIDS),
     attack(45, "memory in files", MEMORY_FILES, MEMORY, tmp_mib=64, work_mib=64),
     attack(45, "memory in one object", "x = bytearray(1 << 40)", MEMORY, EXCEPTION),
     attack(46, "a full disk", DISK_FULL, DISK),

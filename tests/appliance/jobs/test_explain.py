@@ -27,6 +27,7 @@ INPUT = {"kind": "list", "of": {"kind": "integer", "low": 0, "high": 9}, "least"
 WORDS = {"item": "words", "name": "n", "required": ["Rome"]}
 CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("exact", {"expected": "no"}),
+    ("exact", {"abstention": "unknown"}),
     ("integer", {"expected": "7"}),
     ("expression", {"expected": "3*x"}),
     ("expression", {"variables": ["x"]}),

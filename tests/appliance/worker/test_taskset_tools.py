@@ -12,10 +12,10 @@ from curriculum.contract.errors import CurriculumError
 
 
 def test_tasksets_with_tools_are_left_out_for_a_format_that_calls_only_python(tmp_path: Path) -> None:
-    found = left_out(("digits", "mail_search"))
+    found = left_out(("digits", "mail_search"), {})
     assert found == {"mail_search": "this model's format has no way to call read_email, search_inbox"}
     for name, data in files_of("qwen3").items():
         (tmp_path / name).write_bytes(data)
-    assert left_out(("digits", "mail_search"), tmp_path) == {}
+    assert left_out(("digits", "mail_search"), {}, tmp_path) == {}
     with pytest.raises(CurriculumError, match="nothing to ask: mail_search: this model's format has no way"):
-        left_out(("mail_search",))
+        left_out(("mail_search",), {})
