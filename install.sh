@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs Assay into a virtual environment of its own, beside this file.
+# Installs Assay into a virtual environment of its own, beside this file; with --user or --system as releases side by
+# side in a folder of their own (install/releases.sh).
 #
 # What always holds: nothing outside the environment is changed except by apt, and by apt only for packages that are
 # missing; the system's package sources are only read; no driver is touched; a rerun of a sound installation changes
@@ -27,6 +28,13 @@ DRY=0
 PURGE=0
 WITH_CUDA=0
 WITH_VLLM="" # yes, no, or nothing: only where there is one already
+WITH_LEAN="" # from where, with its SHA-256 (install/lean.sh)
+SCOPE=""   # user or system: releases side by side
+WANTED=""  # the version that --version names
+# shellcheck disable=SC2034
+PREFIX="" # of releases (install/releases.sh); without them --prefix is the folder of the environment
+OFFLINE="" # a folder with everything that would be fetched
+INNER=()   # flags that a release's own install.sh is given
 GUEST_PACKAGES=1
 EXTRA=()
 SCRATCH=""
@@ -50,12 +58,25 @@ Installs what is missing and ends with `assay doctor`.
   --with-cuda     take the ordinary build of torch although no NVIDIA GPU was found (several GB)
   --with vllm     build the environment of the engine vllm as well, beside the other one: 2.5 GB, some minutes;
                   --test --with vllm runs the tests of that engine, too. --without vllm leaves one that is there as it is
+  --with lean=PLACE#sha256=HEX
+                  a Lean 4 for proofs, beside the environment. PLACE: an archive or the address of one, whose SHA-256 is
+                  given so or in ARCHIVE.sha256; or the folder of a toolchain, such as elan's, which is copied
   --without-guest-packages
                   code in sandboxes gets the standard library only: no numpy, scipy, sympy
   --help          this text
 
+As a program of yours or of this machine, versions side by side:
+
+  --user, --system
+                  copy this checkout to PREFIX/releases/VERSION, make its environment there, and use it with one link;
+                  PREFIX is ~/.local/lib/assay or /opt/assay unless --prefix names another
+  --version V     the release V that is there, or that revision of this checkout
+  --rollback      use the release before again, or the one that --version names
+  --offline DIR   fetch nothing: wheels and runsc from DIR, each of which DIR/SHA256SUMS has to list
+
   ASSAY_PYTHON        the interpreter to use: Python 3.11 or newer that can make virtual environments
   ASSAY_TORCH_INDEX   a package index with CPU builds of torch
+  ASSAY_BIN           where --user and --system put the link to the program (~/.local/bin, /usr/local/bin)
   ASSAY_RUNSC_URL     a folder with releases of runsc: <it>/<architecture>/runsc and runsc.sha512
 TEXT
 }
@@ -66,6 +87,12 @@ detail() { printf '%s\n' "    $*"; }
 fail() { # fail CODE MESSAGE HINT
     printf '%s\n' "install.sh: $2" >&2
     if [ -n "${3:-}" ]; then printf '%s\n' "  what to do: $3" >&2; fi
+    exit "$1"
+}
+
+stopped() { # stopped CODE: by a signal
+    trap - INT TERM
+    if [ -z "${INSTALL_SH_WITHIN:-}" ]; then printf '%s\n' "install.sh: stopped; run it again, and it goes on" >&2; fi
     exit "$1"
 }
 
@@ -87,25 +114,50 @@ scratch() {
     if [ -z "$SCRATCH" ]; then
         SCRATCH="$(mktemp -d "${TMPDIR:-/tmp}/assay-install.XXXXXX")"
         trap clean_up EXIT
-        trap 'exit 130' INT
-        trap 'exit 143' TERM
     fi
 }
 
 parse() {
     while [ $# -gt 0 ]; do
         case "$1" in
-        --demo | --test | --uninstall)
+        --demo | --test | --uninstall | --rollback)
             [ "$MODE" = install ] || fail 2 "--$MODE and $1 exclude each other" "give one of them"
             MODE="${1#--}"
             ;;
         --dry-run) DRY=1 ;;
         --purge) PURGE=1 ;;
-        --with-cuda) WITH_CUDA=1 ;;
-        --without-guest-packages) GUEST_PACKAGES=0 ;;
+        --with-cuda)
+            WITH_CUDA=1
+            INNER+=("$1")
+            ;;
+        --without-guest-packages)
+            GUEST_PACKAGES=0
+            INNER+=("$1")
+            ;;
         --with | --without)
-            [ "${2:-}" = vllm ] || fail 2 "$1 needs the name of a part" "./install.sh $1 vllm"
-            if [ "$1" = --with ]; then WITH_VLLM=yes; else WITH_VLLM=no; fi
+            case "$1 ${2:-}" in
+            "--with vllm") WITH_VLLM=yes ;;
+            "--without vllm") WITH_VLLM=no ;;
+            "--with lean="?*) WITH_LEAN="${2#lean=}" ;;
+            "--with lean" | "--with lean=") fail 2 "--with lean needs to know from where" "./install.sh --help names what it can be" ;;
+            *) fail 2 "$1 needs the name of a part" "./install.sh $1 vllm" ;;
+            esac
+            if [ "$2" = vllm ]; then INNER+=("$1" "$2"); fi
+            shift
+            ;;
+        --user | --system)
+            [ -z "$SCOPE" ] || [ "$SCOPE" = "${1#--}" ] || fail 2 "--user and --system exclude each other" "give one of them"
+            SCOPE="${1#--}"
+            ;;
+        --version)
+            [ -n "${2:-}" ] || fail 2 "--version needs a version" "./install.sh --user --version 0.1.0"
+            WANTED="$2"
+            shift
+            ;;
+        --offline)
+            [ -d "${2:-}" ] || fail 2 "--offline needs a folder with wheels" "./install.sh --offline /media/assay-wheels"
+            OFFLINE="$(cd "$2" && pwd -P)"
+            INNER+=(--offline "$OFFLINE")
             shift
             ;;
         --prefix)
@@ -115,6 +167,8 @@ parse() {
             *) VENV="$PWD/${2%/}" ;;
             esac
             [ -n "$VENV" ] || fail 2 "--prefix / is not a folder for an environment" "name a folder of its own"
+            # shellcheck disable=SC2034
+            PREFIX="$VENV"
             shift
             ;;
         --help | -h)
@@ -131,6 +185,15 @@ parse() {
         shift
     done
     [ "$PURGE" = 0 ] || [ "$MODE" = uninstall ] || fail 2 "--purge works with --uninstall only" ""
+    if [ -z "$SCOPE" ]; then
+        [ "$MODE" != rollback ] && [ -z "$WANTED" ] || fail 2 "--rollback and --version need --user or --system" "give one of them"
+    else
+        [ "$MODE" != demo ] && [ "$MODE" != test ] || fail 2 "--$MODE works in a checkout, not with --$SCOPE" "leave one of the two out"
+    fi
+    if [ -n "$WITH_LEAN" ]; then
+        lean_place "$WITH_LEAN"
+        INNER+=(--with "lean=$WITH_LEAN")
+    fi
     [ ${#EXTRA[@]} = 0 ] || [ "$MODE" = demo ] || [ "$MODE" = test ] ||
         fail 2 "arguments after -- need --demo or --test" ""
 }
@@ -168,8 +231,25 @@ find_rights() {
     fi
 }
 
+# What is fetched nowhere is all in one folder, whose sums were checked before any of it is used.
+use_offline() {
+    [ -n "$OFFLINE" ] || return 0
+    [ -s "$OFFLINE/SHA256SUMS" ] || fail 5 "$OFFLINE has no SHA256SUMS" \
+        "where it was filled: cd $OFFLINE && sha256sum *.whl runsc >SHA256SUMS"
+    (cd "$OFFLINE" && sha256sum --check --strict --quiet SHA256SUMS) >&2 ||
+        fail 5 "files in $OFFLINE are not those of its SHA256SUMS" "copy them again"
+    local file
+    for file in "$OFFLINE"/*.whl "$OFFLINE/runsc"; do
+        [ -e "$file" ] || continue
+        grep -q "[ *]$(basename "$file" | sed 's/[.[\*^$]/\\&/g')\$" "$OFFLINE/SHA256SUMS" ||
+            fail 5 "$(basename "$file") is not in $OFFLINE/SHA256SUMS" "remove it, or add its sum where it came from"
+    done
+    export PIP_NO_INDEX=1 PIP_FIND_LINKS="$OFFLINE"
+    say "offline: everything comes from $OFFLINE, whose sums hold"
+}
+
 system_packages() {
-    local missing=() why=""
+    local missing=() why="" pair
     if ! find_python; then
         missing+=(python3 python3-venv)
         why="no Python 3.11 or newer that can make a virtual environment"
@@ -182,15 +262,26 @@ system_packages() {
         missing+=(ca-certificates)
         why="${why:+$why; }no certificates to check downloads with"
     fi
+    if lean_needs_zstd; then
+        missing+=(zstd)
+        why="${why:+$why; }the archive of Lean is packed with zstd"
+    fi
     if ! command -v setpriv >/dev/null 2>&1; then
         missing+=(util-linux)
         why="${why:+$why; }no setpriv, which ties a sandbox's life to its parent's"
     fi
+    for pair in git:git ssh-keygen:openssh-client ip:iproute2; do
+        if [ "$MODE" = test ] && ! command -v "${pair%%:*}" >/dev/null 2>&1; then
+            missing+=("${pair#*:}")
+            why="${why:+$why; }some tests start ${pair%%:*}"
+        fi
+    done
     if [ ${#missing[@]} = 0 ]; then
         say "system packages: nothing is missing ($PY, $("$PY" -I -c 'import platform; print(platform.python_version())'))"
         return 0
     fi
     plan "system packages: apt-get install ${missing[*]} ($why)" || return 0
+    [ -z "$OFFLINE" ] || fail 5 "system packages are missing: ${missing[*]} ($why)" "install them from your own medium; --offline fetches nothing"
     command -v apt-get >/dev/null 2>&1 ||
         fail 5 "apt-get is missing" "install the equivalents of ${missing[*]} by hand and run this again"
     if ! find_rights; then
@@ -439,6 +530,15 @@ keep_runsc() { # keep_runsc FILE ORIGIN
     say "runsc: $("$VENV/bin/runsc" --version | head -n 1), $2, in $VENV/bin; it started a sandbox"
 }
 
+runsc_from_offline() {
+    if [ -z "$OFFLINE" ] || [ ! -s "$OFFLINE/runsc" ]; then
+        PROBE_ERROR="there is none in the folder of --offline"
+        return 1
+    fi
+    install -m 0755 "$OFFLINE/runsc" "$SCRATCH/runsc"
+    probe_runsc "$SCRATCH/runsc" 5 && keep_runsc "$SCRATCH/runsc" "the one in $OFFLINE"
+}
+
 runsc_from_upstream() {
     local file="$SCRATCH/upstream"
     mkdir -p "$file"
@@ -540,7 +640,9 @@ runsc() {
     plan "runsc: fetching one into $VENV/bin (no model code runs outside gVisor): an upstream release, the distribution's, or Debian's $PINNED_RUNSC" ||
         return 0
     scratch
-    for source in upstream distribution pinned; do
+    local -a sources=(upstream distribution pinned)
+    if [ -n "$OFFLINE" ]; then sources=(offline); fi
+    for source in "${sources[@]}"; do
         PROBE_ERROR="it could not be fetched"
         if "runsc_from_$source"; then return 0; fi
         detail "$source: $PROBE_ERROR"
@@ -687,6 +789,7 @@ settings = Settings.load(); print(head_files(settings, settings.data)[0])' 2>/de
         rm -rf "$VENV/.assay"
     fi
     if [ -e "$VENV-vllm/.assay/made" ] && plan "remove $VENV-vllm (vLLM's environment)"; then rm -rf "$VENV-vllm"; fi
+    if [ -e "$VENV-lean/.assay/made" ] && plan "remove $VENV-lean (Lean)"; then rm -rf "$VENV-lean"; fi
     if [ -d "$ROOT/assay.egg-info" ] && plan "remove $ROOT/assay.egg-info (pip wrote it)"; then
         rm -rf "$ROOT/assay.egg-info"
     fi
@@ -723,10 +826,21 @@ static_checks() {
     }
 }
 
+# Packages that some tests' sandboxes have; without them these tests are skipped, and say so.
+test_adapters() {
+    local name
+    for name in mcp openenv reasoning_gym; do # 39, 94 and 197 MiB; verifiers takes 327, and is left to who wants it
+        if ! plan "assay curriculum adapter install $name: packages for sandboxes, which some tests need"; then continue; fi
+        "$VENV/bin/assay" curriculum adapter install "$name" ||
+            detail "the tests that need $name are skipped; read the message above"
+    done
+}
+
 run_tests() {
     local red=0 workers
     # Twice as many as there are cores: a test waits for processes of its own for a good part of its time.
     workers="$(($(nproc) * 2))"
+    test_adapters
     if ! plan "ruff, mypy, lint-imports, and beside them pytest on $workers processes"; then return 0; fi
     cd "$ROOT"
     # Tests start hundreds of processes; without kept bytecode each would compile the product anew.
@@ -745,8 +859,25 @@ run_tests() {
 }
 
 main() {
+    # shellcheck source=/dev/null
+    . "$ROOT/install/lean.sh"
     parse "$@"
+    trap 'stopped 130' INT
+    trap 'stopped 143' TERM
     unset PYTHONPATH PYTHONHOME VIRTUAL_ENV
+    if [ -n "$SCOPE" ]; then
+        # shellcheck source=/dev/null
+        . "$ROOT/install/releases.sh"
+        case "$MODE" in
+        rollback) rollback_release ;;
+        uninstall) uninstall_releases ;;
+        *)
+            use_offline
+            install_release
+            ;;
+        esac
+        return 0
+    fi
     if [ "$MODE" = uninstall ]; then
         uninstall
         return 0
@@ -756,13 +887,16 @@ main() {
         fail 5 "another install.sh works on this checkout" "wait until it is done"
     fi
     if ! find_rights && [ "$DRY" = 0 ]; then
-        fail 5 "starting sandboxes needs root, and there is no sudo" "run this as root"
+        fail 5 "starting sandboxes needs root, and there is no sudo" \
+            "as root: apt-get install sudo, and let $(id -un) use it; or run this as root, ./install.sh --system for all"
     fi
+    use_offline
     system_packages
     environment
     runsc
     guest_packages
     vllm_environment
+    lean_toolchain
     exec 9<&- # the installation is done: what follows may take long, and needs no lock
     doctor
     case "$MODE" in

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Annotated, Any, Literal, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, field_validator, model_validator
 
 from appliance.client_config import AbsolutePath, ClientSettings
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.recipe import Recipe
+from appliance.nights.report_settings import ReportSettings
+from appliance.nights.settings import ScheduleSettings
+from appliance.placement.settings import PlacementSettings
+from appliance.redaction import USUAL, Redaction
 from runtime.model import FrozenModel, UnitName
 from runtime.sandbox import Limits
 from runtime.settings import LOOPBACK, Address, Interface
@@ -84,6 +88,13 @@ class SandboxSettings(Limits, use_attribute_docstrings=True):
 class ServiceSettings(FrozenModel, use_attribute_docstrings=True):
     user: str | None = None
     """Who the daemon becomes when root starts it; otherwise it stays root, without any of root's capabilities."""
+    memory_gib: Annotated[float, UnitName("GiB")] = Field(0.25, ge=0, le=1_024)
+    """Work pauses when the machine has less memory left, and goes on when it has twice as much; 0: never."""
+    gpu_memory_gib: Annotated[float, UnitName("GiB")] = Field(1.0, ge=0, le=1_024)
+    """Work pauses when programs of others leave less than this of a GPU, and goes on when they leave twice as much; 0:
+    never."""
+    gpu_celsius: Annotated[float, UnitName("degrees Celsius")] = Field(90.0, ge=0, le=150)
+    """Work pauses when a GPU is as warm as this, and goes on when it is 10 degrees cooler; 0: never."""
 
 
 class ClusterSection(FrozenModel, use_attribute_docstrings=True):
@@ -95,33 +106,6 @@ class ClusterSection(FrozenModel, use_attribute_docstrings=True):
     """The file with the cluster's secret; otherwise `cluster-token` in the data folder."""
     folder: AbsolutePath | None = None
     """What this machine keeps of the cluster while it is in one; otherwise `cluster` in the data folder."""
-
-
-class ScheduleSettings(FrozenModel, use_attribute_docstrings=True):
-    enabled: bool = True
-    """Whether nights begin by the clock; otherwise only with `assay cycle start`."""
-    cron: str = "0 2 * * *"
-    """When a night begins: minute, hour, day, month, weekday."""
-    timezone: str | None = None
-    """The time zone of `cron`, such as Europe/Berlin; otherwise the machine's."""
-
-    @field_validator("cron")
-    @classmethod
-    def _five_fields(cls, cron: str) -> str:
-        from apscheduler.triggers.cron import CronTrigger
-
-        CronTrigger.from_crontab(cron, timezone="UTC")
-        return cron
-
-    @field_validator("timezone")
-    @classmethod
-    def _known_zone(cls, timezone: str | None) -> str | None:
-        if timezone is not None:
-            try:
-                ZoneInfo(timezone)
-            except (ZoneInfoNotFoundError, ValueError) as error:
-                raise ValueError(f"{timezone!r} is no time zone that this machine knows") from error
-        return timezone
 
 
 class AuditSettings(FrozenModel, use_attribute_docstrings=True):
@@ -137,11 +121,60 @@ class TelemetrySettings(FrozenModel, use_attribute_docstrings=True):
     """A folder in which each cycle gets one with its curves for TensorBoard; otherwise none are written."""
 
 
+class GatewaySettings(FrozenModel, use_attribute_docstrings=True):
+    enabled: bool = False
+    """Whether the daemon runs the OpenAI-compatible endpoint, in a process of its own."""
+    address: str = "127.0.0.1"
+    """A loopback address; no other is taken."""
+    port: Annotated[int, UnitName("port")] = Field(8210, ge=1, le=65_535)
+    """Where it listens."""
+    rows: Annotated[int, UnitName("conversations")] = Field(4, ge=1, le=1024)
+    """Sampled at once."""
+    max_tokens: Annotated[int | None, UnitName("tokens")] = Field(None, ge=16)
+    """Of the longest conversation; otherwise as many as `recipe.agent.max_tokens`."""
+    retention_days: Annotated[float, UnitName("days")] = Field(30.0, gt=0, le=3650)
+    """That a session of a token with consent is kept after its last turn."""
+    redact: tuple[str, ...] = USUAL
+    """Regular expressions of what is taken out of sessions before they are written; tokens of such sessions are not
+    kept, and nothing is learned from them."""
+
+    @property
+    def base_url(self) -> str:
+        """What a client of OpenAI's takes as its `base_url`."""
+        address = f"[{self.address}]" if ":" in self.address else self.address
+        return f"http://{address}:{self.port}/v1"
+
+    @field_validator("address")
+    @classmethod
+    def _loopback(cls, address: str) -> str:
+        try:
+            local = ip_address(address).is_loopback
+        except ValueError:
+            local = False
+        if not local:
+            raise ValueError("the gateway listens on a loopback address only; forward a port to it (ssh -L)")
+        return address
+
+    @field_validator("redact")
+    @classmethod
+    def _rules(cls, redact: tuple[str, ...]) -> tuple[str, ...]:
+        Redaction(redact)
+        return redact
+
+
+class RetentionSettings(FrozenModel, use_attribute_docstrings=True):
+    training_nights: Annotated[int | None, UnitName("cycles")] = Field(None, ge=1, le=100_000)
+    """How many of the newest cycles keep the tokens of their training rollouts; otherwise all do."""
+
+
 class JobSettings(FrozenModel, use_attribute_docstrings=True):
     attempts: Annotated[int, UnitName("attempts")] = Field(16, ge=1, le=1024)
     """Independent tries of the champion before a job is unsolved."""
     branches: Annotated[int, UnitName("branches")] = Field(1, ge=0, le=16)
     """In how many more ways an attempt goes on from before a call that failed; 0: it only goes on with the error."""
+    warm_seconds: float = Field(600.0, ge=0, le=3_600)
+    """How long a worker stays for the next job, with the memory that it has; a cycle ends the one with a model, and the
+    one of the solvers stays for two minutes at most."""
 
 
 class Settings(ClientSettings, use_attribute_docstrings=True):
@@ -150,9 +183,13 @@ class Settings(ClientSettings, use_attribute_docstrings=True):
     model: ModelSettings = ModelSettings()
     sandbox: SandboxSettings = SandboxSettings()
     vllm: VllmSettings = VllmSettings()
+    placement: PlacementSettings = PlacementSettings()
     recipe: Recipe = Recipe()
     schedule: ScheduleSettings = ScheduleSettings()
+    report: ReportSettings = ReportSettings()
     jobs: JobSettings = JobSettings()
+    gateway: GatewaySettings = GatewaySettings()
+    retention: RetentionSettings = RetentionSettings()
     service: ServiceSettings = ServiceSettings()
     cluster: ClusterSection = ClusterSection()
     audit: AuditSettings = AuditSettings()

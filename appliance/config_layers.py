@@ -21,8 +21,10 @@ from runtime.errors import HintedError
 ETC = Path("/etc/assay")
 FILE = "config.toml"
 PREFIX = "ASSAY_"
-INSTALLER = frozenset({"ASSAY_PYTHON", "ASSAY_TORCH_INDEX", "ASSAY_RUNSC_URL"})
+INSTALLER = frozenset({"ASSAY_BIN", "ASSAY_PYTHON", "ASSAY_TORCH_INDEX", "ASSAY_RUNSC_URL"})
 """Variables that belong to install.sh, and may still be set when it calls this program."""
+SECRETS = frozenset({"ASSAY_TEACHER_KEY", "ASSAY_ENGINE_KEY"})
+"""Variables that hold a secret, which is no configuration."""
 
 Origins = dict[str, str]
 """Dotted key: the place that set it."""
@@ -99,7 +101,7 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
     """ASSAY_* variables; an empty one counts as not set."""
     tree: dict[str, Any] = {}
     for name in sorted(environ):
-        if not name.startswith(PREFIX) or name in INSTALLER or not environ[name]:
+        if not name.startswith(PREFIX) or name in INSTALLER | SECRETS or not environ[name]:
             continue
         clash = ConfigError(f"{name} contradicts another variable", hint="one of the two is not a section: unset it")
         _put(tree, name.removeprefix(PREFIX).lower().split("__"), environ[name], clash)

@@ -87,7 +87,7 @@ def page() -> str:
     sections: dict[str, list[str]] = {"": []}
     for key in keys().values():
         counted = f"{key.type} ({key.unit})" if key.unit else key.type
-        default = NOT_SET if key.default is None else f"`{as_written(key.default)}`"
+        default = NOT_SET if key.default is None else f"`{as_written(key.default)}`".replace("|", "\\|")
         line = f"| `{key.name}` | {counted} | {default} | {key.description} |\n"
         sections.setdefault(key.name.rpartition(".")[0], []).append(line)
     titles = {holder: f"[{holder}]" if holder else "Outside of a section" for holder in sections}

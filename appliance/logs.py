@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any, Literal, TextIO
 
 from appliance.printable import printable
@@ -71,13 +72,14 @@ class _OnFirstRecord(logging.Handler):
 
 
 class _ToStructlog(logging.Handler):
-    """Passes on what was written with `logging`."""
+    """Passes on what was written with `logging`. A line whose reader is gone is lost; what was being done goes on."""
 
     def emit(self, record: logging.LogRecord) -> None:
         import structlog
 
         values = {"exc_info": record.exc_info} if record.exc_info else {}
-        structlog.get_logger().log(record.levelno, record.getMessage(), logger=record.name, **values)
+        with suppress(OSError, ValueError):
+            structlog.get_logger().log(record.levelno, record.getMessage(), logger=record.name, **values)
 
 
 def _made_printable(_logger: Any, _method: str, entry: MutableMapping[str, Any]) -> Mapping[str, Any]:

@@ -1,4 +1,5 @@
-"""Writes a published model, or a checkpoint with an adapter and its base, as a plain Hugging Face folder.
+"""Writes a published model, or a checkpoint with an adapter and its base, as a plain Hugging Face folder or a GGUF
+file.
 
 What always holds: what is written was read and compared with its manifest; a target that exists is left alone.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import tempfile
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +49,20 @@ def export(model: str, target: Path, data: Path, base: Path | None) -> Exported:
     if (source / MANIFEST).exists():
         verify(source)
     return Exported(write_folder(target, model_files(source)), False, 0.0)
+
+
+def export_gguf(model: str, target: Path, data: Path, base: Path | None) -> tuple[Exported, int]:
+    """Writes the model as one GGUF file, by way of a plain folder beside it; returns also how many tensors it has.
+    Raises as `export`, and CheckpointError for a model that is not written so."""
+    if target.exists():
+        raise UsageError(f"{target} exists", "name a file that does not: nothing is written over")
+    if not target.parent.is_dir():
+        raise UsageError(f"there is no folder {target.parent}", "make it, or name another file")
+    from appliance.learning.gguf_export import write_gguf
+
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".gguf-") as text:
+        folder = Path(text) / target.stem
+        return export(model, folder, data, base), write_gguf(folder, target)
 
 
 def published(model: str, data: Path) -> Path:

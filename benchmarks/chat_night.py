@@ -1,12 +1,15 @@
 """A night on a chat-format model, with each engine and each method, from the same weights, tasks and seed.
 
     python benchmarks/chat_night.py [--short] [--engines torch,vllm] [--methods full,lora] [--data FOLDER] [--json FILE]
+        [--taught FOLDER] [--tasksets NAME,...] [--steps N]
 
-Makes a Qwen3 of 5.9 million parameters with random weights, Qwen3's special tokens, chat template and call format, and
+Makes a Qwen3 of 5.8 million parameters with random weights, Qwen3's special tokens, chat template and call format, and
 teaches it on demonstrations in that format. Then for each engine and method: the training of one night, and the sealed
 questions of that night asked of the model before and after it. A sampled token is unproved when no proof names the
 version of the weights that drew it; that is counted over all of them. `--short` is a smaller model, taught and trained
-for a few steps: it shows that everything runs, and nothing about learning. `--data` is kept and gone on from.
+for a few steps: it shows that everything runs, and nothing about learning. `--data` is kept and gone on from: the
+taught model is in its `taught`, and `--taught` begins from one of another run, that of `mixed_night.py` among them,
+which knows `--tasksets arithmetic`.
 
 Bar: the gain is above 0 with its interval (95 %, paired, Tango), and 0 tokens are unproved, in each of the four nights.
 """
@@ -20,6 +23,7 @@ import platform
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -41,15 +45,15 @@ from appliance.inference.folder import open_model, read_model
 from appliance.learning.comparison import compare
 from appliance.learning.folders import write_folder
 from appliance.learning.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
-from appliance.learning.sft import SftTrainer, encode
+from appliance.learning.sft import Encoded, SftTrainer, encode
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import load_policy, runtime_settings
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.rollouts import Purpose, Role
 from appliance.records.training import Judged, RolloutFilter
 from appliance.rendering.formats import load_renderer
-from appliance.rendering.renderer import TOOLS
-from appliance.rendering.tools import declared, tools_of
+from appliance.rendering.renderer import Renderer
+from appliance.rendering.tools import tools_of
 from appliance.worker.context import WorkContext
 from appliance.worker.cycle import CycleRun
 from appliance.worker.demonstrations import PlayedDemonstration, play
@@ -64,11 +68,11 @@ AT = "2026-01-01T00:00:00.000+00:00"
 TOKENS = 448
 SEED = 0
 FULL = {
-    "hidden": 256,
-    "layers": 6,
-    "entries": 2000,
-    "demonstrations": 6000,
-    "teaching": 500,
+    "hidden": 384,
+    "layers": 3,
+    "entries": 1600,
+    "demonstrations": 8000,
+    "teaching": 800,
     "batch": 32,
     "steps": 40,
     "tasks": 12,
@@ -89,12 +93,26 @@ SHORT = FULL | {
 }
 
 
-def told(one: PlayedDemonstration) -> list[str]:
-    return [one.task.question, *one.calls, *one.results, written(one.answer, one.task.form)]
+def wordy() -> Renderer:
+    """Writes Qwen3's template with a tokenizer that was made of nothing in particular: for the text."""
+    files = {"tokenizer.json": tokenizer_of("qwen3"), "chat_template.jinja": qwen3_template()}
+    named = {"rendering.json": json.dumps({"format": "template"})}
+    return load_renderer({name: text.encode() for name, text in (files | named).items()})
 
 
-def new_model(folder: Path, size: dict[str, int], texts: tuple[str, ...]) -> None:
-    text = tokenizer_of("qwen3", size["entries"], (qwen3_template(), json.dumps(declared(TOOLS)[0]), *texts))
+def conversation(renderer: Renderer, one: PlayedDemonstration) -> Encoded:
+    """A demonstration in a model's tokens."""
+    return encode(
+        renderer,
+        renderer.prompt(one.task.messages, tools_of(one.task)),
+        list(zip(one.calls, one.results, strict=True)),
+        written(one.answer, one.task.form),
+    )
+
+
+def new_model(folder: Path, size: dict[str, int], texts: tuple[str, ...], tokens: int = TOKENS) -> None:
+    """A Qwen3 with random weights, whose tokenizer is made of these conversations, marks included."""
+    text = tokenizer_of("qwen3", size["entries"], texts, digits=True)
     tokenizer = Tokenizer.from_str(text)
     config = Qwen3Config(
         vocab_size=tokenizer.get_vocab_size(with_added_tokens=True),
@@ -104,7 +122,7 @@ def new_model(folder: Path, size: dict[str, int], texts: tuple[str, ...]) -> Non
         num_attention_heads=size["hidden"] // 32,
         num_key_value_heads=size["hidden"] // 64,
         head_dim=32,
-        max_position_embeddings=2 * TOKENS,
+        max_position_embeddings=2 * tokens,
         tie_word_embeddings=True,
         eos_token_id=tokenizer.token_to_id("<|im_end|>"),
         pad_token_id=tokenizer.token_to_id("<|endoftext|>"),
@@ -117,8 +135,20 @@ def new_model(folder: Path, size: dict[str, int], texts: tuple[str, ...]) -> Non
     (folder / "chat_template.jinja").write_text(qwen3_template())
 
 
-def teach(data: Path, size: dict[str, int], recipe: Recipe) -> Path:
-    """Makes the model that all nights begin from; what is there already is taken."""
+def teach(
+    data: Path,
+    size: dict[str, int],
+    recipe: Recipe,
+    tasksets: Sequence[str] = CALCULATORS,
+    others: tuple[str, ...] = (),
+    *,
+    rate: float = 2e-3,
+    right_choice: float = 0.6,
+    fail_first: float = 0.1,
+) -> Path:
+    """Makes the model that all nights begin from, taught on demonstrations of these tasksets; what is there already is
+    taken. Its tokenizer is made of conversations that begin like `others`, too. `rate` is the learning rate, the shares
+    are those of `curriculum.demonstrations`."""
     folder = data / "taught"
     if folder.exists():
         return folder
@@ -127,31 +157,30 @@ def teach(data: Path, size: dict[str, int], recipe: Recipe) -> Path:
         policy = load_policy(data)
         with WorkContext(data, ledger, runtime_settings(settings, data), recipe.agent, policy) as context:
             rng = Random(SEED)
-            tasksets = demonstrable(list(CALCULATORS))
+            shown = demonstrable(list(tasksets))
             made = [
-                demonstration(rng, right_choice=0.7, fail_first=0.1, exclude=frozenset(), tasksets=tasksets)
+                demonstration(
+                    rng, right_choice=right_choice, fail_first=fail_first, exclude=frozenset(), tasksets=shown
+                )
                 for _ in range(size["demonstrations"])
             ]
             played = play(made, context.sessions, policy, recipe.agent.max_result_chars, caller="chat_night")
-    new_model(data / "untaught", size, tuple(text for one in played[:1000] for text in told(one)))
+    tokens = recipe.agent.max_tokens
+    plain = wordy()
+    new_model(
+        data / "untaught", size, (*(plain.text(conversation(plain, one).ids) for one in played[:500]), *others), tokens
+    )
     files = read_model(data / "untaught")
     renderer = load_renderer(files)
-    encoded = [
-        encode(
-            renderer,
-            renderer.prompt(one.task.messages, tools_of(one.task)),
-            list(zip(one.calls, one.results, strict=True)),
-            written(one.answer, one.task.form),
-        )
-        for one in played
-    ]
-    encoded = [one for one in encoded if len(one.ids) <= TOKENS]
-    warm = WarmStartRecipe(steps=size["teaching"], batch=size["batch"], learning_rate=2e-3)
-    learner = SftTrainer(open_model(files), encoded, warm, SEED, max_tokens=TOKENS, companions=files)
+    encoded = [conversation(renderer, one) for one in played]
+    encoded = [one for one in encoded if len(one.ids) <= tokens]
+    warm = WarmStartRecipe(steps=size["teaching"], batch=size["batch"], learning_rate=rate)
+    learner = SftTrainer(open_model(files), encoded, warm, SEED, max_tokens=tokens, companions=files)
     figures = learner.run_steps(size["teaching"])
     print(
         f"{sum(one.numel() for one in learner.model.parameters()) / 1e6:.2f} M parameters, taught on {len(encoded)} "
-        f"demonstrations for {size['teaching']} steps: loss {figures['loss']:.3f}, {figures['seconds']:.0f} s",
+        f"demonstrations of {sum(len(one.ids) for one in encoded) / len(encoded):.0f} tokens for {size['teaching']} "
+        f"steps: loss {figures['loss']:.3f}, {figures['seconds']:.0f} s",
         flush=True,
     )
     learner.model.save_pretrained(data / "weights")
@@ -253,8 +282,16 @@ def main() -> None:
     parser.add_argument("--methods", default="full,lora")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--taught", type=Path)
+    parser.add_argument("--tasksets", default=",".join(CALCULATORS))
+    parser.add_argument("--steps", type=int)
     given = parser.parse_args()
+    if given.taught is not None and not (given.taught / "model.safetensors").is_file():
+        parser.error(f"{given.taught} holds no taught model; name the folder `taught` of an earlier run's --data")
+    tasksets = tuple(given.tasksets.split(","))
     size = SHORT if given.short else FULL
+    if given.steps:
+        size = size | {"steps": given.steps}
     data = Path(tempfile.mkdtemp(prefix="assay-chat-")) if given.data is None else given.data.resolve()
     data.mkdir(parents=True, exist_ok=True)
     training = TrainingRecipe(
@@ -273,8 +310,9 @@ def main() -> None:
         training=training,
         agent=AgentBudget(concurrent=64, max_tokens=TOKENS),
         evaluation=EvaluationRecipe(sealed_items=size["sealed"]),
+        tasksets=tasksets,
     )
-    model = teach(data, size, recipe)
+    model = given.taught.resolve() if given.taught else teach(data, size, recipe, tasksets)
     rows = []
     for method in given.methods.split(","):
         for engine in given.engines.split(","):

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.jobs.check import check_bundle
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.cycles import CycleState
+from appliance.records.cycles import Cycle, CycleState
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
 from runtime.backends.lease import state_mark
@@ -162,42 +162,55 @@ def left_on_host(data: Path) -> list[str]:
 
 def count(data: Path, size: Size = USUAL) -> list[str]:
     """What is wrong with the ledger and the artifacts of a finished night; nothing, it is hoped."""
-    wrong: list[str] = []
     with SqliteLedger(data / "ledger.sqlite3") as ledger:
         cycles = ledger.cycles()
         if [cycle.state for cycle in cycles] != [CycleState.DONE]:
             return [f"cycles are {[cycle.state.value for cycle in cycles]}"]
-        name = cycles[0].id
-        if ledger.recorded_steps(name) != list(range(size.steps)):
-            wrong.append(f"recorded steps are {ledger.recorded_steps(name)}")
-        for step in ledger.recorded_steps(name):
-            record = ledger.step(name, step)
-            ids = [one.rollout.id for one in record.judged] if record else []
-            if len(ids) != size.tasks * size.rollouts or len(set(ids)) != len(ids):
-                wrong.append(f"step {step} has {len(ids)} rollouts, {len(set(ids))} different")
-        counts = ledger.rollout_counts(name)
-        looks = size.steps // 2 + 1
-        evaluations = [one for one in ledger.evaluations() if one.cycle == name]
-        # A champion that nothing was learned from is its own candidate, and is asked once.
-        models = {results.weights for one in evaluations for results in (one.champion, one.candidate)}
-        examined = 2 * len(models) * size.sealed + size.unsolvable
-        expected = {
-            "train": size.steps * size.tasks * size.rollouts,
-            "validation": looks * size.watched,
-            "evaluation": examined,
-        }
-        if {purpose: counts.get(purpose, 0) for purpose in expected} != expected:
-            wrong.append(f"rollouts are {counts}, expected {expected}")
-        if len(evaluations) != 1 or len(ledger.decisions()) != 1:
-            wrong.append(f"{len(evaluations)} evaluations, {len(ledger.decisions())} decisions")
-        if len(ledger.rollouts(RolloutFilter(cycle=name, purpose=Purpose.EVALUATION), limit=10_000)) != examined:
-            wrong.append("evaluation rollouts are missing")
+        wrong = count_cycle(ledger, cycles[0], size)
         for job in ledger.jobs():
             if job.artifact is None:
                 continue
             artifact = ledger.artifact(job.artifact)
             if artifact is None or not check_bundle(data / artifact.folder, expect=artifact.manifest).ok:
                 wrong.append(f"the artifact of {job.id} is lost")
+    return wrong
+
+
+def count_cycle(ledger: SqliteLedger, cycle: Cycle, size: Size) -> list[str]:
+    """What is wrong with the records of a cycle; of one that is under way, with those that are there."""
+    wrong: list[str] = []
+    name, finished = cycle.id, cycle.state is CycleState.DONE
+    steps = ledger.recorded_steps(name)
+    if steps != list(range(size.steps if finished else len(steps))):
+        wrong.append(f"recorded steps are {steps}")
+    for step in steps:
+        record = ledger.step(name, step)
+        ids = [one.rollout.id for one in record.judged] if record else []
+        if len(ids) != size.tasks * size.rollouts or len(set(ids)) != len(ids):
+            wrong.append(f"step {step} has {len(ids)} rollouts, {len(set(ids))} different")
+    counts = ledger.rollout_counts(name)
+    looks = size.steps // 2 + 1
+    evaluations = [one for one in ledger.evaluations(limit=1_000) if one.cycle == name]
+    # A champion that nothing was learned from is its own candidate, and is asked once.
+    models = {results.weights for one in evaluations for results in (one.champion, one.candidate)}
+    examined = 2 * (len(models) if finished else 2) * size.sealed + size.unsolvable
+    expected = {
+        "train": len(steps) * size.tasks * size.rollouts,
+        "validation": looks * size.watched,
+        "evaluation": examined,
+    }
+    found = {purpose: counts.get(purpose, 0) for purpose in expected}
+    if found["train"] != expected["train"] or any(found[purpose] > most for purpose, most in expected.items()):
+        wrong.append(f"rollouts are {counts}, expected {expected}")
+    if not finished:
+        return wrong
+    decisions = [one for one in ledger.decisions(limit=1_000) if one.evaluation in {each.id for each in evaluations}]
+    if found != expected:
+        wrong.append(f"rollouts are {counts}, expected {expected}")
+    if len(evaluations) != 1 or len(decisions) != 1:
+        wrong.append(f"{len(evaluations)} evaluations, {len(decisions)} decisions")
+    if len(ledger.rollouts(RolloutFilter(cycle=name, purpose=Purpose.EVALUATION), limit=10_000)) != examined:
+        wrong.append("evaluation rollouts are missing")
     return wrong
 
 

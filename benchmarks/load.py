@@ -3,8 +3,10 @@
     python benchmarks/load.py [--busy 8] [--every 1] [--only KIND,...] [--lean FOLDER] [--json FILE]
 
 What is judged: the canaries of every kind, and the pairs of tests/verifiers/answers/data. First nothing else runs, then
-`--busy` processes compute without an end. A verdict is its outcome and its ground; the two may not differ. `--every 5`
-takes each fifth submission of a kind. Exit code 1 when a verdict differs, 2 when nothing was judged.
+`--busy` processes compute without an end. A verdict is its outcome and its ground; the two may not differ, and none is
+an `infra_error`. `--every 5` takes each fifth submission of a kind. Proofs are compiled by the Lean in `--lean`, else
+by the one that is made for tests (tests/verifiers/lean/stand_in.py). Exit code 1 when a verdict differs or there is
+none, 2 when nothing was judged.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,6 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.lean import stand_in
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checker import Checker
 from verifiers.contract.verdict import Verdict
@@ -78,17 +82,21 @@ def main() -> None:
     if not asked:
         sys.exit(2)
     load = os.getloadavg()[0]
-    alone, quick = judged(asked, args.lean)
-    with busy(args.busy):
-        beside, slow = judged(asked, args.lean)
+    with tempfile.TemporaryDirectory(prefix="assay-lean-") as name:
+        proofs = any(spec.kind == "lean" for _, spec, _ in asked)
+        lean = args.lean or (stand_in(Path(name)) if proofs else None)
+        alone, quick = judged(asked, lean)
+        with busy(args.busy):
+            beside, slow = judged(asked, lean)
     differ = [
         {"name": name, "alone": one, "beside": other}
         for (name, *_), one, other in zip(asked, alone, beside, strict=True)
         if one != other
     ]
+    broken = [sum(word.startswith("infra_error") for word in words) for words in (alone, beside)]
     report: dict[str, Any] = {
         "judged": dict(Counter(name.split()[0] for name, *_ in asked)),
-        "infra_error": [sum(word.startswith("infra_error") for word in words) for words in (alone, beside)],
+        "infra_error": broken,
         "differ": differ,
         "seconds": [round(quick, 1), round(slow, 1)],
         "load_before": round(load, 2),
@@ -96,7 +104,7 @@ def main() -> None:
     print(json.dumps(report, indent=2, ensure_ascii=True))
     if args.json:
         args.json.write_text(json.dumps(report, indent=2) + "\n")
-    sys.exit(1 if differ else 0)
+    sys.exit(1 if differ or any(broken) else 0)
 
 
 if __name__ == "__main__":

@@ -282,11 +282,16 @@ class Session(Protocol):
     def run(self, code: str, *, seconds: float | None = None) -> CallResult:
         """Runs it as `Sandbox.run` does; blocks."""
 
-    def start(self, code: str, *, seconds: float | None = None, keep: bool = False) -> Future[CallResult]:
+    def start(
+        self, code: str, *, seconds: float | None = None, keep: bool = False, patience: float = 1.0
+    ) -> Future[CallResult]:
         """Runs it without blocking: the caller's loop goes on while the code runs.
 
         With `keep` the session can later be forked as it was before this call; what was kept for an earlier one is
         given up. That costs nothing but in a sandbox of its own that has been called before, which is snapshot first.
+
+        With `patience` above 1, in a sandbox of its own, the limit is of the call's own time, in which it computed or
+        rested: the time in which others had the processors does not count, up to so many limits of wall clock.
         """
 
     def fork(self, n: int, *, undo: bool = False) -> list[Session]:

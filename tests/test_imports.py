@@ -11,6 +11,8 @@ from pathlib import Path
 import import_graph
 import pytest
 
+from appliance.daemon.worker_process import LIBRARIES
+
 ROOT = import_graph.ROOT
 PACKAGES = import_graph.PACKAGES
 
@@ -93,6 +95,41 @@ def test_the_core_and_its_clients_load_neither_torch_nor_sympy() -> None:
     result = subprocess.run(
         [sys.executable, "-c", script, json.dumps(modules)], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == []
+
+
+def test_a_worker_of_solvers_loads_no_model_and_no_database() -> None:
+    script = (
+        "import json, sys\n"
+        "import appliance.worker.__main__, appliance.worker.tasks\n"
+        "heavy = {'torch', 'transformers', 'sympy', 'z3', 'cvc5', 'numpy', 'sqlalchemy', 'asyncio'}\n"
+        "print(json.dumps(sorted(heavy & set(sys.modules))))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == []
+
+
+def test_a_worker_for_solvers_alone_loads_no_model_s_library() -> None:
+    script = (
+        "import importlib, json, sys\n"
+        "for name in json.loads(sys.argv[1]): importlib.import_module(name)\n"
+        "print(json.dumps(sorted({'torch', 'transformers', 'sympy', 'z3'} & set(sys.modules))))\n"
+    )
+    command = [sys.executable, "-c", script, json.dumps(LIBRARIES)]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == []
+
+
+def test_the_first_frame_of_the_screen_waits_for_no_client_of_the_daemon() -> None:
+    script = (
+        "import json, sys\n"
+        "import tui.__main__, tui.now\n"
+        "print(json.dumps(sorted({'pydantic', 'cryptography', 'appliance.client.exports'} & set(sys.modules))))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout) == []
 

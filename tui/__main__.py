@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -14,11 +15,28 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--socket", type=Path, required=True, help="the daemon's control socket")
     parser.add_argument("--as", dest="name", help="whose key signs; otherwise the only one there is")
     parser.add_argument("--key", type=Path, help="the key that signs, wherever it lies")
+    parser.add_argument("--read-only", action="store_true", help="nothing can be approved, submitted or called off")
+    parser.add_argument("--screen", default="", help="the screen that is opened first")
+    parser.add_argument("--light", action="store_true", help="light colours")
+    parser.add_argument("--web", action="store_true", help="serve it to a browser on this machine")
+    parser.add_argument("--port", type=int, default=0, help="of --web")
     arguments = parser.parse_args(argv)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if arguments.web:
+        from tui.web import serve
+
+        own = [one for one in argv if one != "--web"]
+        return serve([sys.executable, "-I", "-m", "tui", *own], arguments.port)
+    if os.environ.get("TEXTUAL_DRIVER") is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         sys.stderr.write("assay tui needs a terminal; for programs there is `assay status --json`\n")
         return 2
-    app = AssayApp(arguments.socket, name=arguments.name, key=arguments.key)
+    app = AssayApp(
+        arguments.socket,
+        name=arguments.name,
+        key=arguments.key,
+        read_only=arguments.read_only,
+        first=arguments.screen,
+        light=arguments.light,
+    )
     app.run()
     return app.return_code or 0
 

@@ -1,82 +1,80 @@
-"""The terminal program: one screen over the control API.
+"""The terminal program: screens over the control API, of which one is visible.
 
-What always holds: nothing here decides anything; what the daemon knows is read again every second, and while it is not
-there the screen says so and keeps trying. Text that others wrote reaches the screen only as `tui.text.plain` text.
+What always holds: nothing here decides anything; what the visible screen shows is read again while it is looked at, and
+while the daemon is not there the program says so and keeps trying. Text that others wrote reaches a screen only as
+`tui.text.plain` text. With `read_only` no request goes out that could change anything.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from rich.text import Text
 from textual import on, work
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.command import DiscoveryHit, Hits
+from textual.containers import Vertical
 from textual.message import Message
+from textual.screen import Screen
+from textual.system_commands import SystemCommandsProvider
 from textual.theme import Theme
 from textual.widgets import ContentSwitcher, Footer
 
-from appliance.client import (
-    ApiClient,
-    ApiError,
-    KeyFileError,
-    SubmitJob,
-    find_key,
-    keys_folder,
-    login_name,
-    signed_approval,
-    unlock,
-)
-from tui.decisions import decision_detail
-from tui.dialogs import Reading, SubmitDialog, TypedConfirmation, help_text
-from tui.panels import Absent, CyclePanel, Detail, RecordTable, TopLine
-from tui.snapshot import SnapshotReader, StatusSnapshot
-from tui.table import Table
-from tui.tables import TABLES
-from tui.text import DIM, plain, short
+from appliance.client import ApiError
+from tui.command_line import CommandInput, CommandLine, TypedCommand, find_command
+from tui.panels import Absent, PlainText, RecordTable, TopLine, ViewLine
+from tui.reader import Reading, ViewReader
+from tui.text import BAD, plain
+from tui.theme import DARK, LIGHT, THEMES, styles_of
+from tui.view import Pane, View
+from tui.views import VIEWS
 
-THEME = Theme(
-    name="assay",
-    primary="#7d93ab",
-    secondary="#7d93ab",
-    accent="#a8bcd1",
-    foreground="#d3d7de",
-    background="#14171c",
-    surface="#14171c",
-    panel="#20252d",
-    success="#8fbf8f",
-    warning="#d7b46a",
-    error="#d98880",
-    dark=True,
-)
+if TYPE_CHECKING:
+    from appliance.client import ApiClient
+    from tui.dialogs import Dialog
+
+FRAME_SECONDS = 0.05
+"""For the last line's keys, once the page is there."""
+ACTING = {"judge", "rollback", "submit", "cancel_job"}
+NEEDS_DAEMON = {*ACTING, "open_view", "filter", "open_record", "older", "newer"}
+
+
+class ScreensFirst(SystemCommandsProvider):
+    """The palette in the order of the commands, and not by their letters: what acts stands last."""
+
+    async def discover(self) -> Hits:
+        for name, about, run, _ in self.app.get_system_commands(self.screen):
+            yield DiscoveryHit(name, run, help=about)
 
 
 class AssayApp(App[None]):
-    """`socket` is the daemon's; `seconds` lie between two requests. The key at `key` signs, or that of `name`, else
+    """`socket` is the daemon's; `seconds` lie between two readings. The key at `key` signs, or that of `name`, else
     the only one that the person has."""
 
     CSS_PATH = "assay.tcss"
     TITLE = "assay"
-    ENABLE_COMMAND_PALETTE = False
+    COMMANDS = {ScreensFirst}  # noqa: RUF012 - declared so by Textual
+    COMMAND_PALETTE_BINDING = "ctrl+p"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - declared so by Textual
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "details"),
-        Binding("a", "judge('approve')", "approve"),
-        Binding("r", "judge('reject')", "reject"),
-        Binding("b", "rollback", "rollback"),
-        Binding("s", "submit", "submit job"),
+        Binding("a", "judge('approve')", "approve", show=False),
+        Binding("r", "judge('reject')", "reject", show=False),
+        Binding("b", "rollback", "rollback", show=False),
+        Binding("s", "submit", "submit", show=False),
+        Binding("slash", "filter", "filter", key_display="/"),
+        Binding("colon", "command", "command", key_display=":"),
+        Binding("T", "turn_theme", "light/dark", show=False),
+        Binding("R", "read_again", "read again", show=False),
         Binding("question_mark", "help", "help", key_display="?"),
         Binding("q", "quit", "quit"),
     ]
 
-    class SnapshotRead(Message):
-        """The reader has something: a snapshot, or why there is none."""
+    class Arrived(Message):
+        """The reader has something: what is known now, or why nothing is."""
 
-        def __init__(self, found: StatusSnapshot | ApiError) -> None:
+        def __init__(self, found: Reading | ApiError) -> None:
             super().__init__()
             self.found = found
 
@@ -87,37 +85,57 @@ class AssayApp(App[None]):
         seconds: float = 1.0,
         name: str | None = None,
         key: Path | None = None,
-        tables: Sequence[Table] = TABLES,
+        views: Sequence[View] = VIEWS,
+        first: str = "",
+        read_only: bool = False,
+        light: bool = False,
     ) -> None:
         super().__init__()
-        self._tables = tables
-        self._parts = ["#absent-text", "#top", "#cycle", "#detail-text", *(f"#{table.name}" for table in tables)]
+        self.views = views
+        self.read_only = read_only
         self._signs = (key, name)
         self._socket = socket
         self._seconds = seconds
-        self._reader = SnapshotReader(
-            socket, lambda found: self.post_message(self.SnapshotRead(found)), tables, seconds=seconds
+        self._reader = ViewReader(
+            lambda: self.client(seconds=5.0), lambda found: self.post_message(self.Arrived(found)), seconds=seconds
         )
-        self._snapshot: StatusSnapshot | None = None
-        self._detailed: tuple[str, str | None] = (tables[0].name, None)
+        self._reading: Reading | None = None
+        self._first = next((view for view in views if view.name == first), views[0])
+        self.current = self._first
+        self._light = light
+        for view in views:
+            self.bind(view.key, f"open_view('{view.name}')", description=view.title, show=False)
+
+    def client(self, *, seconds: float = 10.0) -> ApiClient:
+        """Another client of the daemon; it waits so many seconds for an answer."""
+        from appliance.client import ApiClient
+        from tui.read_only import ReadOnlyClient
+
+        return (ReadOnlyClient if self.read_only else ApiClient)(self._socket, timeout_seconds=seconds)
 
     def compose(self) -> ComposeResult:
-        with ContentSwitcher(initial="absent"):
+        with ContentSwitcher(initial="absent", id="whole"):
             yield Absent(id="absent")
             with Vertical(id="main"):
                 yield TopLine(id="top")
-                yield CyclePanel(id="cycle")
-                with Horizontal(id="tables"):
-                    for side in ("left", "right"):
-                        with Vertical(id=side):
-                            yield from (RecordTable(table) for table in self._tables if table.side == side)
-                yield Detail(id="detail")
+                yield ViewLine(self.views)
+                with ContentSwitcher(initial=f"view-{self._first.name}", id="panes"):
+                    yield self._first.make()
+                yield PlainText(id="problem")
+                yield CommandLine()
         yield Footer(show_command_palette=False)
 
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return dict(DARK.variables)
+
     def on_mount(self) -> None:
-        self.register_theme(THEME)
-        self.theme = THEME.name
-        self._read()
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.console.push_theme(styles_of(DARK))
+        self.theme_changed_signal.subscribe(self, self._recolour)
+        self.theme = LIGHT.name if self._light else DARK.name
+        # What it loads would keep the first frame waiting: the page, and then the keys in the last line.
+        self.call_after_refresh(self.set_timer, FRAME_SECONDS, self._read)
 
     def on_unmount(self) -> None:
         self._reader.close()
@@ -126,152 +144,247 @@ class AssayApp(App[None]):
     def _read(self) -> None:
         self._reader.run()
 
+    def _recolour(self, theme: Theme) -> None:
+        self.console.pop_theme()
+        self.console.push_theme(styles_of(theme))
+        for screen in self.screen_stack:
+            for widget in screen.query("*"):
+                if isinstance(widget, (PlainText, RecordTable)):
+                    widget.draw()
+
     # what is shown
-    @on(SnapshotRead)
-    def _show(self, message: SnapshotRead) -> None:
-        if not self._is_whole():
-            return
-        switcher = self.query_one(ContentSwitcher)
-        if isinstance(message.found, ApiError):
-            self._snapshot = None
-            self.refresh_bindings()
-            self.query_one(Absent).show_error(message.found, self._socket, self._seconds)
-            switcher.current = "absent"
-            return
-        self._snapshot = message.found
-        self._show_snapshot(message.found)
-        if switcher.current != "main":
-            self.refresh_bindings()
-            switcher.current = "main"
-            self._table(self._tables[0].name).focus()
+    @property
+    def pane(self) -> Pane:
+        return self.main.query_one(f"#view-{self.current.name}", Pane)
+
+    @property
+    def main(self) -> Screen[object]:
+        return self.screen_stack[0]
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the daemon answers."""
+        return self._reading is not None
+
+    def ask(self) -> None:
+        """The visible screen has other questions now."""
+        if self._is_whole():
+            self._reader.ask(self.pane.questions())
 
     def _is_whole(self) -> bool:
-        """False while the screen is being taken down: what was read meanwhile has nowhere to go."""
-        return bool(self.screen_stack) and len(self.query(", ".join(self._parts))) == len(self._parts)
+        """False while the screen is made or taken down: what was read meanwhile has nowhere to go."""
+        if not self.is_running or not self.screen_stack:
+            return False
+        found = self.main.query(f"#view-{self.current.name}")
+        return bool(found) and found.first().is_mounted and bool(self.main.query("#command-line, #problem"))
 
-    def _show_snapshot(self, snapshot: StatusSnapshot) -> None:
-        self.query_one(TopLine).show_status(snapshot.status)
-        self.query_one(CyclePanel).show_cycle(snapshot)
-        for table in self._tables:
-            records = snapshot.records.get(table.name, ())
-            self._table(table.name).show_rows([table.row(record) for record in records])
-        self._show_detail()
+    @on(Arrived)
+    def _show(self, message: Arrived) -> None:
+        if not self._is_whole():
+            return
+        switcher = self.main.query_one("#whole", ContentSwitcher)
+        if isinstance(message.found, ApiError):
+            self._reading = None
+            self.main.query_one(Absent).show_error(message.found, self._socket, self._seconds)
+            if switcher.current != "absent":
+                switcher.current = "absent"
+                self.refresh_bindings()
+            return
+        self._reading = message.found
+        self._show_reading()
+        if switcher.current != "main":
+            switcher.current = "main"
+            self.refresh_bindings()
+            self.call_after_refresh(self._opened)
+
+    def _opened(self) -> None:
+        if self._is_whole():
+            self.main.query_one(ViewLine).show_current(self.current.name)
+            if self.screen is self.main and not self.main.query_one(CommandLine).has_class("-open"):
+                self.pane.focus_first()
+            self._show_reading()
+
+    def _show_reading(self) -> None:
+        """Shows what is known to the questions that the visible screen has now, and asks the rest."""
+        reading, pane = self._reading, self.pane
+        if reading is None:
+            return
+        self.main.query_one(TopLine).show_status(reading.status, read_only=self.read_only)
+        asked = pane.questions()
+        same = {name for name, one in asked.items() if name in reading.asked and reading.asked[name].key == one.key}
+        pane.show(reading.status, {name: one for name, one in reading.answers.items() if name in same})
+        faults = [f"{error}: {error.hint}" for name, error in reading.failed.items() if name in same]
+        problem = self.main.query_one("#problem", PlainText)
+        problem.show(plain(f"! {faults[0]}" if faults else "", BAD, limit=400))
+        problem.display = bool(faults)
+        self.ask()
 
     def on_resize(self) -> None:
-        if self._snapshot is not None and self._is_whole():
-            self.call_after_refresh(self.query_one(CyclePanel).show_cycle, self._snapshot)
+        if self._reading is not None and self._is_whole():
+            self.call_after_refresh(self._opened_again)
 
-    def on_descendant_focus(self) -> None:
-        self._show_detail()
+    def _opened_again(self) -> None:
+        if self._is_whole():
+            self.main.query_one(ViewLine).show_current(self.current.name)
+            self._show_reading()
 
-    @on(RecordTable.RowHighlighted)
-    def _highlighted(self) -> None:
-        self._show_detail()
+    async def open_view(self, name: str) -> None:
+        """Makes the screen when it is first opened."""
+        view = next(one for one in self.views if one.name == name)
+        panes = self.main.query_one("#panes", ContentSwitcher)
+        self.current = view
+        with self.batch_update():  # one frame with all of it
+            if not self.main.query(f"#view-{name}"):
+                await panes.mount(view.make())
+            panes.current = f"view-{name}"
+            self._opened()
+            self.refresh_bindings()
 
-    @on(RecordTable.RowSelected)
-    def action_open(self) -> None:
-        if self._snapshot is not None and not isinstance(self.screen, Reading):
-            self.push_screen(Reading(self._detailed[0], self._detail_text()))
+    @on(ViewLine.Clicked)
+    async def _clicked(self, message: ViewLine.Clicked) -> None:
+        await self.open_view(message.name)
 
-    def _show_detail(self) -> None:
-        if self._snapshot is None or not self._is_whole() or self.screen is not self.screen_stack[0]:
-            return
-        name = self.focused.id if isinstance(self.focused, RecordTable) and self.focused.id else self._detailed[0]
-        detailed = (name, self._table(name).selected)
-        moved, self._detailed = detailed != self._detailed, detailed
-        self.query_one(Detail).show_detail(self._detail_text(), moved=moved)
-
-    def _detail_text(self) -> Text:
-        name, key = self._detailed
-        table = self._table(name).table
-        if self._snapshot is not None:
-            for record in self._snapshot.records.get(name, ()):
-                if table.row(record).key == key:
-                    return table.detail(record, self._snapshot.status)
-        return plain(table.empty, DIM)
-
-    def _table(self, name: str) -> RecordTable:
-        return self.query_one(f"#{name}", RecordTable)
+    async def action_open_view(self, name: str) -> None:
+        """Of a number key; a dialog or a line that is typed in has them for itself."""
+        if self.screen is self.main:
+            await self.open_view(name)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without a daemon there is nothing to act on."""
-        return self._snapshot is not None or action not in {"open", "judge", "rollback", "submit"}
+        """Without a daemon there is nothing to act on, and a screen that only reads acts on nothing."""
+        if action in ACTING and self.read_only:
+            return False
+        if action == "filter" and self.is_there and self._is_whole():
+            return bool(self.pane.FILTER)
+        return self._reading is not None or action not in NEEDS_DAEMON
+
+    # the line at the bottom
+    def action_filter(self) -> None:
+        if self.pane.FILTER and self.screen is self.main:
+            line = self.main.query_one(CommandLine)
+            line.open("/", self.pane.FILTER, self.pane.filtered_by)
+
+    def action_command(self) -> None:
+        if self.screen is self.main:
+            names = [one.name for one in self.commands()]
+            if self.is_there:
+                self.main.query_one(CommandLine).open(":", "a screen or a command; tab completes", names=names)
+
+    @on(CommandInput.Undecided)
+    def _undecided(self, message: CommandInput.Undecided) -> None:
+        self.say(message.why)
+
+    @on(CommandLine.Left)
+    def _left_line(self) -> None:
+        self.pane.focus_first()
+
+    @on(CommandLine.Entered)
+    def _entered(self, message: CommandLine.Entered) -> None:
+        self.pane.focus_first()
+        if message.sign == "/":
+            wrong = self.pane.filter_by(message.typed)
+            if wrong:
+                self.say(wrong)
+            self._show_reading()
+            return
+        found = find_command(self.commands(), message.typed)
+        if isinstance(found, str):
+            self.say(found)
+        else:
+            command, rest = found
+            command.run(rest)
+
+    def commands(self) -> list[TypedCommand]:
+        """What can be typed behind `:` and looked for in the palette."""
+
+        def opens(view: View) -> TypedCommand:
+            def run(typed: str) -> None:
+                self.run_worker(self._open_filtered(view, typed))
+
+            return TypedCommand(view.name, f"{view.title}: {view.about}", run)
+
+        acting = [
+            TypedCommand("approve", "approve the candidate", lambda _: self.action_judge("approve"), acts=True),
+            TypedCommand("reject", "reject the candidate", lambda _: self.action_judge("reject"), acts=True),
+            TypedCommand("rollback", "the previous champion returns", lambda _: self.action_rollback(), acts=True),
+            TypedCommand("submit", "submit a job", lambda _: self.action_submit(), acts=True),
+        ]
+        return [
+            *map(opens, self.views),
+            TypedCommand("light", "light colours", lambda _: self._set_theme(LIGHT.name)),
+            TypedCommand("dark", "dark colours", lambda _: self._set_theme(DARK.name)),
+            TypedCommand("help", "every key", lambda _: self.action_help()),
+            TypedCommand("quit", "quit; the daemon goes on", lambda _: self.exit()),
+            *([] if self.read_only else acting),  # behind the screens: what acts never stands first
+        ]
+
+    async def _open_filtered(self, view: View, typed: str) -> None:
+        await self.open_view(view.name)
+        if typed:
+            wrong = self.pane.filter_by(typed) if self.pane.FILTER else f"{view.title} has nothing to filter."
+            if wrong:
+                self.say(wrong)
+            self._show_reading()
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        for one in self.commands():
+            if self.is_there or one.name in ("quit", "light", "dark"):
+                yield SystemCommand(one.name, one.about, lambda run=one.run: run(""))
+
+    def _set_theme(self, name: str) -> None:
+        self.theme = name
+
+    def action_turn_theme(self) -> None:
+        self.theme = DARK.name if self.theme == LIGHT.name else LIGHT.name
+
+    def action_read_again(self) -> None:
+        self._reader.refresh()
+
+    def action_help_quit(self) -> None:
+        """Of Ctrl-C."""
+        self.say("q quits; the daemon goes on")
 
     # what a person can do
     def action_judge(self, verdict: Literal["approve", "reject"]) -> None:
-        """Approve or reject the candidate, on the very decision that is shown, with a signature over its digest."""
-        status = self._snapshot.status if self._snapshot is not None else None
-        candidate = status.aliases.get("candidate") if status is not None else None
-        if status is None or candidate is None:
-            self._say("There is no candidate that waits for a decision.")
-            return
-        decision = status.decision
-        if decision is None or decision.candidate != candidate:
-            self._say(f"There is no decision about {short(candidate)} yet: its evaluation is not done.")
-            return
+        from tui.person import judging
 
-        try:
-            key = find_key(keys_folder(os.environ), *self._signs)
-        except KeyFileError as error:
-            self._say(f"{error}: {error.hint}")
-            return
-
-        def act(passphrase: str) -> str:
-            signer = unlock(key, passphrase)
-            api = ApiClient(self._socket)
-            judged = api.judge(verdict, candidate, signed_approval(decision, verdict, api.keys(), signer))
-            if verdict == "reject":
-                return f"{short(candidate)} is rejected."
-            if judged.aliases.get("canary") == candidate:
-                return f"{short(candidate)} is tried beside the champion."
-            return f"{short(candidate)} is in service." if judged.aliases.get("champion") == candidate else "Recorded."
-
-        body = decision_detail(decision)
-        body.append_text(
-            plain(f"decision digest  {decision.digest()}\npolicy digest    {decision.policy}\n", DIM, lines=True)
-        )
-        heading = f"{verdict.capitalize()} this candidate"
-        self._ask(TypedConfirmation(heading, candidate, body, act, key=str(key.path)))
+        if self._reading is not None:
+            self.put(judging(verdict, self._reading.status, self.client, self._signs))
 
     def action_rollback(self) -> None:
-        """Takes the canary out of service; where there is none, the previous champion returns."""
-        aliases = self._snapshot.status.aliases if self._snapshot is not None else {}
-        canary, previous = aliases.get("canary"), aliases.get("previous")
-        if canary is not None:
-            heading, digest = "Take the canary out of service", canary
-            effect = f"{short(canary)} is tried beside the champion, which then answers every job."
-            done = f"{short(canary)} is out of service."
-        elif previous is not None:
-            heading, digest = "Roll back to the previous champion", previous
-            effect = f"{short(aliases.get('champion'))} leaves service; the model above returns."
-            done = f"{short(previous)} is in service again."
-        else:
-            self._say("There is no previous champion to go back to.")
-            return
+        from tui.person import rolling_back
 
-        def act(_passphrase: str) -> str:
-            ApiClient(self._socket).rollback(login_name(), "from the terminal program")
-            return done
-
-        self._ask(TypedConfirmation(heading, digest, plain(effect), act))
+        if self._reading is not None:
+            self.put(rolling_back(self._reading.status, self.client))
 
     def action_submit(self) -> None:
-        def submit(request: SubmitJob) -> str:
-            return f"{ApiClient(self._socket).submit(request).id} is queued."
+        from tui.person import submitting
 
-        if self._snapshot is not None:
-            self._ask(SubmitDialog(submit))
+        if self._reading is not None:
+            self.put(submitting(self.client))
 
     def action_help(self) -> None:
-        self.push_screen(Reading("keys", help_text()))
+        from tui.dialogs import Dialog, ReadingScreen
+        from tui.help import help_text
 
-    def _ask(self, dialog: TypedConfirmation | SubmitDialog) -> None:
-        def ended(message: str | None) -> None:
-            if message is not None:
-                self._say(message)
-                self._reader.refresh()
+        if not isinstance(self.screen, Dialog):
+            self.push_screen(
+                ReadingScreen("keys", help_text(self.views, self.current, self.pane, read_only=self.read_only))
+            )
 
-        self.push_screen(dialog, ended)
+    def put(self, dialog: Dialog | str) -> None:
+        """Opens a dialog, or says why there is none."""
+        from tui.dialogs import Dialog
 
-    def _say(self, text: str) -> None:
+        if isinstance(dialog, str):
+            self.say(dialog)
+        elif not isinstance(self.screen, Dialog):
+            self.push_screen(dialog, self._ended)
+
+    def _ended(self, message: str | None) -> None:
+        if message is not None:
+            self.say(message)
+            self._reader.refresh()
+
+    def say(self, text: str) -> None:
+        """Shows a sentence for some seconds."""
         self.notify(plain(text).plain, markup=False, timeout=6)

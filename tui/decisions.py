@@ -5,7 +5,8 @@ from __future__ import annotations
 from rich.text import Text
 
 from appliance.client import Decision, GateFinding
-from tui.text import DECISIONS, DIM, GATES, add_field, plain, short, signed
+from tui.signs import DECISIONS, GATES, signed
+from tui.text import DIM, add_field, plain, short
 
 
 def decision_detail(decision: Decision) -> Text:

@@ -24,16 +24,6 @@ from tui.panels import PlainText
 from tui.text import BAD, DIM, STRONG, plain
 
 DIGITS = 8
-KEYS = (
-    ("tab", "the next table"),
-    ("up, down", "another record; the pane below shows it"),
-    ("enter", "the record on the whole screen"),
-    ("a", "approve the candidate: puts it into service if the policy then admits it"),
-    ("r", "reject the candidate"),
-    ("b", "roll back: the previous champion returns"),
-    ("s", "submit a job: a question, and what its answer is checked against"),
-    ("q", "quit; the daemon goes on"),
-)
 
 
 class Dialog(ModalScreen[str | None]):
@@ -76,7 +66,7 @@ class TypedConfirmation(Dialog):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="dialog"):
-            heading = Text(f"{self._heading}\n", STRONG)
+            heading = Text().append(f"{self._heading}\n", STRONG)
             heading.append(f"{self._digest[:DIGITS]}", STRONG)
             heading.append(self._digest[DIGITS:], DIM)
             yield PlainText.of(heading)
@@ -151,7 +141,7 @@ class SubmitDialog(Dialog):
         self.attempt(lambda: self._submit(job))
 
 
-class Reading(Dialog):
+class ReadingScreen(Dialog):
     """One text on the whole screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,enter,question_mark", "leave", "back", show=False)]
@@ -163,18 +153,9 @@ class Reading(Dialog):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="reading") as pane:
-            pane.border_title = self._heading
+            pane.border_title = plain(self._heading).plain.replace("[", "(")
             pane.border_subtitle = "escape: back"
             yield PlainText.of(self._text)
 
     def on_mount(self) -> None:
         self.query_one("#reading").focus()
-
-
-def help_text() -> Text:
-    text = Text()
-    for key, what in KEYS:
-        text.append(f"{key:>10}  ", STRONG)
-        text.append(f"{what}\n")
-    text.append("\nEverything here is also a command: assay --help.", DIM)
-    return text

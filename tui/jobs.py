@@ -1,26 +1,27 @@
-"""The table of jobs: what was asked for, what is done about it, and what was found."""
+"""The screen Jobs: what was asked for, what is done about it, and what was found."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 from rich.text import Text
+from textual.binding import Binding, BindingType
 
 from appliance.client import MEANING, ApiClient, Artifact, Job, Status, explain_check
+from tui.dialogs import TypedConfirmation
+from tui.signs import JOB_STATES, signed
 from tui.table import Row, Table
-from tui.text import DIM, GOOD, JOB_STATES, add_field, plain, signed
+from tui.table_pane import TablePane
+from tui.text import DIM, GOOD, add_field, plain
 
-MOST = 30
+MOST = 200
+"""Jobs; older ones are listed by `assay jobs ls`."""
 
 
 class JobRecord(NamedTuple):
     job: Job
     artifact: Artifact | None = None
-
-
-def fetch(client: ApiClient) -> list[JobRecord]:
-    artifacts = {artifact.id: artifact for artifact in client.artifacts(limit=MOST)}
-    return [JobRecord(job, artifacts.get(job.artifact or "")) for job in client.jobs(limit=MOST)]
 
 
 def row(record: JobRecord) -> Row:
@@ -30,10 +31,9 @@ def row(record: JobRecord) -> Row:
         (
             plain(job.id.removeprefix("job-")[:8]),
             plain(job.kind, DIM),
-            plain(str(job.priority), DIM),
             signed(JOB_STATES[job.state]),
-            plain(job.question, limit=60),
-            plain(job.step or job.solved_by, DIM, limit=40),
+            plain(job.question, limit=26),
+            plain(job.step or job.solved_by, DIM, limit=16),
         ),
     )
 
@@ -74,10 +74,40 @@ def detail(record: JobRecord, status: Status | None = None) -> Text:
 
 JOBS = Table(
     name="jobs",
-    columns=(("job", 8), ("kind", 8), ("prio", 4), ("state", 10), ("question", 36), ("doing, or solved by", 20)),
-    side="right",
+    columns=(("job", 8), ("kind", 8), ("state", 10), ("question", 26), ("doing, by", 16)),
     empty="No job yet: s submits one.",
-    fetch=fetch,
     row=row,
     detail=detail,
 )
+
+
+class JobsPane(TablePane):
+    TABLE = JOBS
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "app.submit", "submit"),
+        Binding("x", "cancel_job", "call off"),
+    ]
+    PAGED = False
+    KEYS = (*TablePane.KEYS[:3], ("x", "call the job under the cursor off"))
+
+    def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[JobRecord]:
+        artifacts = {artifact.id: artifact for artifact in client.artifacts(limit=MOST)}
+        return [JobRecord(job, artifacts.get(job.artifact or "")) for job in client.jobs(limit=MOST)]
+
+    def line(self, status: Status) -> Text:
+        return plain(", ".join(f"{count} {name}" for name, count in status.jobs.items()) or "none yet", DIM)
+
+    def action_cancel_job(self) -> None:
+        record = self.selected
+        if record is None or self.host.read_only:
+            return
+        job: Job = record.job
+        if job.state.ended:
+            self.host.say(f"{job.id} has ended: it is {job.state.value}.")
+            return
+
+        def act(_passphrase: str) -> str:
+            self.host.client().cancel(job.id)
+            return f"{job.id} is called off."
+
+        self.host.put(TypedConfirmation("Call this job off", job.id, plain(job.question, lines=True), act))

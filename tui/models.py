@@ -1,15 +1,21 @@
-"""The table of models: each checkpoint, what it is in service as, and the gates' figures of its newest decision."""
+"""The screen Checkpoints: each model, what it is in service as, its decision, its lineage, and its evaluation."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
 from rich.text import Text
+from textual.binding import Binding, BindingType
 
-from appliance.client import CheckpointView, Status
+from appliance.client import ApiClient, CheckpointView, ModelLineage, Status
 from tui.decisions import decision_detail, figure_cell, finding_of, weakest_family
+from tui.evaluation import EvaluationScreen
+from tui.signs import DECISIONS, signed
 from tui.table import Row, Table
-from tui.text import DECISIONS, DIM, STRONG, add_field, plain, short, signed
-
-MOST = 30
+from tui.table_pane import PAGE, TablePane
+from tui.text import CARE, DIM, GOOD, STRONG, add_field, plain, short
+from tui.view import ApiQuestion
 
 
 def row(view: CheckpointView) -> Row:
@@ -26,7 +32,6 @@ def row(view: CheckpointView) -> Row:
             figure_cell(finding_of(decision, "approval")),
             figure_cell(finding_of(decision, "integrity")),
             figure_cell(finding_of(decision, "freshness")),
-            plain(view.checkpoint.stage, DIM),
         ),
     )
 
@@ -52,6 +57,25 @@ def detail(view: CheckpointView, status: Status | None = None) -> Text:
     return text
 
 
+def lineage_text(lineage: ModelLineage) -> Text:
+    """From the model to where it came from, each with what was decided about it."""
+    text = plain("\nlineage\n", DIM, lines=True)
+    for place, view in enumerate(lineage.models):
+        one = view.checkpoint
+        text.append("  " if place == 0 else f"  {'   ' * min(place - 1, 6)}└─ ", DIM)
+        text.append_text(plain(short(one.manifest), STRONG))
+        text.append_text(plain(f"  {one.stage}, step {one.step}, {one.cycle}", DIM))
+        if view.decision is not None:
+            text.append("  ")
+            text.append_text(signed(DECISIONS[view.decision.outcome]))
+        if view.aliases:
+            text.append_text(plain(f"  {', '.join(view.aliases)}", GOOD))
+        text.append("\n")
+    if lineage.cut:
+        text.append("  and more: assay model provenance has all of it\n", DIM)
+    return text
+
+
 MODELS = Table(
     name="models",
     columns=(
@@ -62,12 +86,46 @@ MODELS = Table(
         ("weakest", 7),
         ("signed", 6),
         ("errors", 7),
-        ("age", 7),
-        ("stage", 10),
+        ("fresh", 7),
     ),
-    side="right",
     empty="No model yet: the first cycle makes one.",
-    fetch=lambda client: client.checkpoints(limit=MOST),
     row=row,
     detail=detail,
 )
+
+
+class ModelsPane(TablePane):
+    TABLE = MODELS
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "app.judge('approve')", "approve"),
+        Binding("r", "app.judge('reject')", "reject"),
+        Binding("b", "app.rollback", "roll back"),
+        Binding("e", "evaluation", "items"),
+    ]
+    KEYS = (*TablePane.KEYS, ("e", "its evaluation beside the champion, item by item"))
+
+    def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[CheckpointView]:
+        return client.checkpoints(before=before, limit=PAGE)
+
+    def detail_question(self, key: str) -> ApiQuestion | None:
+        return ApiQuestion(("lineage", key), lambda client, _: client.lineage(key, limit=12))
+
+    def detail(self, record: Any, status: Status, more: Any) -> Text:
+        text = detail(record, status)
+        if more is not None:
+            text.append_text(lineage_text(more))
+        return text
+
+    def line(self, status: Status) -> Text:
+        text = plain("newest first", DIM)
+        candidate = status.aliases.get("candidate")
+        if candidate is not None:
+            text.append_text(plain(f"  {short(candidate)} waits for a person: a approves, r rejects", CARE))
+        return text
+
+    def action_evaluation(self) -> None:
+        decision = self.selected.decision if self.selected is not None else None
+        if decision is None:
+            self.host.say("There is no decision about this model, and so no evaluation.")
+        else:
+            self.app.push_screen(EvaluationScreen(self.host.client(), decision))

@@ -1,21 +1,25 @@
-"""The parts of the one screen: the line on top, the cycle, tables, the detail, and the page that waits for a daemon."""
+"""Parts of screens: plain text, tables of records, a text that scrolls, lines on top, a page without a daemon."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
+from textual.message import Message
 from textual.widgets import DataTable, Static
 
-from appliance.client import ApiError, DaemonNotRunning, Status
-from tui.progress import cycle_text
-from tui.snapshot import StatusSnapshot
+from appliance.client import ApiError, DaemonNotRunning
 from tui.table import Row, Table
 from tui.text import BAD, CARE, DIM, STRONG, clock, plain, short
+from tui.view import View
+
+if TYPE_CHECKING:  # loaded with the first answer
+    from appliance.client import Status
 
 
 class PlainText(Static):
@@ -26,41 +30,48 @@ class PlainText(Static):
         self.text = Text(text)
 
     @classmethod
-    def of(cls, text: Text) -> Self:
-        shown = cls()
-        shown.show(text)
+    def of(cls, text: Text, *, id: str | None = None) -> Self:  # noqa: A002
+        shown = cls(id=id)
+        shown.text = text
         return shown
+
+    def on_mount(self) -> None:
+        self.draw()
 
     def show(self, text: Text) -> None:
         if text != self.text:
             self.text = text
-            self.update(text)
+            self.draw()
+
+    def draw(self) -> None:
+        """Draws it in the colours of now."""
+        self.update(self.text)
 
 
 class TopLine(PlainText):
     """What is in service, what waits for a decision, what the daemon does."""
 
-    def show_status(self, status: Status) -> None:
+    def show_status(self, status: Status, *, read_only: bool) -> None:
         text = Text()
         text.append(" assay ", STRONG)
         text.append("  champion ", DIM)
         text.append(short(status.aliases.get("champion")), STRONG)
-        canary = status.aliases.get("canary")
-        if canary is not None:
-            text.append("  canary ", DIM)
-            text.append(short(canary), CARE)
-        candidate = status.aliases.get("candidate")
-        if candidate is not None:
-            text.append("  candidate ", DIM)
-            text.append(short(candidate), CARE)
+        for name in ("canary", "candidate"):
+            digest = status.aliases.get(name)
+            if digest is not None:
+                text.append(f"  {name} ", DIM)
+                text.append(short(digest), CARE)
         text.append("  ")
-        text.append_text(_doing(status))
+        text.append_text(doing(status))
         if status.next_cycle:
             text.append(f"  next {clock(status.next_cycle)} UTC", DIM)
+        if read_only:
+            text.append("  read-only", CARE)
         self.show(text)
 
 
-def _doing(status: Status) -> Text:
+def doing(status: Status) -> Text:
+    """What the worker does, or why it does nothing."""
     worker = status.worker
     if status.tampered:
         return plain(f"tampered with: {status.tampered}", BAD, limit=60)
@@ -75,9 +86,37 @@ def _doing(status: Status) -> Text:
     return plain("idle", DIM)
 
 
-class CyclePanel(PlainText):
-    def show_cycle(self, snapshot: StatusSnapshot) -> None:
-        self.show(cycle_text(snapshot, max(40, self.content_size.width)))
+class ViewLine(PlainText):
+    """The screens with their number keys; a click opens one."""
+
+    class Clicked(Message):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    def __init__(self, views: Sequence[View]) -> None:
+        super().__init__(id="views")
+        self._views = views
+        self._places: list[tuple[int, int, str]] = []
+
+    def show_current(self, name: str) -> None:
+        """With the briefer titles where the whole ones have no room."""
+        width = self.app.size.width
+        long = sum(len(f" {view.key} {view.title} ") for view in self._views) <= width
+        text = Text()
+        self._places = []
+        for view in self._views:
+            start = len(text)
+            here = view.name == name
+            text.append(f" {view.key} ", "bold" if here else DIM)
+            text.append(f"{view.title if long else view.brief} ", "bold reverse" if here else "")
+            self._places.append((start, len(text), view.name))
+        self.show(text)
+
+    def on_click(self, event: events.Click) -> None:
+        for start, end, name in self._places:
+            if start <= event.x < end:
+                self.post_message(self.Clicked(name))
 
 
 class RecordTable(DataTable[Text]):
@@ -87,11 +126,14 @@ class RecordTable(DataTable[Text]):
         super().__init__(id=table.name, cursor_type="row", cell_padding=1, show_cursor=True)
         self.table = table
         self._shown: tuple[Row, ...] = ()
-        self.border_title = table.name
 
     def on_mount(self) -> None:
         for name, width in self.table.columns:
             self.add_column(Text(name, DIM), key=name, width=width)
+
+    @property
+    def rows_shown(self) -> tuple[Row, ...]:
+        return self._shown
 
     @property
     def selected(self) -> str | None:
@@ -111,16 +153,21 @@ class RecordTable(DataTable[Text]):
             if selected in keys and not at_top:
                 self.move_cursor(row=keys.index(selected), animate=False)
 
+    def draw(self) -> None:
+        """Draws it in the colours of now."""
+        self._clear_caches()
+        self.refresh()
+
 
 class Detail(VerticalScroll):
-    """The record under the cursor, whole."""
+    """A text that may be longer than its place."""
 
     def compose(self) -> ComposeResult:
-        yield PlainText(id="detail-text")
+        yield PlainText(classes="detail-text")
 
     def show_detail(self, text: Text, *, moved: bool) -> None:
         """`moved`: it is another record now, so reading begins at its top."""
-        self.query_one("#detail-text", PlainText).show(text)
+        self.query_one(".detail-text", PlainText).show(text)
         if moved:
             self.scroll_home(animate=False)
 

@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from appliance.client import Cycle, CycleState, Event
-from tui.snapshot import StatusSnapshot
-from tui.text import BAD, DIM, GOOD, STRONG, percent, plain, sparkline
+from tui.events import Numbered
+from tui.text import BAD, DIM, FAINT, GOOD, STRONG, percent, plain, sparkline
+
+if TYPE_CHECKING:  # loaded with the first answer
+    from appliance.client import Cycle, Event, Status
 
 PHASES = ("prepare", "warm_start", "training", "evaluation", "decision")
 NONE_YET = "No cycle yet: `assay cycle start` begins one, or the schedule does."
 
 
-def cycle_text(snapshot: StatusSnapshot, width: int) -> Text:
+def cycle_text(status: Status, events: Sequence[Numbered], width: int) -> Text:
     """At most three lines, each at most `width` cells wide."""
-    cycle = snapshot.status.cycle
+    cycle = status.cycle
     if cycle is None:
         return plain(NONE_YET, DIM)
-    own = _events_of(snapshot.events, cycle)
+    own = _events_of(events, cycle)
     lines = [_phases(cycle, width)]
-    if cycle.state is CycleState.FAILED:
-        lines.append(plain(f"failed: {cycle.failure}", BAD, limit=width))
-    elif cycle.state is CycleState.RUNNING:
+    if cycle.state in ("failed", "set_aside"):
+        said = "failed: " if cycle.state == "failed" else ""
+        lines.append(plain(f"{said}{cycle.failure}", BAD, limit=width))
+    elif cycle.state == "running":
         lines.append(_how_far(own, width))
     else:
         lines.append(_spent(cycle, width))
-    lines.append(_figures(snapshot, own, width))
+    lines.append(_figures(status, own, width))
     for line in lines:
         line.truncate(width, overflow="ellipsis")
     return Text("\n").join(lines)
 
 
-def _events_of(events: Sequence[tuple[int, Event]], cycle: Cycle) -> list[Event]:
+def _events_of(events: Sequence[Numbered], cycle: Cycle) -> list[Event]:
     """A cycle's events are those since it began; only one runs at a time."""
     return [event for _, event in events if event.created >= cycle.created]
 
@@ -42,16 +46,15 @@ def _phases(cycle: Cycle, width: int) -> Text:
     phases = [phase for phase in PHASES if phase != "warm_start" or phase == cycle.phase or phase in cycle.seconds]
     reached = phases.index(cycle.phase) if cycle.phase in phases else len(phases)
     text = Text()
-    text.append_text(plain(cycle.id, STRONG, limit=max(12, width - 64)))
     for index, phase in enumerate(phases):
         name = phase.replace("_", " ")
         if index < reached:
             text.append(f"  ✓ {name}", GOOD)
         elif index == reached:
-            text.append(f"  ▸ {name}", STRONG if cycle.state is CycleState.RUNNING else BAD)
+            text.append(f"  ▸ {name}", STRONG if cycle.state == "running" else BAD)
         else:
             text.append(f"  · {name}", DIM)
-    return text
+    return plain(cycle.id, STRONG, limit=max(12, width - text.cell_len)).append_text(text)
 
 
 def _how_far(events: Sequence[Event], width: int) -> Text:
@@ -66,8 +69,10 @@ def _how_far(events: Sequence[Event], width: int) -> Text:
     filled = round(bar * done / steps)
     text = Text()
     text.append("━" * filled, GOOD)
-    text.append("━" * (bar - filled), "#3a404a")
-    text.append_text(plain(f"  {newest.kind.replace('_', ' ')} {done:.0f} of {steps:.0f}"))
+    text.append("━" * (bar - filled), FAINT)
+    # A step is called as the ledger and the rollouts call it: the first one is 0.
+    said = f"step {newest.figures['step']:.0f}, " if newest.kind == "step" else f"{newest.kind.replace('_', ' ')} "
+    text.append_text(plain(f"  {said}{done:.0f} of {steps:.0f}{' done' if newest.kind == 'step' else ''}"))
     text.append(f"  {100 * done / steps:.0f} %", DIM)
     return text
 
@@ -77,9 +82,9 @@ def _spent(cycle: Cycle, width: int) -> Text:
     return plain(f"done in {_minutes(sum(cycle.seconds.values()))}: {spent}", DIM, limit=width)
 
 
-def _figures(snapshot: StatusSnapshot, events: Sequence[Event], width: int) -> Text:
+def _figures(status: Status, events: Sequence[Event], width: int) -> Text:
     """Success and tool errors of the newest training step, speed, and success over the steps so far."""
-    figures = snapshot.status.step_metrics
+    figures = status.step_metrics
     if not figures:
         shares = [event.figures["success"] for event in events if "success" in event.figures]
         return plain(f"success {percent(shares[-1])} on held-out tasks" if shares else "", limit=width)

@@ -1,17 +1,21 @@
-"""The table of rollouts: what the model tried, and what its verifier said."""
+"""The screen Rollouts: what the model tried, what its verifier said, and each conversation word by word."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from rich.text import Text
+from textual.binding import Binding, BindingType
 
-from appliance.client import RolloutView, Status, ToolCall, ToolStatus
+from appliance.client import ApiClient, RolloutFilter, RolloutView, Status, ToolStatus
+from tui.conversation import Conversations, rollout_text
+from tui.rollout_filter import HINT, read_filter
+from tui.signs import VERDICTS, signed
 from tui.table import Row, Table
-from tui.text import BAD, DIM, GOOD, VERDICTS, add_block, add_field, percent, plain, short, signed
-
-MOST = 40
+from tui.table_pane import PAGE, TablePane
+from tui.text import BAD, CARE, DIM, plain
+from tui.view import ApiQuestion
 
 
 def row(view: RolloutView) -> Row:
@@ -21,7 +25,7 @@ def row(view: RolloutView) -> Row:
         view.id,
         (
             signed(VERDICTS[view.verdict.outcome]),
-            plain(view.family, limit=11),
+            plain(view.family, limit=13),
             counted([call.status for call in view.calls]),
             plain(tiers[-1].value if tiers else "-", DIM),
             answer,
@@ -39,61 +43,73 @@ def counted(statuses: Sequence[ToolStatus]) -> Text:
     return text
 
 
-def detail(view: RolloutView, status: Status | None = None) -> Text:
-    text = signed(VERDICTS[view.verdict.outcome])
-    text.append_text(
-        plain(f"  {view.family}, {view.purpose.value}, step {view.step}, sample {view.sample}\n", DIM, lines=True)
-    )
-    add_field(text, "question", view.question or f"not kept; task {view.task}")
-    for number, call in enumerate(view.calls, 1):
-        _add_call(text, number, call)
-    none = f"none: {view.answers} final answers, ended by {view.ended.value}"
-    add_field(text, "answer", none if view.answer is None else view.answer or " ")
-    verdict = view.verdict
-    by = f"{verdict.verifier} {verdict.version}, score {percent(verdict.score)}"
-    add_field(text, "verdict", f"{verdict.reason}  ({by})")
-    if verdict.evidence:
-        add_field(text, "evidence", json.dumps(verdict.evidence, ensure_ascii=False, sort_keys=True))
-    weights = short(view.weights) if len(view.weights) == 64 else view.weights
-    add_field(text, "cost", f"{view.turns} turns, {view.tokens} tokens, {view.seconds:.2f} s, weights {weights}")
-    add_field(text, "used", _used(view))
-    add_field(text, "rollout", view.id)
-    return text
-
-
-def _used(view: RolloutView) -> str:
-    """What its session used, as the host measured it."""
-    usage = view.usage
-    if not usage.calls:
-        return ""
-    parts = [f"{usage.calls} calls in {usage.seconds:.2f} s", f"{usage.output_bytes:,} bytes printed"]
-    if usage.moves:
-        parts.append(f"moved {usage.moves} times")
-    if usage.cpu_seconds is not None:
-        parts.append(f"{usage.cpu_seconds:.2f} s of processor")
-    if usage.peak_memory_mib is not None:
-        parts.append(f"{usage.peak_memory_mib:.0f} MiB at most")
-    return ", ".join(parts)
-
-
-def _add_call(text: Text, number: int, call: ToolCall) -> None:
-    ran = f" in {call.tier.value}, {1000 * call.seconds:.1f} ms" if call.tier is not None else ""
-    text.append(f"call {number}  ", DIM)
-    text.append(call.status.value, BAD if call.status.failed else GOOD)
-    text.append(f"{ran}\n", DIM)
-    add_block(text, call.asked, "> ")
-    if call.output:
-        add_block(text, call.output, "  ")
-    if call.error:
-        add_block(text, call.error, "  ", BAD)
-
-
 ROLLOUTS = Table(
     name="rollouts",
-    columns=(("verdict", 7), ("family", 11), ("calls", 5), ("tier", 7), ("answer", 10), ("for", 10)),
-    side="left",
-    empty="No rollout yet.",
-    fetch=lambda client: client.rollouts(limit=MOST),
+    columns=(("verdict", 7), ("taskset", 13), ("calls", 5), ("tier", 7), ("answer", 10), ("for", 10)),
+    empty="No rollout yet: `assay cycle start` begins a night.",
     row=row,
-    detail=detail,
+    detail=lambda view, _status: rollout_text(view),
 )
+
+
+class RolloutsPane(TablePane):
+    TABLE = ROLLOUTS
+    FILTER = HINT
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "mark", "mark"), Binding("v", "beside", "side by side")]
+    KEYS = (
+        *TablePane.KEYS,
+        ("m", "mark the rollout under the cursor"),
+        ("v", "the marked one and the one under the cursor, side by side"),
+        ("n, p", "in a conversation: through the tree of its branches"),
+    )
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._where = RolloutFilter()
+        self._marked = ""
+
+    def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[RolloutView]:
+        return client.rollouts(self._where.model_copy(update={"before": before}), limit=PAGE)
+
+    def page_key(self) -> object:
+        return self._where
+
+    def detail_question(self, key: str) -> ApiQuestion | None:
+        return ApiQuestion(("rollout", key), lambda client, _: client.rollout(key), fixed=True)
+
+    def detail(self, record: Any, status: Status, more: Any) -> Text:
+        return rollout_text(record, more)
+
+    def line(self, status: Status) -> Text:
+        text = plain("newest first", DIM)
+        if self._marked:
+            text.append_text(plain(f"  marked …{self._marked[-24:]}", CARE))
+        return text
+
+    @property
+    def filters_rows(self) -> bool:
+        return False
+
+    def filter_by(self, text: str) -> str:
+        found = read_filter(text)
+        if isinstance(found, str):
+            return found
+        self._where = found
+        return super().filter_by(text)
+
+    def action_open_record(self) -> None:
+        if self.table.selected is not None:
+            self.app.push_screen(Conversations(self.host.client(), (self.table.selected,)))
+
+    def action_mark(self) -> None:
+        key = self.table.selected
+        self._marked = "" if key is None or key == self._marked else key
+        if self._status is not None:
+            self._show_line()
+
+    def action_beside(self) -> None:
+        key = self.table.selected
+        if not self._marked or key in (None, self._marked):
+            self.host.say("Mark one with m, go to another, and press v.")
+        else:
+            self.app.push_screen(Conversations(self.host.client(), (self._marked, str(key))))

@@ -1,17 +1,18 @@
-"""What a table of the screen is: where its records come from, how a row looks, and how a record looks as a whole.
+"""What a table of records is: how a row looks, and how a record looks as a whole.
 
-A new table is one module with a `Table` and one row in `tui.tables`.
+The functions are pure, and escape what a model, a guest or a stranger wrote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from appliance.client import ApiClient, Status
+if TYPE_CHECKING:  # loaded with the first answer
+    from appliance.client import Status
 
 
 @dataclass(frozen=True)
@@ -22,15 +23,10 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """The functions are pure but for `fetch`, and escape what a model, a guest or a stranger wrote."""
-
     name: str
     columns: tuple[tuple[str, int], ...]
     """Head and width in cells."""
-    side: Literal["left", "right"]
     empty: str
     """What is said while there is no record."""
-    fetch: Callable[[ApiClient], Sequence[Any]]
-    """Its records from the control API, newest first. Raises ApiError."""
     row: Callable[[Any], Row]
     detail: Callable[[Any, Status], Text]

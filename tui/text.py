@@ -1,4 +1,4 @@
-"""Text of the screen: its few signs and colours, and everything from elsewhere as plain text.
+"""Text of the screen: its few colours, and everything from elsewhere as plain text.
 
 What always holds: no text from elsewhere has markup or control characters, and none can pass for the screen's own.
 Colour only repeats what a word or a sign already says.
@@ -8,44 +8,18 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from appliance.client import DecisionOutcome, GateOutcome, JobState, Outcome, printable
+from appliance.client import printable
 
-GOOD, BAD, CARE, DIM, STRONG = "#8fbf8f", "#d98880", "#d7b46a", "#8a929e", "bold"
+GOOD, BAD, CARE, DIM, FAINT, STRONG = "good", "bad", "care", "dim-text", "faint", "bold"
+"""Names of styles; `tui.theme` says what they look like in the light and in the dark."""
 MAX_CHARACTERS = 4_000
 """Of one text; what is cut off is in the ledger."""
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
-VERDICTS = {
-    Outcome.PASS: ("✓ pass", GOOD),
-    Outcome.FAIL: ("✗ fail", BAD),
-    Outcome.HACK_SUSPECTED: ("! hack?", CARE),
-    Outcome.INFRA_ERROR: ("~ infra", DIM),
-}
-DECISIONS = {
-    DecisionOutcome.PROMOTE: ("promote", GOOD),
-    DecisionOutcome.HOLD: ("hold", CARE),
-    DecisionOutcome.REJECT: ("reject", BAD),
-    DecisionOutcome.QUARANTINE: ("quarantine", BAD),
-}
-GATES = {GateOutcome.PASSED: ("✓", GOOD), GateOutcome.FAILED: ("✗", BAD), GateOutcome.UNDECIDED: ("?", CARE)}
-JOB_STATES = {
-    JobState.QUEUED: ("queued", DIM),
-    JobState.RUNNING: ("running", CARE),
-    JobState.SOLVED: ("✓ solved", GOOD),
-    JobState.UNSOLVED: ("✗ unsolved", BAD),
-    JobState.FAILED: ("~ failed", DIM),
-    JobState.CANCELLED: ("cancelled", DIM),
-}
-
 
 def plain(text: str, style: str = "", *, limit: int = 0, lines: bool = False) -> Text:
     """Text from anywhere as cells of the screen: no markup, no control characters."""
-    return Text(printable(text, limit=limit, lines=lines), style=style)
-
-
-def signed(sign: tuple[str, str]) -> Text:
-    """A sign in its colour."""
-    return Text(sign[0], style=sign[1])
+    return Text().append(printable(text, limit=limit, lines=lines), style)
 
 
 def add_field(text: Text, name: str, value: object, style: str = "") -> None:
@@ -82,3 +56,30 @@ def sparkline(values: list[float], width: int) -> str:
 def clock(moment: str) -> str:
     """Hours and minutes of a time in ISO 8601."""
     return printable(moment[11:16], limit=5)
+
+
+def size(count: float) -> str:
+    """Bytes, as people write them."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit in ("B", "KiB") else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"
+
+
+def bar(share: float, width: int, style: str = GOOD) -> Text:
+    """A share from 0 to 1 as a bar; its rest is drawn thin, so that no colour is needed to see how far it goes."""
+    filled = round(min(max(share, 0.0), 1.0) * width)
+    text = Text("█" * filled, style)
+    text.append("░" * (width - filled), FAINT)
+    return text
+
+
+def wilson(passed: int, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927, JASA 22, page 209); everything for a count of 0."""
+    if count == 0:
+        return 0.0, 1.0
+    z, share = 1.959964, passed / count
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z / (1 + z * z / count) * (share * (1 - share) / count + z * z / (4 * count * count)) ** 0.5
+    return max(0.0, middle - half), min(1.0, middle + half)

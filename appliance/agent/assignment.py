@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from appliance.agent.answers import Final
 from appliance.agent.branching import BranchPoint, branch_id, branch_seed
 from appliance.agent.conversation import Conversation
+from appliance.agent.keeping import Replay
 from appliance.agent.leases import WorldLease
 from appliance.agent.usage import added
 from appliance.inference.engine import Turn
@@ -33,6 +34,8 @@ class Assignment:
     """The least isolation that the policy and the taskset ask for."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """What lies in the session's working folder at first beside the task's own files, by name."""
+    max_calls: int | None = None
+    """Tool calls at most, where that is fewer than the agent and the task allow."""
 
 
 def needs_world(task: Task) -> bool:
@@ -78,6 +81,8 @@ class LiveRollout:
     """It was asked for by `Agent.add`, and nobody waits for it."""
     begun: Turn | None = None
     """What a branch has of its first turn."""
+    replay: Replay | None = None
+    """What an earlier process knew of it; the engine does not have it before that was gone through."""
     point: BranchPoint | None = None
     """Where it was least sure, if it is to branch there."""
 

@@ -39,6 +39,8 @@ class Branching:
     first: int | None = None
     """Attempts whose sample has a number below this may branch; None: all. So who branches does not depend on who is
     quicker."""
+    behind: int = 0
+    """Branches get numbers of samples from this one on, where not all attempts are in the batch."""
 
     def left(self, made: int) -> int:
         """Counts those that the next attempt gives, when so many have been made in all."""

@@ -7,7 +7,8 @@ batch: its row waits while the others go on. A rollout that meets an infrastruct
 isolation (`RefusedError`) nothing runs at all. A task's other tools ask a world (`worlds`), which the rollout holds
 like its session; where the answer is what the world submits, it is asked for that when the turns have ended. An attempt
 may branch (`branching`): the branch begins with the tokens of its attempt before the place that it leaves, unchanged,
-and with a session and a world that are as they were then.
+and with a session and a world that are as they were then. What is under way may be kept (`keeping`), so that another
+process goes on with it.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ from appliance.agent.branching import Branching, BranchPoint, has_come_some_way,
 from appliance.agent.budget import AgentBudget
 from appliance.agent.calls import LOST, ToolCalls, WorldEnd, call_of
 from appliance.agent.conversation import Conversation
+from appliance.agent.keeping import Replay, RolloutKeeper, can_repeat
+from appliance.agent.kept_rollouts import is_of
 from appliance.agent.parsing import shown
 from appliance.inference.engine import Engine, GenerationRequest, Turn
-from appliance.records.rollouts import Rollout, RolloutEnd, ToolCall, ToolStatus
+from appliance.records.rollouts import Message, PartialRollout, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus
 from appliance.rendering.renderer import Malformed, Renderer, ToolRequest
+from appliance.scheduling.joining import joined as continued
 from curriculum.contract.task import Task
 from curriculum.seeds import derive
 from runtime.errors import SandboxError
@@ -73,6 +77,8 @@ class Agent:
         self._branching: Branching | None = None
         self._branches = 0
         self._samples = 0
+        self.keeper: RolloutKeeper | None = None
+        """Keeps rollouts of training that do not branch."""
         self.last_failure = ""
         """What the last rollout that ended as `infra_error` met."""
         self.stopped = ""
@@ -100,7 +106,8 @@ class Agent:
         self._order, self._finished, self.stopped = [], {}, ""
         self._on_finish, self._stop_reason, self._polled_at = on_finish, stop_reason, self._clock()
         self._branching, self._branches = branching, 0
-        self._samples = max((one.sample for one in assignments), default=-1) + 1
+        behind = branching.behind if branching is not None else 0
+        self._samples = max(behind, max((one.sample for one in assignments), default=-1) + 1)
         try:
             while (self._waiting or any(not live.streamed for live in self._live.values())) and not self._advance():
                 pass
@@ -142,19 +149,100 @@ class Agent:
             streamed = not self._waiting
             if needs_world((self._waiting or self._streamed)[0].task) and self._world_rollouts >= self._budget.worlds:
                 break
-            live = self._live_of((self._waiting or self._streamed).popleft())
+            assignment = (self._waiting or self._streamed).popleft()
+            if (whole := self._kept_whole(assignment)) is not None:
+                stopped = self._hand_out(whole, streamed=streamed)
+                continue
+            live = self._live_of(assignment)
             live.streamed = streamed
+            self._take_up(live)
             stopped = self._begin(live)
         stopped = stopped or self._has_to_stop()
-        return stopped or any(self._take(turn) for turn in self._engine.step()) or self._collect()
+        stopped = stopped or any(self._take(turn) for turn in self._engine.step()) or self._collect()
+        if self._keeper is not None:
+            self._keeper.look(self.under_way)
+        return stopped
+
+    def _kept_whole(self, assignment: Assignment) -> Rollout | None:
+        keeper = self._keeper
+        found = keeper.whole(assignment.id) if keeper is not None else None
+        if found is None or keeper is None or is_of(found, assignment, self.renderer):
+            return found
+        keeper.began_anew(assignment.id)
+        return None
+
+    @property
+    def _keeper(self) -> RolloutKeeper | None:
+        return self.keeper if self._branching is None else None
+
+    def under_way(self) -> list[PartialRollout]:
+        """Lists what there is of the rollouts of training that are under way."""
+        return [
+            self._partial(number, live)
+            for number, live in self._live.items()
+            if live.assignment.purpose is Purpose.TRAIN
+        ]
+
+    def _partial(self, number: int, live: LiveRollout) -> PartialRollout:
+        if live.replay is not None:
+            return live.replay.part
+        made, turn = live.assignment, continued(live.begun, self._engine.under_way(number))
+        begun = Message(
+            parent=len(live.said.nodes) - 1,
+            role=Role.ASSISTANT,
+            ids=turn.ids,
+            sampled=True,
+            logprobs=turn.logprobs,
+            weights=turn.weights,
+        )
+        return PartialRollout(
+            id=made.id,
+            cycle=made.cycle,
+            step=made.step,
+            nodes=tuple(live.said.nodes),
+            begun=begun if turn.ids else None,
+        )
+
+    def _take_up(self, live: LiveRollout) -> None:
+        """Has a rollout go on where an earlier process left it, if that can be."""
+        keeper = self._keeper
+        part = keeper.part(live.assignment.id) if keeper is not None else None
+        if part is None or keeper is None:
+            return
+        replay = Replay(part)
+        if not needs_world(live.assignment.task) and can_repeat(part) and not replay.diverges(live.said.nodes[0]):
+            live.replay = replay
+        else:
+            keeper.began_anew(live.assignment.id)
+
+    def _begin_anew(self, number: int) -> bool:
+        """Gives up a rollout that does not go on as it did, and begins it again; True asks the loop to stop."""
+        old = self._live[number]
+        old.close()
+        if self._keeper is not None:
+            self._keeper.began_anew(old.assignment.id)
+        self._live[number] = self._live_of(old.assignment)
+        self._live[number].streamed = old.streamed
+        return self._submit(number)
+
+    def _hand_out(self, rollout: Rollout, *, streamed: bool) -> bool:
+        """Takes a rollout that an earlier process had brought to its end; True asks the loop to stop."""
+        if streamed:
+            self._ended.append(rollout)
+            return False
+        self._order.append(self._next)
+        self._finished[self._next] = rollout
+        self._next += 1
+        return bool(self._on_finish and self._on_finish(rollout))
 
     def _live_of(self, assignment: Assignment) -> LiveRollout:
         """A rollout at its beginning. A task's budget is its own, and never more than the agent's."""
         task, budget = assignment.task, self._budget
+        calls = [one for one in (budget.max_calls, task.turns, assignment.max_calls) if one is not None]
         return LiveRollout(
             assignment,
             min(budget.max_tokens, task.tokens or budget.max_tokens),
-            budget.max_calls if task.turns is None else min(budget.max_calls, task.turns),
+            min(calls),
             self._clock(),
             Conversation.begin(self.renderer, task),
         )
@@ -185,6 +273,10 @@ class Agent:
     def _submit(self, number: int) -> bool:
         """Has the engine read what its model is to read; True asks the loop to stop."""
         live = self._live[number]
+        if live.replay is not None:
+            if (turn := live.replay.turn(number)) is not None:
+                return self._take(turn)
+            live.begun, live.replay = live.replay.begun(number), None
         said, seed = live.said, live.assignment.seed
         prompt = said.ids + (live.begun.ids if live.begun is not None else ())
         if len(prompt) >= live.max_tokens:
@@ -207,7 +299,8 @@ class Agent:
     def _take(self, turn: Turn) -> bool:
         """Acts on a turn that ended; True asks the loop to stop."""
         number, live = turn.request, self._live[turn.request]
-        turn, live.begun = joined(live.begun, turn), None
+        # Where a branch left stays to be seen in its spans.
+        turn, live.begun = (continued if live.branch_of is None else joined)(live.begun, turn), None
         read = live.said.take(turn)
         if self._branching is not None and self._branching.at_entropy and self._branches_of(live):
             live.point = higher(
@@ -273,6 +366,8 @@ class Agent:
         mends = call.status.failed and self._branching is not None and self._branching.where == "repair"
         if mends and len(live.said.ids) < live.max_tokens:
             stopped |= self._branch(live, BranchPoint(live.said, live.calls))
+        if live.replay is not None and live.replay.diverges(live.said.nodes[-1]):
+            return self._begin_anew(number)
         if forced is None:
             self._engine.finish(number)
             again = self._number(self._live.pop(number))
@@ -282,6 +377,8 @@ class Agent:
         if len(live.said.ids) >= live.max_tokens:
             self._engine.finish(number)
             return self._end(number, RolloutEnd.TOKENS) or stopped
+        if live.replay is not None:
+            return self._submit(number) or stopped
         self._engine.resume(number, forced)
         return stopped
 
@@ -368,6 +465,8 @@ class Agent:
         lost = ended is RolloutEnd.INFRA_ERROR
         stopped = live.point is not None and not lost and self._branch(live, live.point)
         rollout = live.end(ended, self._clock(), answer, answers)
+        if self._keeper is not None and not lost:
+            self._keeper.ended(rollout)
         self._free_world(live.assignment.task)
         if live.streamed:
             self._ended.append(rollout)

@@ -13,14 +13,19 @@ from appliance.cli.options import Data, Json, Limit, settings_of
 from appliance.cli.show import show_fields, show_json, show_line, show_records
 
 if TYPE_CHECKING:
+    from appliance.cli.documents.data import AuditHeadDocument
     from appliance.config import Settings
+    from policies.audit import Head
 
 app = typer.Typer(help="The audit log: what was decided, by whom, in which order.", no_args_is_help=True)
 
 
 @app.command("ls")
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
-    """The newest entries, newest first."""
+    """The newest entries, newest first.
+
+    Example: assay audit ls --limit 20
+    """
     from appliance.cli.audit_read import entries_of
 
     show_records(
@@ -48,25 +53,30 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Find any change, deletion, insertion, reordering or cut end, and name the first bad entry; and any record of the
-    ledger that is not what the log says (exit code 1)."""
+    ledger that is not what the log says (exit code 1).
+
+    Example: assay audit verify audit.jsonl --key daemon.pub
+    """
     from appliance.cli.audit_read import verified
 
     settings = settings_of(context, data)
     checked = verified(settings.data, file, key, known or [], _kept(settings))
     found = checked.found
     if as_json:
+        from appliance.cli.documents.data import AuditCheckDocument
+
         show_json(
-            {
-                "holds": checked.holds,
-                "entries": found.entries,
-                "head": str(found.head) if found.head else None,
-                "first_bad": found.bad,
-                "problem": found.problem,
-                "clock_back": found.back,
-                "key": checked.fingerprint,
-                "differs": checked.differs,
-                "notes": checked.notes,
-            }
+            AuditCheckDocument(
+                holds=checked.holds,
+                entries=found.entries,
+                head=str(found.head) if found.head else None,
+                first_bad=found.bad,
+                problem=found.problem,
+                clock_back=found.back,
+                key=checked.fingerprint,
+                differs=tuple(checked.differs),
+                notes=tuple(checked.notes),
+            )
         )
     else:
         if found.holds:
@@ -88,13 +98,20 @@ def export(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="Where to write it; nothing is overwritten.")],
     data: Data = None,
+    as_json: Json = False,
 ) -> None:
-    """Write the whole log with a signed end, for somebody who checks it elsewhere."""
+    """Write the whole log with a signed end, for somebody who checks it elsewhere.
+
+    Example: assay audit export audit.jsonl
+    """
     from appliance.cli.audit_read import write_export
 
     settings = settings_of(context, data)
     head = write_export(settings.data, file, _kept(settings))
-    show_line(f"{head.number + 1} entries, head {head}")
+    if as_json:
+        show_json(_head(head, file))
+    else:
+        show_line(f"{head.number + 1} entries, head {head}")
 
 
 @app.command("renew")
@@ -102,28 +119,47 @@ def renew(
     context: typer.Context,
     reason: Annotated[str, typer.Option("--reason", help="Why; it is the new log's first entry.")],
     data: Data = None,
+    as_json: Json = False,
 ) -> None:
     """Begin a new log beside one that is damaged, by what the ledger says. Nobody's key is known then; the daemon must
-    not run."""
+    not run.
+
+    Example: assay audit renew --reason "the disk was replaced"
+    """
     from appliance.cli.audit_read import begin_anew, entries_of
 
     settings = settings_of(context, data)
     old_log = begin_anew(settings.data, reason, _kept(settings))
+    found = entries_of(settings.data, 1)[0].what["aliases"]
+    aliases = found if isinstance(found, dict) else {}
+    if as_json:
+        from appliance.cli.documents.data import RenewedLog
+
+        show_json(RenewedLog.model_validate({"old_log": str(old_log) if old_log else None, "aliases": aliases}))
+        return
     show_line(f"a new log is begun; the old one is {old_log}" if old_log else "a new log is begun; there was none")
-    aliases = entries_of(settings.data, 1)[0].what["aliases"]
-    for name, digest in aliases.items() if isinstance(aliases, dict) else ():
+    for name, digest in aliases.items():
         show_line(f"it takes from the ledger, as it is: {name} {digest or 'nothing'}")
     show_line("nobody's key is known any more: `assay key admit` makes yours known again, on first use")
 
 
 @app.command("accept")
-def accept(context: typer.Context, data: Data = None) -> None:
+def accept(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """Take the log as it is, after you moved the data folder or put an old copy of it back. The daemon must not run."""
     from appliance.cli.audit_read import accept as accept_log
 
     settings = settings_of(context, data)
     head = accept_log(settings.data, _kept(settings))
-    show_line(f"{head.number + 1} entries, head {head}: kept in {', '.join(map(str, _kept(settings)))}")
+    if as_json:
+        show_json(_head(head, *_kept(settings)))
+    else:
+        show_line(f"{head.number + 1} entries, head {head}: kept in {', '.join(map(str, _kept(settings)))}")
+
+
+def _head(head: Head, *files: Path) -> AuditHeadDocument:
+    from appliance.cli.documents.data import AuditHeadDocument
+
+    return AuditHeadDocument(entries=head.number + 1, head=str(head), files=tuple(map(str, files)))
 
 
 def _kept(settings: Settings) -> tuple[Path, ...]:

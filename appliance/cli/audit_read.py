@@ -23,6 +23,7 @@ from appliance.audit.machine_keys import MACHINES, load_key, load_or_make, publi
 from appliance.clock import file_stamp, utc_now
 from appliance.config import Settings
 from appliance.errors import AssayError, ExitCode, UsageError
+from appliance.gateway.tokens import revoke_all
 from appliance.ledger.adoption import adopt
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.comparison import mismatches
@@ -116,7 +117,7 @@ def _in_folder(
         if attempt < ATTEMPTS - 1:
             time.sleep(0.05)
     notes = [] if head else ["the ledger knows of no entry: a cut end would not be seen"]
-    if in_force.adopted and not any(file.exists() for file in kept):
+    if kept and in_force.adopted and not any(file.exists() for file in kept):
         notes.append(f"no head is at {kept[0]}: an old copy of the whole folder would not be seen")
     return found, public, notes, differs
 
@@ -187,7 +188,7 @@ def begin_anew(data: Path, reason: str, kept: Sequence[Path] | None = None) -> P
 def accept(data: Path, kept: Sequence[Path]) -> Head:
     """Takes the log as it is for the one that the heads outside are of, after every line of it was checked. Raises
     LedgerError while a daemon works on the folder, AssayError for a log that does not hold in itself."""
-    checked = verified(data, None, public_file(data, "daemon"), [])
+    checked = verified(data, None, public_file(data, "daemon"), [], kept=())  # the heads outside are what is accepted
     head = checked.found.head
     if not checked.holds or head is None:
         raise AssayError(
@@ -199,6 +200,20 @@ def accept(data: Path, kept: Sequence[Path]) -> Head:
         key = load_key(data, "daemon")
         AuditedLedger(data / "ledger.sqlite3", log_file(data), key, utc_now, KeptHeads(kept), accept=True).close()
     return head
+
+
+def accept_restored(data: Path, kept: Sequence[Path], backup: str, made: str) -> list[str]:
+    """Takes the log of a data folder that was put back from a backup, and says so in it; revokes the gateway's tokens,
+    of which some may have been revoked since, and returns their names. Raises as `accept`."""
+    accept(data, kept)
+    with data_lock(data):
+        key = load_key(data, "daemon")
+        with AuditedLedger(data / "ledger.sqlite3", log_file(data), key, utc_now, KeptHeads(kept)) as ledger:
+            ledger.audit.append("data.restored", backup=backup, made=made)
+            revoked = revoke_all(data, utc_now())
+            for name in revoked:
+                ledger.audit.append("gateway.token.revoked", name=name)
+    return revoked
 
 
 def _kept(data: Path, files: Sequence[Path] | None) -> Sequence[Path]:

@@ -3,6 +3,7 @@ daemon."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,13 @@ Source = Annotated[
         metavar="[NAME@]PATH", help="A model folder, or a tar archive of one; NAME is what it is called from then on."
     ),
 ]
+
+
+class ExportForm(StrEnum):
+    """Says as what a model is written."""
+
+    FOLDER = "folder"
+    GGUF = "gguf"
 
 
 def import_model(
@@ -39,15 +47,17 @@ def import_model(
 
     made = import_base(source, data_of(context, data), license_file)
     if as_json:
+        from appliance.cli.documents.models import ImportedModel
+
         show_json(
-            {
-                "name": made.name,
-                "folder": str(made.folder),
-                "digest": made.digest,
-                "parameters": made.facts.parameters,
-                "license": made.license_file,
-                "known": made.known,
-            }
+            ImportedModel(
+                name=made.name,
+                folder=str(made.folder),
+                digest=made.digest,
+                parameters=made.facts.parameters,
+                license=made.license_file,
+                known=made.known,
+            )
         )
         return
     show_line(f"{made.name} {'was there already' if made.known else 'is registered'}")
@@ -70,28 +80,51 @@ def export_model(
             help="champion, candidate, previous, canary, first digits of a digest, or a checkpoint's folder."
         ),
     ],
-    target: Annotated[Path, typer.Argument(help="The folder to write; it must not exist.")],
+    target: Annotated[Path, typer.Argument(help="The folder (or file) to write; it must not exist.")],
     base: Annotated[
         Path | None,
         typer.Option("--base", metavar="DIR", help="For a checkpoint of an adapter: the model it was trained beside."),
     ] = None,
+    form: Annotated[
+        ExportForm, typer.Option("--format", help="folder: as Hugging Face has it; gguf: one file for llama.cpp.")
+    ] = ExportForm.FOLDER,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Write a model as a plain Hugging Face folder, every byte checked.
 
     The checkpoint of an adapter is merged into its base in float32, and the merged model's log-probabilities are
-    compared with those of base and adapter side by side. 0: written; 2: there is no such model, or the target exists;
-    5: a file is damaged, the adapter is for another base, or nothing can be written.
+    compared with those of base and adapter side by side. As GGUF weights keep their types, what was written is read
+    again and compared, and a model whose form there is not known is refused. 0: written; 2: there is no such model, or
+    the target exists; 5: a file is damaged, the adapter is for another base, the model has no form as GGUF here, or
+    nothing can be written.
 
     Example: assay model export champion ./my-model
     """
-    from appliance.model_export import export
+    from appliance.model_export import export, export_gguf
 
-    done = export(model, target, data_of(context, data), base)
+    counted = {}
+    if form is ExportForm.GGUF:
+        done, tensors = export_gguf(model, target, data_of(context, data), base)
+        counted = {"tensors": tensors}
+    else:
+        done = export(model, target, data_of(context, data), base)
     if as_json:
-        show_json({"folder": str(target), "digest": done.digest, "merged": done.merged, "difference": done.difference})
+        from appliance.cli.documents.models import ExportedModel
+
+        show_json(
+            ExportedModel(
+                folder=str(target) if form is ExportForm.FOLDER else None,
+                gguf=str(target) if form is ExportForm.GGUF else None,
+                digest=done.digest,
+                merged=done.merged,
+                difference=done.difference,
+                tensors=counted.get("tensors"),
+            )
+        )
         return
     show_line(f"{target} holds the model {short(done.digest)}")
+    if counted:
+        show_line(f"{counted['tensors']} tensors, read again and equal to the model's")
     if done.merged:
         show_line(f"merged in float32; log-probabilities differ by at most {done.difference:.1e} nats")

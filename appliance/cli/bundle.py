@@ -9,7 +9,7 @@ import typer
 
 from appliance.cli.check_options import require_toolchain
 from appliance.cli.options import Data, Json, data_of
-from appliance.cli.show import show_line
+from appliance.cli.show import show_json, show_line
 from appliance.jobs.content import meaning_file
 from appliance.printable import printable
 
@@ -44,6 +44,8 @@ def verify(
 
     0 when everything holds, 1 when any byte, the seal, the statement or the verdict does not, 2 when there is no
     bundle or no key to read, 5 when this machine cannot run the verifier.
+
+    Example: assay verify bundle.zip --html report.html
     """
     from appliance.cli.verify_command import verify as verify_bundle
 
@@ -64,20 +66,40 @@ def verify(
 
 @app.command("pack")
 def pack(
-    folder: Annotated[Path, typer.Argument(help="The bundle's folder, as `assay jobs show` names it.")], out: Out = None
+    folder: Annotated[Path, typer.Argument(help="The bundle's folder, as `assay jobs show` names it.")],
+    out: Out = None,
+    as_json: Json = False,
 ) -> None:
-    """Put a bundle into one file beside you (NAME.zip), after a check of all its bytes."""
+    """Put a bundle into one file beside you (NAME.zip), after a check of all its bytes.
+
+    Example: assay bundle pack artifacts/3f2a --out answer.zip
+    """
     from appliance.jobs.bundle import pack as packed
 
-    show_line(str(packed(folder, out or Path(f"{folder.resolve().name}{SUFFIX}"))))
+    made = packed(folder, out or Path(f"{folder.resolve().name}{SUFFIX}"))
     later = meaning_file(folder.resolve())
+    _show_written(made, str(later) if later.exists() else "", as_json)
     if later.exists():
         typer.echo(f"a person signed later, and that is not in it: also send {printable(str(later))}", err=True)
 
 
 @app.command("unpack")
-def unpack(file: Annotated[Path, typer.Argument(help="The bundle's one file.")], out: Out = None) -> None:
-    """Take a bundle out of its file into a folder beside you, after a check of all its bytes."""
+def unpack(
+    file: Annotated[Path, typer.Argument(help="The bundle's one file.")], out: Out = None, as_json: Json = False
+) -> None:
+    """Take a bundle out of its file into a folder beside you, after a check of all its bytes.
+
+    Example: assay bundle unpack answer.zip --out answer
+    """
     from appliance.jobs.bundle import unpack as unpacked
 
-    show_line(str(unpacked(file, out or Path(file.resolve().name.removesuffix(SUFFIX)))))
+    _show_written(unpacked(file, out or Path(file.resolve().name.removesuffix(SUFFIX))), "", as_json)
+
+
+def _show_written(made: Path, also: str, as_json: bool) -> None:
+    if as_json:
+        from appliance.cli.documents.data import WrittenFile
+
+        show_json(WrittenFile(file=str(made), also=also))
+    else:
+        show_line(str(made))

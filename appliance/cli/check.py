@@ -76,6 +76,8 @@ def selftest(
     """Try every known attack on the verifiers here, and honest controls.
 
     1 when an attack passes or a control does not, 5 when a case could not be run.
+
+    Example: assay check selftest --verifier answer --jobs 2
     """
     import os
 

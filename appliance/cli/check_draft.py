@@ -41,6 +41,8 @@ def draft(
     """Have a model draft a checklist for your instruction, and check the draft.
 
     0 for a list that is sound, 1 for one that is not, 2 for a text that is no list.
+
+    Example: assay check draft letter.txt --endpoint http://127.0.0.1:8000/v1 --model judge --out list.toml
     """
     from appliance.cli.check_target import target_for
     from curriculum.checklists.written import WrittenList, WrittenListError, read_written, request
@@ -75,7 +77,9 @@ def draft(
         report = assess(checker, found.spec)
     content = found.spec.model_dump(mode="json", exclude={"kind"})
     if as_json:
-        show_json({"list": content, "refused": list(found.refused), "assessment": report.model_dump(mode="json")})
+        from appliance.cli.documents.checks import DraftedList
+
+        show_json(DraftedList(list=content, refused=tuple(found.refused), assessment=report))
     else:
         for line in explain(found.spec):
             show_line(line)

@@ -77,15 +77,20 @@ def show_summary(counts: Counter[str], before: int, seconds: float, *, out: Path
     """Of a whole file: on standard output when the results are in a file, otherwise beside them."""
     checked = counts.total() - before
     if out is not None and as_json:
-        kinds = (*(outcome.value for outcome in Outcome), BAD_SPEC)
+        from appliance.cli.documents.checks import PairsSummary
+
         show_json(
-            {
-                "pairs": counts.total(),
-                **{kind: counts[kind] for kind in kinds},
-                "checked_now": checked,
-                "seconds": round(seconds, 3),
-                "out": str(out),
-            }
+            PairsSummary(
+                pairs=counts.total(),
+                passed=counts[Outcome.PASS.value],
+                fail=counts[Outcome.FAIL.value],
+                hack_suspected=counts[Outcome.HACK_SUSPECTED.value],
+                infra_error=counts[Outcome.INFRA_ERROR.value],
+                bad_spec=counts[BAD_SPEC],
+                checked_now=checked,
+                seconds=round(seconds, 3),
+                out=str(out),
+            )
         )
         return
     listed = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))

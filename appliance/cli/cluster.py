@@ -35,7 +35,10 @@ def start(
     name: Name = "",
     data: Data = None,
 ) -> None:
-    """Begin a cluster with this machine, until Ctrl-C, SIGTERM or `leave`."""
+    """Begin a cluster with this machine, until Ctrl-C, SIGTERM or `leave`.
+
+    Example: assay cluster start --interface 10.0.0.1 --port 6379
+    """
     _take_part(context, data, interface, name, port=port)
 
 
@@ -47,7 +50,10 @@ def join(
     name: Name = "",
     data: Data = None,
 ) -> None:
-    """Put this machine into a cluster, until Ctrl-C, SIGTERM or `leave`. Needs a copy of its token."""
+    """Put this machine into a cluster, until Ctrl-C, SIGTERM or `leave`. Needs a copy of its token.
+
+    Example: assay cluster join 10.0.0.1:6379
+    """
     _take_part(context, data, interface, name, address=address)
 
 
@@ -94,7 +100,10 @@ def leave(
     ] = 60.0,
     data: Data = None,
 ) -> None:
-    """Take this machine out: no new sessions come, and when the last has ended, or time is up, it is gone."""
+    """Take this machine out: no new sessions come, and when the last has ended, or time is up, it is gone.
+
+    Example: assay cluster leave --wait 60
+    """
     from appliance.cli.show import show_line
     from appliance.errors import AssayError, ExitCode
     from appliance.places import cluster_folder

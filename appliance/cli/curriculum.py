@@ -26,6 +26,10 @@ COMMANDS = {
         "curriculum_add:add",
         "Add problems of your own: each is checked, and those that hold become the taskset own/NAME.",
     ),
+    "collect": CommandRow(
+        "curriculum_collect:collect",
+        "Make tasks of your verified jobs (where the policy says so) and of sessions with a verdict.",
+    ),
     "rm": CommandRow("curriculum_add:rm", "Remove a taskset of your own."),
     "certify": CommandRow(
         "curriculum_certify:certify", "Show that a taskset's checks hold; only then is it trained on."

@@ -1,20 +1,39 @@
-"""`assay curriculum adapter`: what worlds can be made of that is not ours."""
+"""`assay curriculum adapter`: what worlds can be made of that is not ours, and tasksets of what it asks.
+
+What always holds: nothing of an adapter runs outside a sandbox; what it makes goes through the doors that an owner's
+own problems go through."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.lazy_group import CommandRow, lazy_group
-from appliance.cli.options import Json
-from appliance.cli.show import show_line, show_records
+from appliance.cli.options import Data, Json, client_of
+from appliance.cli.show import show_json, show_line, show_progress, show_records
+from appliance.errors import ExitCode
+
+if TYPE_CHECKING:
+    from curriculum.own.rows import OwnRow
+    from runtime.sessions import Sessions
 
 COMMANDS = {
     "ls": CommandRow("curriculum_adapters:ls", "List the adapters, and whether the packages of their guests are here."),
     "install": CommandRow("curriculum_adapters:install", "Install the packages that an adapter's guests have."),
+    "sets": CommandRow(
+        "curriculum_adapters:sets", "List what an adapter's environments ask, and what decides about answers."
+    ),
+    "add": CommandRow("curriculum_adapters:add", "Make a taskset of what an adapter's environment asks."),
 }
-app = lazy_group(COMMANDS, help="Install packages that some worlds need, for sandboxes alone.")
+app = lazy_group(
+    COMMANDS, help="Environments that are not ours: install them for sandboxes, and make tasksets of them."
+)
+CALL_SECONDS = 30.0
+"""For a call of the owner's: a data set may take longer to make than a model may wait."""
+
+Name = Annotated[str, typer.Argument(help="Its name, as `assay curriculum adapter ls` has it.")]
 
 
 def ls(as_json: Json = False) -> None:
@@ -24,21 +43,140 @@ def ls(as_json: Json = False) -> None:
     rows = [AdapterSummary.of(adapter) for adapter in ADAPTERS.values()]
     show_records(
         rows,
-        ("adapter", "about", "packages", "installed"),
-        lambda one: (one.name, one.about, one.packages, one.installed or "no"),
+        ("adapter", "about", "packages", "MiB", "installed", "owner's packages"),
+        lambda one: (one.name, one.about, one.packages, one.mib, one.installed or "no", ", ".join(one.owned)),
         empty="there is no adapter",
         as_json=as_json,
     )
 
 
-def install(name: Annotated[str, typer.Argument(help="Its name, as `assay curriculum adapter ls` has it.")]) -> None:
+def install(
+    name: Name,
+    package: Annotated[
+        Path | None,
+        typer.Option("--package", metavar="PATH", help="A package of yours that it is for: a folder, or a wheel."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Install the packages that an adapter's guests have: exact versions, wheels only, for guests alone.
 
-    pip fetches them with the configuration that it has here. Nothing is fetched later, when a world is opened.
+    pip fetches them with the configuration that it has here. Nothing is fetched later, when a world is opened. What
+    --package names is put beside them as it is, and run by sandboxes alone.
+
+    Example: assay curriculum adapter install mcp
     """
+    from appliance.errors import UsageError
     from curriculum.adapters import adapter_named
-    from runtime.package_sets import install_set
+    from curriculum.adapters.packages import package_at
+    from runtime.package_sets import extend_set, install_set
 
     adapter = adapter_named(name)
-    found = install_set(adapter.name, adapter.pins, adapter.imports)
-    show_line(f"installed {adapter.name}: {len(adapter.pins)} packages, {found.mib} MiB, in {found.folder}")
+    if package is not None and not adapter.takes_package:
+        raise UsageError(f"{name} takes no package of yours", "leave --package out")
+    owned = package_at(package) if package is not None else None
+    found, what = install_set(adapter.name, adapter.pins, adapter.imports, added=adapter.stand_in_files), adapter.name
+    if owned is not None:
+        found, what = extend_set(adapter.set_name(owned.name), found.folder, owned.files), f"{name} with {owned.name}"
+    if as_json:
+        from appliance.cli.documents.tasks import InstalledAdapter
+
+        show_json(InstalledAdapter(name=what, packages=len(adapter.pins), mib=found.mib, folder=str(found.folder)))
+        return
+    show_line(f"installed {what}: {len(adapter.pins)} packages, {found.mib} MiB, in {found.folder}")
+    if adapter.takes_package and owned is None:
+        show_line("it serves a package of yours: install it with --package FOLDER")
+
+
+def sets(
+    context: typer.Context,
+    name: Name,
+    package: Annotated[str, typer.Option("--package", help="Of yours, as `adapter ls` names it.")] = "",
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List what an adapter's environments ask, and what decides about answers: a check of ours, or their own score,
+    which is a foreign reward and never trained on.
+
+    Example: assay curriculum adapter sets reasoning_gym
+    """
+    from curriculum.foreign.making import SetSummary, list_sets
+
+    with _pool(context, data) as pool:
+        found = list_sets(pool, name, package)
+    show_records(
+        [SetSummary.of(name, one, levels) for one, levels in found.items()],
+        ("set", "levels of its own", "decided by"),
+        lambda one: (one.name, one.levels, one.decided_by),
+        empty="it asks nothing",
+        as_json=as_json,
+    )
+
+
+def add(
+    context: typer.Context,
+    name: Name,
+    chosen: Annotated[
+        str, typer.Argument(metavar="SET", help="What it asks, as `assay curriculum adapter sets` lists.")
+    ],
+    package: Annotated[str, typer.Option("--package", help="Of yours, as `adapter ls` names it.")] = "",
+    tasks: Annotated[int, typer.Option("--tasks", min=1, max=10_000, help="Of each of five levels.")] = 100,
+    batch: Annotated[int, typer.Option("--batch", min=0, help="Another one has other items.")] = 0,
+    taskset: Annotated[
+        str | None, typer.Option("--name", help="Of the taskset, own/NAME; otherwise the names of adapter and set.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and keep nothing.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Make a taskset of what an adapter's environment asks: items are made in a sandbox, and checked as problems of
+    your own are. Where only the environment itself scores answers, nobody trains on them.
+
+    0 when some were taken, 1 when none was.
+
+    Example: assay curriculum adapter add reasoning_gym chain_sum --tasks 20
+    """
+    from appliance.cli.curriculum_add import Refused, let_through, name_of, sealed_questions, show_added
+    from curriculum.foreign.making import level_of, make_rows, source_of
+    from curriculum.own.rows import with_levels
+    from curriculum.own.taskset import OwnContent
+
+    named = name_of(Path(f"{name}_{chosen}"), taskset)
+    api = client_of(context, data)
+    sealed = [] if dry_run else sealed_questions(context, data)
+    with _pool(context, data) as pool:
+        made, left_out = make_rows(
+            pool,
+            name,
+            chosen,
+            package=package,
+            tasks=tasks,
+            batch=batch,
+            say=lambda count: show_progress(f"made {count} tasks"),
+        )
+    refused = [Refused(one.origin, one.reason) for one in left_out]
+    accepted: list[OwnRow] = []
+    if made:
+        from appliance.cli.check_target import target_for
+        from verifiers.registry import kind_of
+
+        with target_for(context, data, {kind_of(row.spec) for row in made}).checker(jobs=2) as checker:
+            accepted = list(let_through(context, data, checker, made, sealed, refused))
+    show_progress("")
+    kept = with_levels(accepted, level_of) if accepted else ()
+    if kept and not dry_run:
+        source, licence = source_of(name, chosen, package, batch)
+        content = OwnContent(name=named, licence=licence, source=source, added="", rows=kept)
+        api.add_taskset(content.model_dump_json().encode())
+    show_added(named, kept, refused, dry_run=dry_run, as_json=as_json)
+    raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)
+
+
+def _pool(context: typer.Context, data: Path | None) -> Sessions:
+    """Where somebody else's code runs, as any code that a person wants run."""
+    from appliance.cli.broker_target import for_code, sessions
+
+    settings = for_code(context, data, None).settings
+    limits = settings.limits.model_copy(
+        update={"call_seconds": CALL_SECONDS, "memory_mib": max(512, settings.limits.memory_mib)}
+    )
+    return sessions(settings.model_copy(update={"limits": limits}))

@@ -56,6 +56,8 @@ def add(
     """Add problems of your own: each is checked, and those that hold become the taskset own/NAME.
 
     0 when some were taken, 1 when none was.
+
+    Example: assay curriculum add mine.jsonl --name sums --dry-run
     """
     from appliance.cli.check_target import target_for
     from curriculum.own.rows import with_levels
@@ -63,16 +65,16 @@ def add(
 
     if kind not in KINDS:
         raise UsageError(f"there is no kind {kind!r}", f"choose one of {', '.join(KINDS)}")
-    named = _name_of(place, name)
+    named = name_of(place, name)
     api = client_of(context, data)
-    sealed = [] if dry_run else _sealed(context, data)
+    sealed = [] if dry_run else sealed_questions(context, data)
     refused: list[Refused] = []
     rows = list(_read(place, kind, refused))
     accepted: list[OwnRow] = []
     if rows:
         kinds = {kind_of(row.spec) for row in rows}
         with target_for(context, data, kinds).checker(jobs=2) as checker:
-            accepted = list(_through(context, data, checker, rows, sealed, refused))
+            accepted = list(let_through(context, data, checker, rows, sealed, refused))
     show_progress("")
     kept = with_levels(accepted) if accepted else ()
     if kept and not dry_run:
@@ -80,7 +82,7 @@ def add(
 
         content = OwnContent(name=named, licence=licence, source=source or place.name, added="", rows=kept)
         api.add_taskset(content.model_dump_json().encode())
-    _show(named, kept, refused, dry_run=dry_run, as_json=as_json)
+    show_added(named, kept, refused, dry_run=dry_run, as_json=as_json)
     raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)
 
 
@@ -90,12 +92,15 @@ def rm(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a taskset of your own. 4 while a cycle uses it."""
+    """Remove a taskset of your own. 4 while a cycle uses it.
+
+    Example: assay curriculum rm own/sums
+    """
     removed = client_of(context, data).remove_taskset(name)
     show_json(removed) if as_json else show_line(f"{removed.name} is removed")
 
 
-def _name_of(place: Path, name: str | None) -> str:
+def name_of(place: Path, name: str | None) -> str:
     from curriculum.own.taskset import NAME
 
     named = (name if name is not None else re.sub(r"[^a-z0-9]+", "_", place.stem.lower()).strip("_")).removeprefix(
@@ -125,7 +130,7 @@ def _read(place: Path, kind: str, refused: list[Refused]) -> Iterator[OwnRow]:
             refused.append(Refused(row.origin, str(error)))
 
 
-def _through(
+def let_through(
     context: typer.Context,
     data: Path | None,
     checker: object,
@@ -163,7 +168,7 @@ def _through(
             yield row
 
 
-def _sealed(context: typer.Context, data: Path | None) -> list[Task]:
+def sealed_questions(context: typer.Context, data: Path | None) -> list[Task]:
     """The sealed questions of the newest cycles, made again from their plans."""
     from appliance.cli.curriculum_catalog import catalog_of
     from curriculum.contract.errors import CurriculumError
@@ -184,19 +189,23 @@ def _sealed(context: typer.Context, data: Path | None) -> list[Task]:
     return found
 
 
-def _show(name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, dry_run: bool, as_json: bool) -> None:
+def show_added(name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, dry_run: bool, as_json: bool) -> None:
+    from verifiers.files.spec import FilesSpec
+
     kinds = Counter(row.spec.kind for row in kept)
     splits = Counter(row.split.value for row in kept)
     if as_json:
+        from appliance.cli.documents.tasks import AddedRows, RefusedRow
+
         show_json(
-            {
-                "name": f"own/{name}",
-                "kept": not dry_run and bool(kept),
-                "accepted": len(kept),
-                "kinds": dict(kinds),
-                "splits": dict(splits),
-                "refused": [one._asdict() for one in refused],
-            }
+            AddedRows(
+                name=f"own/{name}",
+                kept=not dry_run and bool(kept),
+                accepted=len(kept),
+                kinds=dict(kinds),
+                splits=dict(splits),
+                refused=tuple(RefusedRow(origin=one.origin, reason=one.reason) for one in refused),
+            )
         )
         return
     show_fields(
@@ -221,7 +230,9 @@ def _show(name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, dry_
         show_line(f"  {len(origins):>5}  {reason[:REASON]} ({', '.join(origins[:SHOWN_ROWS])}{more})")
     if len(groups) > SHOWN_REASONS:
         show_line(f"  and {len(groups) - SHOWN_REASONS} more reasons: --json lists every row")
-    if kept and not dry_run:
+    if kept and all(isinstance(row.spec, FilesSpec) and row.spec.only_foreign for row in kept):
+        show_line("what scores answers is not ours: try them, measure with them; nobody trains on a foreign reward")
+    elif kept and not dry_run:
         show_line(f'use it: [recipe] tasksets = ["own/{name}"]; look at it: `assay curriculum show own/{name}`')
     if kept and not splits["sealed"]:
         show_line("none of them is sealed, so nothing of it is evaluated: a fifth of many rows is")

@@ -25,7 +25,9 @@ def audit(context: typer.Context, data: Data = None, as_json: Json = False) -> N
         report = audit_separation(ledger, folder, texts_in, say=show_progress)
     show_progress("")
     if as_json:
-        show_json({**report.model_dump(mode="json"), "clean": report.clean})
+        from appliance.cli.documents.tasks import SeparationDocument
+
+        show_json(SeparationDocument(**dict(report)))
     else:
         _show(report)
     raise typer.Exit(0 if report.clean else 1)

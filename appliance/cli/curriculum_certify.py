@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from appliance.cli.named import TasksetName
 from appliance.cli.options import Data, Json, client_of, settings_of
 from appliance.cli.show import points, show_fields, show_json, show_line, show_progress, show_table
 
@@ -24,7 +25,7 @@ SECONDS = 600.0
 
 def certify(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A taskset, as `assay curriculum ls` names it.")],
+    name: TasksetName,
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Tasks of each level.")] = 50,
     made: Annotated[
         bool, typer.Option("--made", help="Print the version and digest of what it makes, and certify nothing.")
@@ -34,7 +35,10 @@ def certify(
 ) -> None:
     """Try a taskset's checks with its reference answers and with agents that do no work, and its worlds, where it has
     any, with whatever a model may do to them. The report is signed into the audit log; only what is certified in its
-    present version is trained on. Exit code 1 where it is not."""
+    present version is trained on. Exit code 1 where it is not.
+
+    Example: assay curriculum certify own/sums --seeds 20
+    """
     from appliance.cli.check_target import target_for
     from appliance.cli.curriculum_catalog import catalog_of
     from curriculum.certification.certificate import made_by
@@ -76,7 +80,9 @@ def certify(
         show_progress("")
     signed = _recorded(context, data, found)
     if as_json:
-        show_json({**found.model_dump(mode="json"), "holds": found.holds, "signed": signed})
+        from appliance.cli.documents.tasks import CertificateDocument
+
+        show_json(CertificateDocument(**dict(found), signed=signed))
     else:
         _show(found, signed)
     raise typer.Exit(0 if found.holds else 1)

@@ -7,17 +7,35 @@ from typing import Annotated
 
 import typer
 
-from appliance.cli.options import Data
-from appliance.cli.show import show_line
+from appliance.cli.options import Data, Json
+from appliance.cli.show import show_json, show_line
 
 
 def harbor(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A Harbor task folder, with its task.toml.")],
+    as_json: Json = False,
 ) -> None:
-    """Say what a Harbor task folder becomes here, and what judges it; or why it cannot be worked on (2)."""
+    """Say what a Harbor task folder becomes here, and what judges it; or why it cannot be worked on (2).
+
+    Example: assay curriculum harbor tasks/repair-nginx
+    """
     from curriculum.environments.terminal.harbor.folder import read
 
     task = read(folder)
+    if as_json:
+        from appliance.cli.documents.tasks import HarborFolder
+
+        show_json(
+            HarborFolder(
+                name=task.name,
+                files=len(task.draft.world["files"]),
+                judged_by=tuple(task.draft.world["declared"]),
+                foreign=task.foreign,
+                solution=bool(task.solution),
+                notes=tuple(task.notes),
+            )
+        )
+        return
     show_line(
         f"{task.name}: {len(task.draft.world['files'])} files, judged by {', '.join(task.draft.world['declared'])}"
     )
@@ -36,8 +54,12 @@ def export(
     level: Annotated[int, typer.Option("--level", min=0, help="Of the task.")] = 0,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the task; not a sealed one.")] = 0,
     data: Data = None,
+    as_json: Json = False,
 ) -> None:
-    """Write a task of the terminal as a Harbor task folder, with its check and its solution."""
+    """Write a task of the terminal as a Harbor task folder, with its check and its solution.
+
+    Example: assay curriculum export terminal_repairs task --level 2
+    """
     from appliance.cli.curriculum_catalog import catalog_of, levels_of, require_viewable
     from curriculum.environments.terminal.harbor.export import write
 
@@ -45,4 +67,9 @@ def export(
     levels_of(catalog, taskset, level)
     draft = catalog.draft(taskset, level, require_viewable(seed))
     write(draft, f"{taskset}-{level}-{seed}", folder)
-    show_line(f"{folder}: {draft.topic}, level {level}")
+    if as_json:
+        from appliance.cli.documents.tasks import ExportedTask
+
+        show_json(ExportedTask(folder=str(folder), topic=draft.topic, level=level))
+    else:
+        show_line(f"{folder}: {draft.topic}, level {level}")

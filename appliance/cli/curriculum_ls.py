@@ -19,7 +19,10 @@ def ls(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """List the tasksets: what each is about, how it is checked, and whether that works here."""
+    """List the tasksets: what each is about, how it is checked, and whether that works here.
+
+    Example: assay curriculum ls puzzle --ready
+    """
     from appliance.cli.curriculum_catalog import catalog_of
     from curriculum.summary import TasksetSummary, summary_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from appliance.cli.curriculum_rates import RateLine
+from appliance.client.pass_rates import RateLine
 from appliance.errors import UsageError
 from appliance.printable import printable
 

@@ -24,7 +24,10 @@ def reverify(
     as_json: Json = False,
 ) -> None:
     """Judge stored answers anew where their verifier has another version by now, and name the rewards, promotions and
-    bundles that would be different. Nothing is changed. Exit code 1 where something would be."""
+    bundles that would be different. Nothing is changed. Exit code 1 where something would be.
+
+    Example: assay curriculum reverify --json
+    """
     from appliance.cli.check_target import target_for
     from appliance.curriculum.reverify import reverify
     from appliance.ledger.read_only import ReadOnlyLedger
@@ -40,7 +43,9 @@ def reverify(
     finally:
         show_progress("")
     if as_json:
-        show_json({**found.model_dump(mode="json"), "same": found.same})
+        from appliance.cli.documents.tasks import ReverifiedDocument
+
+        show_json(ReverifiedDocument(**dict(found)))
     else:
         _show(found)
     raise typer.Exit(0 if found.same else 1)

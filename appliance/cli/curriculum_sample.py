@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from itertools import islice
 from typing import Annotated
 
 import typer
 
+from appliance.cli.named import TasksetName
 from appliance.cli.options import Data, Json
 
 MOST = 1_000
@@ -15,7 +15,7 @@ MOST = 1_000
 
 def sample(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A taskset, as `assay curriculum ls` names it.")],
+    name: TasksetName,
     level: Annotated[int | None, typer.Option("--level", min=0, help="Only this level; all unless given.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="This seed; not a sealed one.")] = None,
     count: Annotated[
@@ -25,10 +25,13 @@ def sample(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show tasks as the model is asked them: questions, files, and with --answers the answers."""
+    """Show tasks as the model is asked them: questions, files, and with --answers the answers.
+
+    Example: assay curriculum sample tables --level 2 --count 3
+    """
     from appliance.cli.curriculum_catalog import catalog_of, levels_of, require_viewable
     from appliance.cli.curriculum_view import show_draft
-    from appliance.cli.show import show_line
+    from appliance.cli.show import show_json, show_line
     from curriculum.contract.errors import ExhaustedError
     from curriculum.contract.task import Split
     from curriculum.seeds import seeds, split_of
@@ -44,12 +47,14 @@ def sample(
                 continue
             found.append((at, number, draft))
     if as_json:
-        hidden = {"spec", "answer", "key", "world"} if not answers else set()
+        from appliance.cli.documents.tasks import AnsweredTask, SampledTask
+
+        shape = AnsweredTask if answers else SampledTask
         shown = []
         for at, number, draft in found:
             task = catalog.task_of(draft, name, at, number).record() | {"answer": draft.answer, "topic": draft.topic}
-            shown.append({field: value for field, value in task.items() if field not in hidden})
-        typer.echo(json.dumps(shown, indent=2))
+            shown.append(shape(**{field: value for field, value in task.items() if field in shape.model_fields}))
+        show_json(shown)
         return
     for at, number, draft in found:
         show_line(f"{name}, level {at}, seed {number} ({split_of(number).value}), {draft.topic}")

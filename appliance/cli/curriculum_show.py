@@ -6,18 +6,22 @@ from typing import Annotated
 
 import typer
 
+from appliance.cli.named import TasksetName
 from appliance.cli.options import Data, Json
 from appliance.cli.show import show_fields, show_json
 
 
 def show(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A taskset, as `assay curriculum ls` names it.")],
+    name: TasksetName,
     answers: Annotated[bool, typer.Option("--answers", help="Show the answers of the examples, too.")] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show one taskset: topics, levels, tools, budget, and a task of each level."""
+    """Show one taskset: topics, levels, tools, budget, and a task of each level.
+
+    Example: assay curriculum show tables --answers
+    """
     from appliance.cli.curriculum_catalog import catalog_of
     from appliance.cli.curriculum_view import ANSWER_FORMS, show_draft
     from curriculum.summary import examples, summary_of

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.curriculum_rates import HIGH, LOW, NONE, RateLine, block, lines_of, zone
 from appliance.cli.options import Data, Json, socket_of
 from appliance.cli.show import show_json, show_line, show_progress
 from appliance.client import Purpose
+from appliance.client.pass_rates import HIGH, LOW, NONE, RateLine, block, lines_of, zone
 from appliance.printable import printable
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ def stats(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show how often the model passes, by taskset and level, night by night."""
+    """Show how often the model passes, by taskset and level, night by night.
+
+    Example: assay curriculum stats --png rates.png
+    """
     from appliance.client.api_client import ApiClient
 
     if png is not None:

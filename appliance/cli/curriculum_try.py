@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from appliance.cli.named import TasksetName
 from appliance.cli.options import Data
 from appliance.cli.show import show_line
 from appliance.errors import ExitCode
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def try_(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A taskset, as `assay curriculum ls` names it.")],
+    name: TasksetName,
     level: Annotated[int, typer.Option("--level", min=0, help="How hard; 0 is the easiest.")] = 0,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="This seed, not a sealed one; else a new one.")
@@ -35,6 +36,8 @@ def try_(
     """Work on a task yourself: Python in a sandbox, the task's tools, an answer, the verdict with its evidence.
 
     0 when an answer passed, 1 when none did.
+
+    Example: assay curriculum try tables --level 1
     """
     from random import SystemRandom
 

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import time
 from itertools import takewhile
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.logs import event_lines
+from appliance.cli.named import CycleId, CycleOrNewest
 from appliance.cli.options import Data, Json, Limit, client_of
-from appliance.cli.show import cycle_state, short, show_fields, show_json, show_line, show_records
+from appliance.cli.show import cycle_state, points, short, show_fields, show_json, show_line, show_records, show_table
 from appliance.client import ApiClient, CycleState, StartCycle
 from appliance.errors import ExitCode, UsageError
 
-Named = Annotated[str | None, typer.Argument(metavar="CYCLE", help="Its id; the newest unless given.")]
+if TYPE_CHECKING:
+    from appliance.client.taskset_outcomes import TasksetOutcome
+
 POLL_SECONDS = 0.5
 ENDS = {
     CycleState.DONE: ExitCode.OK,
     CycleState.CANCELLED: ExitCode.FAILED_VERDICT,
     CycleState.FAILED: ExitCode.INFRASTRUCTURE,
+    CycleState.SET_ASIDE: ExitCode.INFRASTRUCTURE,
 }
 
-app = typer.Typer(help="Start a cycle now; list, show, watch or cancel one.", no_args_is_help=True)
+app = typer.Typer(help="Start a cycle now; list, show, watch, cancel or resume one.", no_args_is_help=True)
 
 
 @app.command("start")
@@ -32,7 +36,10 @@ def start(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Start a night now. An unfinished cycle continues instead."""
+    """Start a night now. An unfinished cycle continues instead.
+
+    Example: assay cycle start --seed 7
+    """
     cycle = client_of(context, data).start_cycle(StartCycle(seed=seed))
     if as_json:
         show_json(cycle)
@@ -48,10 +55,12 @@ def _newest(api: ApiClient) -> str:
 
 
 @app.command("watch")
-def watch(context: typer.Context, cycle: Named = None, data: Data = None, as_json: Json = False) -> None:
-    """Follow a cycle to its end: 0 done, 1 cancelled, 5 failed.
+def watch(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None, as_json: Json = False) -> None:
+    """Follow a cycle to its end: 0 done, 1 cancelled, 5 failed or set aside.
 
     Ctrl-C leaves the cycle alone. With --json, one line of JSON whenever it has changed.
+
+    Example: assay cycle watch
     """
     api = client_of(context, data)
     name, last = cycle or _newest(api), None
@@ -65,7 +74,7 @@ def watch(context: typer.Context, cycle: Named = None, data: Data = None, as_jso
             typer.echo(found.model_dump_json())
         elif last is None:
             show_line(cycle_state(found))
-        if found.state.ended:
+        if found.state.rests:
             break
         last = found
         time.sleep(POLL_SECONDS)
@@ -75,19 +84,40 @@ def watch(context: typer.Context, cycle: Named = None, data: Data = None, as_jso
 
 
 @app.command("cancel")
-def cancel(context: typer.Context, cycle: str, data: Data = None, as_json: Json = False) -> None:
-    """Call a cycle off. What it has trained stays on record, and none of it gets into service. 4 when it has ended."""
+def cancel(context: typer.Context, cycle: CycleId, data: Data = None, as_json: Json = False) -> None:
+    """Call a cycle off. What it has trained stays on record, and none of it gets into service. 4 when it has ended.
+
+    Example: assay cycle cancel night-20261124t020000-9c1d
+    """
     ended = client_of(context, data).cancel_cycle(cycle)
     show_json(ended) if as_json else show_line(f"cycle {ended.id} is cancelled")
 
 
+@app.command("resume")
+def resume(context: typer.Context, cycle: CycleId, data: Data = None, as_json: Json = False) -> None:
+    """Have a cycle go on that was set aside because its worker died three times in a row. 4 for any other.
+
+    Example: assay cycle resume night-20261124t020000-9c1d
+    """
+    found = client_of(context, data).resume_cycle(cycle)
+    show_json(found) if as_json else show_line(f"cycle {found.id} goes on in phase {found.phase}; see `assay status`")
+
+
 @app.command("show")
-def show(context: typer.Context, cycle: Named = None, data: Data = None, as_json: Json = False) -> None:
-    """One cycle: where it is, where its time went, how it learned, and what was decided."""
+def show(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None, as_json: Json = False) -> None:
+    """One cycle: where it is, where its time went, how it learned, what was decided, and what came of each taskset.
+
+    Example: assay cycle show --json
+    """
+    from appliance.client.taskset_outcomes import outcomes_of
+
     api = client_of(context, data)
     found = api.cycle(cycle or _newest(api))
+    tasksets = outcomes_of(found.cycle, api.pass_counts(found.cycle.id), found.evaluations)
     if as_json:
-        show_json(found)
+        from appliance.cli.documents.cycles import CycleDocument
+
+        show_json(CycleDocument(**dict(found), tasksets=tuple(tasksets)))
         return
     one, last = found.cycle, found.steps[-1] if found.steps else {}
     show_fields(
@@ -103,11 +133,31 @@ def show(context: typer.Context, cycle: Named = None, data: Data = None, as_json
             ("decision", ", ".join(f"{made.outcome.value}: {made.reason}" for made in found.decisions)),
         ]
     )
+    if tasksets:
+        typer.echo()
+        show_table(
+            ("taskset", "groups", "rollouts", "passed", "sealed", "what came of it"), map(_row, tasksets), empty=""
+        )
+
+
+def _row(one: TasksetOutcome) -> tuple[str, ...]:
+    asked = one.rollouts > 0
+    return (
+        one.name,
+        f"{one.learned} of {one.groups}" if asked else "",
+        str(one.rollouts) if asked else "",
+        points(one.passed / one.rollouts) if asked else "",
+        f"{one.champion} -> {one.candidate} of {one.sealed}" if one.sealed else "",
+        one.said,
+    )
 
 
 @app.command("ls")
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
-    """The cycles, newest first."""
+    """The cycles, newest first.
+
+    Example: assay cycle ls --limit 7
+    """
     show_records(
         client_of(context, data).cycles(limit),
         ("cycle", "kind", "seed", "state", "phase", "seconds", "failure"),

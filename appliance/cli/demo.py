@@ -62,7 +62,7 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
         spent_before = sum(cycle.seconds.values())
         with DemoProgress(console) as progress:
             cycle = _run_cycle(core, cycle, progress)
-            if cycle.state is CycleState.FAILED:
+            if cycle.state in (CycleState.FAILED, CycleState.SET_ASIDE):
                 raise AssayError(
                     f"the night could not be finished: {cycle.failure}",
                     hint=f"see {settings.data / 'logs' / 'worker.log'}; `assay doctor` checks the machine",

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from appliance import places
-from appliance.cli.checks import CheckGrade, DoctorCheck, failed, ok, warning
 from appliance.cli.doctor_gpus import gpus
 from appliance.cli.doctor_isolation import isolation
+from appliance.cli.documents.doctor_checks import CheckGrade, DoctorCheck, failed, ok, warning
 from appliance.cli.show import show_json, show_line
 from appliance.config_layers import ConfigError
 from appliance.daemon.listening import MAX_PATH_BYTES
@@ -52,7 +52,9 @@ def run(settings: Settings, json_out: bool, *, selftest: bool) -> int:
             _show(check)
     broken = [check.name for check in checks if check.grade is CheckGrade.FAILED]
     if json_out:
-        show_json({"sound": not broken, "checks": [check.model_dump(mode="json") for check in checks]})
+        from appliance.cli.documents.data import DoctorDocument
+
+        show_json(DoctorDocument(sound=not broken, checks=tuple(checks)))
     else:
         warned = sum(check.grade is CheckGrade.WARNING for check in checks)
         show_line(f"failed: {', '.join(broken)}" if broken else f"model code can be run safely here; {warned} warnings")
@@ -70,6 +72,8 @@ def _show(check: DoctorCheck) -> None:
     show_line(f"{check.name:<16} {check.figure}")
     if check.advice:
         show_line(f"{'':<25}{check.advice}")
+    if check.grade is not CheckGrade.OK:
+        show_line(f"{'':<25}see {check.page}")
 
 
 def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
@@ -78,6 +82,8 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     yield sqlite(sqlite3.sqlite_version_info)
     yield torch()
     yield vllm(settings.model.engine)
+    if idle := settings.vllm.without_effect(settings.model.engine):
+        yield warning("section [vllm]", idle, "set model.engine to vllm, or remove the section")
     yield from gpus(find_gpus(), learners=settings.model.learners, engine=settings.model.engine)
     yield ok("config", f"valid; data in {settings.data}")
     yield model(settings)

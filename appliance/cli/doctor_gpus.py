@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from appliance.cli.checks import DoctorCheck, ok, warning
+from appliance.cli.documents.doctor_checks import DoctorCheck, ok, warning
 from appliance.hardware import SECONDS
 from appliance.planning import Gpu
 

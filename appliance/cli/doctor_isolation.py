@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from appliance.cli.checks import CheckGrade, DoctorCheck, failed, ok, warning
+from appliance.cli.documents.doctor_checks import CheckGrade, DoctorCheck, failed, ok, warning
 from appliance.config import Settings
 from appliance.places import broker_socket, runtime_settings
 from appliance.printable import printable

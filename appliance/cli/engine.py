@@ -60,7 +60,9 @@ def serve(
     from appliance.inference.generate_server import GenerateServer, read_key
     from appliance.learning.folders import MANIFEST, read_verified, verify
     from appliance.model_export import published
+    from runtime.service_manager import ServiceManager
 
+    manager = ServiceManager.adopt()
     settings = settings_of(context, data)
     budget, source = settings.recipe.agent, published(model, settings.data)
     if (source / ADAPTER).is_file():
@@ -89,7 +91,9 @@ def serve(
         signal.signal(number, lambda *_: stopped.set())
     with server:
         if as_json:
-            show_json({"base_url": server.address, "model": name or model, "version": version, "key": str(key_path)})
+            from appliance.cli.documents.models import ServedEngine
+
+            show_json(ServedEngine(base_url=server.address, model=name or model, version=version, key=str(key_path)))
         else:
             show_line("the engine is served; Ctrl-C ends it")
             show_fields(
@@ -100,6 +104,7 @@ def serve(
                     ("key", f"in {key_path}"),
                 ]
             )
+        manager.ready(f"serving {name or model} at {server.address}")
         while not stopped.wait(SECONDS):
             if server.failure is not None:
                 raise AssayError(
@@ -107,3 +112,4 @@ def serve(
                     getattr(server.failure, "hint", "start it again"),
                     ExitCode.INFRASTRUCTURE,
                 )
+        manager.stopping()

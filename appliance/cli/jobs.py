@@ -7,17 +7,21 @@ from contextlib import closing
 import typer
 
 from appliance.cli.jobs_watch import JobProgress, ended_code, show_job, show_queued, watch_job
+from appliance.cli.named import JobId
 from appliance.cli.options import Data, Json, Limit, client_of
 from appliance.cli.show import show_json, show_line, show_records
 from appliance.cli.validate import validate
 
-app = typer.Typer(help="List the jobs, show, watch or cancel one, try it again.", no_args_is_help=True)
+app = typer.Typer(help="List the jobs, show, watch, cancel or resume one, try it again.", no_args_is_help=True)
 app.command("validate")(validate)
 
 
 @app.command("ls")
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
-    """The jobs, newest first."""
+    """The jobs, newest first.
+
+    Example: assay jobs ls --limit 50
+    """
     show_records(
         client_of(context, data).jobs(limit),
         ("job", "kind", "priority", "state", "submitted", "question", "now"),
@@ -28,17 +32,22 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
 
 
 @app.command("show")
-def show(context: typer.Context, job: str, data: Data = None, as_json: Json = False) -> None:
-    """One job: its state, its answer and its bundle, or what was tried."""
+def show(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
+    """One job: its state, its answer and its bundle, or what was tried.
+
+    Example: assay jobs show job-1f0c52b7d2aa --json
+    """
     detail = client_of(context, data).job(job)
     show_json(detail) if as_json else show_job(detail)
 
 
 @app.command("watch")
-def watch(context: typer.Context, job: str, data: Data = None, as_json: Json = False) -> None:
-    """Follow a job to its end: 0 solved, 1 not solved or cancelled, 5 failed.
+def watch(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
+    """Follow a job to its end: 0 solved, 1 not solved or cancelled, 5 failed or set aside.
 
     Ctrl-C leaves the job alone. With --json, one line of JSON whenever it has changed.
+
+    Example: assay jobs watch job-1f0c52b7d2aa
     """
     api = client_of(context, data)
     with closing(JobProgress(as_json=as_json)) as progress:
@@ -49,14 +58,30 @@ def watch(context: typer.Context, job: str, data: Data = None, as_json: Json = F
 
 
 @app.command("cancel")
-def cancel(context: typer.Context, job: str, data: Data = None, as_json: Json = False) -> None:
-    """Call a job off, also one that is being worked on. 4 when it has ended already."""
+def cancel(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
+    """Call a job off, also one that is being worked on. 4 when it has ended already.
+
+    Example: assay jobs cancel job-1f0c52b7d2aa
+    """
     ended = client_of(context, data).cancel(job)
     show_json(ended) if as_json else show_line(f"job {ended.id} is cancelled")
 
 
+@app.command("resume")
+def resume(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
+    """Have a job tried again that was set aside because its worker died three times in a row. 4 for any other.
+
+    Example: assay jobs resume job-1f0c52b7d2aa
+    """
+    again = client_of(context, data).resume(job)
+    show_json(again) if as_json else show_queued(again)
+
+
 @app.command("retry")
-def retry(context: typer.Context, job: str, data: Data = None, as_json: Json = False) -> None:
-    """Ask the same again, with the next seed, as a new job. 4 while the job has not ended."""
+def retry(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
+    """Ask the same again, with the next seed, as a new job. 4 while the job has not ended.
+
+    Example: assay jobs retry job-1f0c52b7d2aa
+    """
     again = client_of(context, data).retry(job)
     show_json(again) if as_json else show_queued(again)

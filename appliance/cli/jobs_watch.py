@@ -16,26 +16,29 @@ from appliance.jobs.statement import mark, statement
 from appliance.printable import printable
 
 POLL_SECONDS = 0.3
+SOON = (0.05, 3.0)
+"""How often it is looked at, and for how long, while a solver may answer at once."""
 WIDE = 100
 MOST_SHOWN = 2_000
 """Characters of a question."""
 
 
 def watch_job(api: ApiClient, job: str, show: Callable[[Job], None] | None) -> JobDetail:
-    """Until it has ended; `show` sees it at every look."""
+    """Until it has ended or was set aside; `show` sees it at every look."""
+    begun = time.monotonic()
     while True:
         detail = api.job(job)
         if show is not None:
             show(detail.job)
-        if detail.job.state.ended:
+        if detail.job.state.rests:
             return detail
-        time.sleep(POLL_SECONDS)
+        time.sleep(SOON[0] if time.monotonic() - begun < SOON[1] else POLL_SECONDS)
 
 
 def ended_code(job: Job) -> ExitCode:
     if job.state is JobState.SOLVED:
         return ExitCode.OK
-    return ExitCode.INFRASTRUCTURE if job.state is JobState.FAILED else ExitCode.FAILED_VERDICT
+    return ExitCode.INFRASTRUCTURE if job.state in (JobState.FAILED, JobState.SET_ASIDE) else ExitCode.FAILED_VERDICT
 
 
 class JobProgress:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -34,18 +34,24 @@ def new(
     ] = None,
     passphrase_file: PassphraseFile = None,
     data: Data = None,
+    as_json: Json = False,
 ) -> None:
-    """Make a key of your own, encrypted, and have the daemon admit it if that is possible."""
+    """Make a key of your own, encrypted, and have the daemon admit it if that is possible.
+
+    Example: assay key new --as ada
+    """
     person = name or login_name()
     phrase = passphrase(f"A passphrase for the key of {person}", passphrase_file, twice=True)
     made = make_key(keys_folder(os.environ), person, phrase)
-    show_fields([("key", made.path), ("fingerprint", made.public.fingerprint), ("person", person)])
+    if not as_json:
+        show_fields([("key", made.path), ("fingerprint", made.public.fingerprint), ("person", person)])
     signer = unlock(made, phrase)
+    told = _Offer(person, made.public.fingerprint, made.path, as_json)
     try:
         api = client_of(context, data)
-        _offer(api, admission(person, signer), made.path.with_name(f"{person}{SUFFIX}"))
+        told.make(api, admission(person, signer), made.path.with_name(f"{person}{SUFFIX}"))
     except (DaemonNotRunning, DaemonSilent):
-        show_line("the daemon is not running: `assay key admit` makes the key known once it is")
+        told.show(["the daemon is not running: `assay key admit` makes the key known once it is"], known=False)
 
 
 @app.command("ls")
@@ -76,7 +82,10 @@ def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None
 
 @app.command("show")
 def show(context: typer.Context, key: Whose, data: Data = None, as_json: Json = False) -> None:
-    """Show all that is known about a person's keys."""
+    """Show all that is known about a person's keys.
+
+    Example: assay key show ada
+    """
     api = client_of(context, data)
     found = _named(api, key)
     if as_json:
@@ -105,20 +114,27 @@ def admit(
         Path | None, typer.Argument(help="What `assay key new` wrote for another person; your own key without it.")
     ] = None,
     data: Data = None,
+    as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Make a key known: your own, or another person's with your signature."""
+    """Make a key known: your own, or another person's with your signature.
+
+    Example: assay key admit ben.admission
+    """
     signs = read_options(SigningOptions, values)
     own = signs.person_key()
     api = client_of(context, data)
     if file is None:
         signer = signs.signer(own)
-        _offer(api, admission(own.person, signer), own.path.with_name(f"{own.path.name}{SUFFIX}"))
+        told = _Offer(own.person, own.public.fingerprint, own.path, as_json)
+        told.make(api, admission(own.person, signer), own.path.with_name(f"{own.path.name}{SUFFIX}"))
         return
     envelope, statement, fingerprint = _admission_in(file)
-    show_fields([("person", statement.person), ("fingerprint", fingerprint), ("key", statement.key)])
+    if not as_json:
+        show_fields([("person", statement.person), ("fingerprint", fingerprint), ("key", statement.key)])
     signs.confirmed(f"vouch for this key of {statement.person}", fingerprint.removeprefix("SHA256:"))
-    _offer(api, add_signature(envelope, signs.signer(own)), file)
+    told = _Offer(statement.person, fingerprint, file, as_json)
+    told.make(api, add_signature(envelope, signs.signer(own)), file)
 
 
 @app.command("revoke")
@@ -128,9 +144,13 @@ def revoke(
     whose: Whose,
     reason: Annotated[str, typer.Option("--reason", help="Kept in the audit log.")] = "",
     data: Data = None,
+    as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Revoke a key for ever; any person with a valid key can."""
+    """Revoke a key for ever; any person with a valid key can.
+
+    Example: assay key revoke ben
+    """
     signs = read_options(SigningOptions, values)
     own = signs.person_key()
     api = client_of(context, data)
@@ -142,28 +162,48 @@ def revoke(
             exit_code=2,
         )
     gone = found[0]
-    show_fields([("person", gone.person), ("fingerprint", gone.fingerprint)])
+    if not as_json:
+        show_fields([("person", gone.person), ("fingerprint", gone.fingerprint)])
     signs.confirmed(f"revoke this key of {gone.person} for ever", gone.fingerprint.removeprefix("SHA256:"))
     signer = signs.signer(own)
     changed = api.change_key(revocation(gone.person, PublicKey(gone.key), reason, signer))
-    show_line(f"{changed.fingerprint} of {changed.person} is revoked")
+    show_json(changed) if as_json else show_line(f"{changed.fingerprint} of {changed.person} is revoked")
 
 
-def _offer(api: ApiClient, envelope: bytes, file: Path) -> None:
-    """Sends an admission; where more people have to sign, writes it to the file for them and says so."""
-    try:
-        admitted = api.change_key(envelope)
-    except ApiError as error:
-        if error.refusal is not Refusal.SIGNERS:
-            raise
-        file.write_bytes(envelope)
-        show_line(f"not known yet: {error}")
-        show_line(f"another person runs: assay key admit {file}")
-        return
-    by = ", ".join(admitted.admitted_by)
-    how = f"admitted by {by}" if by else "the first key, trusted on first use: nobody vouched for it"
-    show_line(f"{admitted.fingerprint} of {admitted.person} is known: {how}")
-    file.unlink(missing_ok=True)
+class _Offer(NamedTuple):
+    """One key that the daemon is asked to know, and how what became of that is shown."""
+
+    person: str
+    fingerprint: str
+    path: Path
+    as_json: bool
+
+    def make(self, api: ApiClient, envelope: bytes, file: Path) -> None:
+        """Sends an admission; where more people have to sign, writes it to the file for them and says so."""
+        try:
+            admitted = api.change_key(envelope)
+        except ApiError as error:
+            if error.refusal is not Refusal.SIGNERS:
+                raise
+            file.write_bytes(envelope)
+            said = [f"not known yet: {error}", f"another person runs: assay key admit {file}"]
+            self._replace(path=file).show(said, known=False)
+            return
+        by = ", ".join(admitted.admitted_by)
+        how = f"admitted by {by}" if by else "the first key, trusted on first use: nobody vouched for it"
+        self.show([f"{admitted.fingerprint} of {admitted.person} is known: {how}"], known=True)
+        file.unlink(missing_ok=True)
+
+    def show(self, said: list[str], *, known: bool) -> None:
+        if self.as_json:
+            from appliance.cli.documents.data import OfferedKey
+
+            waits_for = "" if known else "; ".join(said)
+            offered = {"person": self.person, "fingerprint": self.fingerprint, "file": str(self.path)}
+            show_json(OfferedKey(**offered, known=known, waits_for=waits_for))
+            return
+        for line in said:
+            show_line(line)
 
 
 def _admission_in(file: Path) -> tuple[bytes, KeyStatement, str]:

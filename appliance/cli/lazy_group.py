@@ -1,7 +1,7 @@
 """A group of commands as a table: the line of each in `--help`, and where it is imported from once it is asked for.
 
-What always holds: showing a group's help loads none of its commands; every parameter that names something refuses an
-empty name.
+What always holds: showing a group's help, or what a shell may offer after it, loads none of its commands; every
+parameter that names something refuses an empty name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from appliance.cli.empty_names import refuse_empty_names
 
@@ -37,6 +37,11 @@ def lazy_group(rows: Mapping[str, CommandRow], **settings: Any) -> typer.Typer:
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             return _loaded(cmd_name, rows[cmd_name]) if cmd_name in rows else None
 
+        def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+            lines: dict[str, Any] = {name: TyperCommand(name, help=row.help) for name, row in rows.items()}
+            ctx.command = TyperGroup(name=self.name, params=self.params, commands=lines)
+            return ctx.command.shell_complete(ctx, incomplete)
+
         def format_commands(self, ctx: Any, formatter: Any) -> None:
             with formatter.section("Commands"):
                 formatter.write_dl([(name, row.help) for name, row in rows.items()])
@@ -59,4 +64,4 @@ def _loaded(name: str, row: CommandRow) -> Any:
 
 
 def _typer(**settings: Any) -> typer.Typer:
-    return typer.Typer(pretty_exceptions_enable=False, add_completion=False, rich_markup_mode=None, **settings)
+    return typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, **{"add_completion": False} | settings)

@@ -29,7 +29,10 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
     data: Data = None,
 ) -> None:
-    """The last lines of what the daemon, its worker or its broker did."""
+    """The last lines of what the daemon, its worker or its broker did.
+
+    Example: assay logs worker --follow
+    """
     api = client_of(context, data)
     lines = event_lines(api, limit) if source is LogSource.DAEMON else _file_lines(api, source, limit)
     for line in lines:

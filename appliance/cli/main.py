@@ -7,6 +7,7 @@ asked for, and nothing heavy before the command needs it.
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import sys
@@ -15,7 +16,7 @@ from typing import Annotated
 import typer
 
 from appliance.cli.lazy_group import CommandRow, lazy_group
-from appliance.cli.options import Data
+from appliance.cli.options import JSON_ASKED, Data
 
 NO_READER = 141
 """What a shell says of a program that a broken pipe has ended."""
@@ -25,30 +26,41 @@ COMMANDS = {
     "serve": CommandRow("service:serve", "Run the daemon in the foreground, until Ctrl-C or SIGTERM."),
     "broker": CommandRow("service:broker", "Run the broker alone, as root."),
     "status": CommandRow("service:status", "Show what runs, what is in service, and what waits for a person."),
-    "tui": CommandRow("service:tui", "Open the terminal program."),
+    "tui": CommandRow("screen:tui", "Open the terminal program."),
     "stop": CommandRow("service:stop", "Ask the daemon to stop."),
     "doctor": CommandRow("service:doctor", "Check this machine, and say what to do about what is missing."),
     "plan": CommandRow("plan:plan", "Work out what of training a model fits into this machine."),
     "selftest": CommandRow("selftest:app", "Show what only a GPU can show, as far as this machine can."),
+    "backup": CommandRow("backup:app", "Copies of the data folder: make, list, check, put back, remove."),
+    "bug-report": CommandRow(
+        "bug_report:bug_report", "Write an archive for whoever looks into a fault, without secrets."
+    ),
     "demo": CommandRow("service:demo", "One night in miniature, here, in minutes."),
     "config": CommandRow("service:config", "What is configured, and where it comes from."),
+    "schema": CommandRow("schema:schema", "Print the JSON Schema of what a command prints with --json."),
     "submit": CommandRow("submit:submit", "Ask for what can be checked: an answer, a program, a proof, a text."),
-    "jobs": CommandRow("jobs:app", "List the jobs, show, watch or cancel one, try it again."),
+    "jobs": CommandRow("jobs:app", "List the jobs, show, watch, cancel or resume one, try it again."),
     "verify": CommandRow("bundle:verify", "Check a bundle again, without the daemon, and say what was not checked."),
     "bundle": CommandRow("bundle:app", "Put a bundle into one file, or take it out."),
     "model": CommandRow("models:app", "Import, list, compare, approve, reject, roll back and export models."),
     "evaluate": CommandRow("evaluate:evaluate", "Measure a model on open questions, with intervals; any engine."),
     "engine": CommandRow("engine:app", "Serve a model's tokens and log-probabilities to what trains through them."),
+    "gateway": CommandRow("gateway:app", "An OpenAI-compatible endpoint on this machine, for your own agent."),
     "key": CommandRow("keys:app", "Persons' keys: make, admit, revoke and list them."),
     "audit": CommandRow("audit:app", "The audit log: what was decided, by whom, in which order."),
     "policy": CommandRow("policy:app", "Check, explain, try out and sign the written policy."),
-    "cycle": CommandRow("cycles:app", "Start a cycle now; list, show, watch or cancel one."),
+    "cycle": CommandRow("cycles:app", "Start a cycle now; list, show, watch, cancel or resume one."),
+    "schedule": CommandRow("schedule:app", "When nights are, what became of the last ones; pause and resume."),
+    "report": CommandRow(
+        "report:report", "What a cycle came to: curves, tasksets before and after, decision, examples of what changed."
+    ),
     "train": CommandRow("train:train", "Train in stages: SFT, RL with growing budgets, distillation."),
     "warm-start": CommandRow(
         "warm_start:warm_start",
         "Have a teacher answer training questions, verify it, and keep a set for a stage of SFT.",
     ),
     "rollouts": CommandRow("rollouts:app", "List what the model tried, and read one attempt."),
+    "prune": CommandRow("prune:prune", "Drop the tokens of old training rollouts from the ledger."),
     "logs": CommandRow("logs:logs", "The last lines of what the daemon, its worker or its broker did."),
     "curriculum": CommandRow("curriculum:app", "What the model is asked: look at it, try it, add work of your own."),
     "check": CommandRow("check:app", "Check answers, proofs, programs and texts, yours or anybody's."),
@@ -57,7 +69,9 @@ COMMANDS = {
 }
 
 
-app = lazy_group(COMMANDS, name="assay", help="Keeps an agent honest and makes it better every night.")
+app = lazy_group(
+    COMMANDS, name="assay", add_completion=True, help="Keeps an agent honest and makes it better every night."
+)
 
 
 def _version(wanted: bool) -> None:
@@ -77,6 +91,9 @@ def _root(
     ] = False,
 ) -> None:
     context.obj = data
+    JSON_ASKED.set(False)
+    if os.environ.get("NO_COLOR"):  # https://no-color.org: any text but the empty one
+        context.color = False
 
 
 def main() -> None:
@@ -111,7 +128,7 @@ def _nobody_reads() -> bool:
 
 
 def complain(error: Exception) -> int:
-    """Prints what happened and what to do on standard error; returns the exit code.
+    """Prints what happened and what to do on standard error, as JSON where --json was given; returns the exit code.
 
     The traceback of an error that nobody foresaw is shown with ASSAY_LOG__LEVEL=debug.
     """
@@ -123,6 +140,10 @@ def complain(error: Exception) -> int:
 
         traceback.print_exception(error)
     explained = explain(error)
+    if JSON_ASKED.get():
+        failure = {"message": explained.message, "hint": explained.hint, "exit_code": int(explained.code)}
+        typer.echo(json.dumps(failure, ensure_ascii=True), err=True)
+        return int(explained.code)
     typer.echo(f"assay: {printable(explained.message, lines=True)}", err=True)
     if explained.hint:
         typer.echo(f"  {printable(explained.hint, lines=True)}", err=True)

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from appliance.cli.base_models import export_model, import_model
+from appliance.cli.model_history import history
 from appliance.cli.model_options import parameters_of, read_options, with_options
+from appliance.cli.named import Model
 from appliance.cli.options import Data, Json, Limit, Person, client_of
 from appliance.cli.person import SigningOptions, confirm
 from appliance.cli.provenance import provenance
@@ -20,10 +22,8 @@ app = typer.Typer(help="Import, list, compare, approve, reject, roll back and ex
 app.command("provenance")(provenance)
 app.command("import")(import_model)
 app.command("export")(export_model)
+app.command("history")(history)
 
-Model = Annotated[
-    str, typer.Argument(help="champion, candidate, previous, canary, or the first digits of a digest (6 or more).")
-]
 Confirm = Annotated[
     str,
     typer.Option(
@@ -74,7 +74,10 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
 def compare(
     context: typer.Context, a: Model = "champion", b: Model = "candidate", data: Data = None, as_json: Json = False
 ) -> None:
-    """Two models on the same sealed items."""
+    """Two models on the same sealed items.
+
+    Example: assay model compare champion candidate
+    """
     found = client_of(context, data).compare(a, b)
     if as_json:
         show_json(found)
@@ -98,7 +101,10 @@ def compare(
 
 @app.command("show")
 def show(context: typer.Context, model: Model, data: Data = None, as_json: Json = False) -> None:
-    """The newest decision about a model, gate by gate, with the digest that --decision takes."""
+    """The newest decision about a model, gate by gate, with the digest that --decision takes.
+
+    Example: assay model show candidate
+    """
     api = client_of(context, data)
     decisions, canary = api.decisions(candidate=model, limit=1), api.status().canary
     if as_json:
@@ -123,7 +129,10 @@ def approve(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Put a candidate into service with your signature, if the policy then admits it (exit code 4 if not)."""
+    """Put a candidate into service with your signature, if the policy then admits it (exit code 4 if not).
+
+    Example: assay model approve candidate --as ada
+    """
     signs, api = read_options(SigningOptions, values), client_of(context, data)
     _judge(api, model, "approve", decision, signs, hours=hours, as_json=as_json)
 
@@ -138,14 +147,20 @@ def reject(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Put on record, with your signature, that a candidate must not go into service."""
+    """Put on record, with your signature, that a candidate must not go into service.
+
+    Example: assay model reject candidate --as ada
+    """
     signs, api = read_options(SigningOptions, values), client_of(context, data)
     _judge(api, model, "reject", decision, signs, hours=None, as_json=as_json)
 
 
 @app.command("evaluate")
 def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Json = False) -> None:
-    """Compare a model with the champion once more, on fresh questions; the policy decides on what comes out."""
+    """Compare a model with the champion once more, on fresh questions; the policy decides on what comes out.
+
+    Example: assay model evaluate candidate
+    """
     cycle = client_of(context, data).evaluate(model)
     if as_json:
         show_json(cycle)
@@ -167,7 +182,10 @@ def rollback(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Take the canary out, or put the previous champion back into service where there is none. Asks first."""
+    """Take the canary out, or put the previous champion back into service where there is none. Asks first.
+
+    Example: assay model rollback
+    """
     api = client_of(context, data)
     aliases = api.status().aliases
     going = aliases.get("canary") or aliases["champion"]
@@ -179,7 +197,9 @@ def rollback(
         confirm("take it out of service", going, sure)
     names = api.rollback(person or login_name(), reason)
     if as_json:
-        show_json(dict(names))
+        from appliance.cli.documents.models import AliasesDocument
+
+        show_json(AliasesDocument(dict(names)))
     else:
         show_line(f"champion is {short(names['champion'])}; previous is {short(names['previous'])}")
         show_line(f"{short(going)} is in quarantine: {QUARANTINE}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -32,7 +33,19 @@ Data = Annotated[
         help="The data folder; otherwise ASSAY_DATA, otherwise the configuration's.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for a program.")]
+JSON_ASKED: ContextVar[bool] = ContextVar("JSON_ASKED", default=False)
+"""Whether the command that runs was given --json: then what fails is said as JSON, too."""
+
+
+def _json_asked(wanted: bool) -> bool:
+    JSON_ASKED.set(wanted)
+    return wanted
+
+
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON, for a program (`assay schema` has its schema).", callback=_json_asked),
+]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many, newest first.")]
 Person = Annotated[str | None, typer.Option("--as", metavar="NAME", help="Who asks; otherwise the name of the login.")]
 

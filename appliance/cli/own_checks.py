@@ -13,6 +13,7 @@ from typing import Protocol
 
 from curriculum.own.rows import OwnRow
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+from verifiers.files.spec import FilesSpec
 from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
@@ -38,7 +39,7 @@ def checked(checker: ChecksMany, rows: Iterator[OwnRow], progress: Callable[[int
     while some := list(islice(rows, BATCH)):
         submissions = [submissions_of(row) for row in some]
         pairs = [(row.spec, text) for row, texts in zip(some, submissions, strict=True) for text in texts]
-        found = iter(checker.check_many(pairs))
+        found = iter(checker.check_many(pairs) if pairs else [])
         for row, texts in zip(some, submissions, strict=True):
             yield row, _refusal(row, list(islice(found, len(texts))))
             done += 1
@@ -46,8 +47,11 @@ def checked(checker: ChecksMany, rows: Iterator[OwnRow], progress: Callable[[int
 
 
 def submissions_of(row: OwnRow) -> list[str]:
-    """Wrong answers, and last the reference where there is one."""
+    """Wrong answers, and last the reference where there is one; none where nothing of ours decides, since such a check
+    passes nothing."""
     kind = kind_of(row.spec)
+    if isinstance(row.spec, FilesSpec) and row.spec.only_foreign:
+        return []
     wrong = ["", kind.random_answer(Random(row.key)), *([kind.probe] if kind.probe else [])]
     if row.answer and row.answer != row.question:
         wrong.append(row.question)

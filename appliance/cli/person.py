@@ -86,7 +86,8 @@ def confirm(what: str, expected: str, given: str | None) -> None:
             raise KeyFileError(
                 f"nobody is there to confirm: {what}", hint=f"a script says --confirm {printable(wanted)}"
             )
-        given = input(f"Type {printable(wanted)} to {printable(what)}: ")
+        typer.echo(f"Type {printable(wanted)} to {printable(what)}: ", nl=False, err=True)
+        given = input()
     typed = given.strip()
     if len(typed) < len(wanted) or not expected.startswith(typed):
         raise KeyFileError(f"that is not {printable(wanted)}: nothing was done", hint="look again at what is shown")

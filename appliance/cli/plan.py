@@ -44,7 +44,10 @@ def plan(
     machine = find_machine()
     report = _report(settings, shape, machine)
     if as_json:
-        show_json({"model": name, "shape": _shape_json(shape), "machine": asdict(machine), **report.as_json()})
+        from appliance.cli.documents.models import PlanDocument
+
+        shown = {"model": name, "shape": _shape_json(shape), "machine": machine, **report.as_json()}
+        show_json(PlanDocument.model_validate(shown))
     else:
         _show(name, shape, machine, report)
     raise typer.Exit(ExitCode.OK if report.configured.fits else ExitCode.FAILED_VERDICT)

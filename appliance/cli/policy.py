@@ -40,7 +40,10 @@ ModelOrId = Annotated[
 
 @app.command("check")
 def check(context: typer.Context, file: PolicyFile = None, data: Data = None, as_json: Json = False) -> None:
-    """Read a policy file and say what it asks for, or what is wrong with it (exit code 2). Without the daemon."""
+    """Read a policy file and say what it asks for, or what is wrong with it (exit code 2). Without the daemon.
+
+    Example: assay policy check policy.toml
+    """
     folder = settings_of(context, data).data
     policy, name = read_policy(folder, file)
     if as_json:
@@ -63,7 +66,10 @@ def migrate(
     ] = False,
     data: Data = None,
 ) -> None:
-    """Show a policy file of an earlier version as one of this version, and what differs. Sign it to put it in force."""
+    """Show a policy file of an earlier version as one of this version, and what differs. Sign it to put it in force.
+
+    Example: assay policy migrate --write policy.toml
+    """
     folder = settings_of(context, data).data
     content, name = read_content(file or in_force_file(folder))
     found = migrated(content, name)
@@ -119,7 +125,10 @@ def _data(rules: DataRules) -> str:
 
 @app.command("explain")
 def explain(context: typer.Context, model: ModelOrId = "candidate", data: Data = None, as_json: Json = False) -> None:
-    """Why the newest decision about a model, or the one of that id, came out as it did."""
+    """Why the newest decision about a model, or the one of that id, came out as it did.
+
+    Example: assay policy explain candidate
+    """
     api = client_of(context, data)
     decision = next((one for one in api.decisions(limit=1000) if one.id == model), None)
     found = [decision] if decision else api.decisions(candidate=model, limit=1)
@@ -148,7 +157,10 @@ def because(decision: Decision, policy: Policy) -> str:
 
 @app.command("backtest")
 def backtest(context: typer.Context, file: FileOrInForce = None, data: Data = None, as_json: Json = False) -> None:
-    """What a policy file, or the one in force, would have decided about every candidate so far. Changes nothing."""
+    """What a policy file, or the one in force, would have decided about every candidate so far. Changes nothing.
+
+    Example: assay policy backtest policy.toml
+    """
     content = b""
     if file is not None:
         content, name = read_content(file)
@@ -219,7 +231,10 @@ def _show_budget(found: BudgetView) -> None:
 def simulate(
     context: typer.Context, file: PolicyFile = None, data: Data = None, as_json: Json = False, **values: Any
 ) -> None:
-    """How often a policy promotes what is no better, and finds what is better. Made-up nights, without the daemon."""
+    """How often a policy promotes what is no better, and finds what is better. Made-up nights, without the daemon.
+
+    Example: assay policy simulate policy.toml
+    """
     assumed = read_options(Assumed, values)
     policy, name = read_policy(settings_of(context, data).data, file)
     found = simulated(policy, assumed, lambda text: typer.echo(text, err=True))

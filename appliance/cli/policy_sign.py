@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from appliance.cli.model_options import parameters_of, read_options, with_options
-from appliance.cli.options import Data, client_of, settings_of
+from appliance.cli.options import Data, Json, client_of, settings_of
 from appliance.cli.person import SigningOptions
-from appliance.cli.show import show_fields, show_line
+from appliance.cli.show import show_fields, show_json, show_line
 from appliance.client import ApiError, PolicyInForce
 from appliance.client.signing import policy_edit
 from appliance.places import parse_policy
@@ -31,9 +31,13 @@ def sign(
         Path | None, typer.Argument(help="The edited file; policy.toml in the data folder without it.")
     ] = None,
     data: Data = None,
+    as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Put an edited policy file into force with your signature, and others' where the policy asks for them."""
+    """Put an edited policy file into force with your signature, and others' where the policy asks for them.
+
+    Example: assay policy sign policy.toml
+    """
     signs = read_options(SigningOptions, values)
     path = file or settings_of(context, data).data / "policy.toml"
     content, read_name = read_content(path)
@@ -43,10 +47,11 @@ def sign(
     api = client_of(context, data)
     in_force = api.policy()
     if in_force.digest == digest:
-        show_line(f"{path} is in force already")
+        _show_in_force(digest, [f"{path} is in force already"], changed=False, as_json=as_json)
         return
-    _show_difference(in_force, content.decode())
-    show_fields([("in force", in_force.digest), ("to be", digest), ("people who must sign", in_force.people)])
+    if not as_json:
+        _show_difference(in_force, content.decode())
+        show_fields([("in force", in_force.digest), ("to be", digest), ("people who must sign", in_force.people)])
     signs.confirmed("put this file into force", digest)
     signer = signs.signer()
     before = beside.read_bytes() if beside.exists() else None
@@ -63,8 +68,21 @@ def sign(
             exit_code=4,
         ) from error
     beside.unlink(missing_ok=True)
-    show_line(f"the policy {digest[:12]} is in force; candidates that were evaluated before keep the one before")
-    show_line("what runs where is read by the broker when it starts: restart it, or the daemon, where that changed")
+    said = [
+        f"the policy {digest[:12]} is in force; candidates that were evaluated before keep the one before",
+        "what runs where is read by the broker when it starts: restart it, or the daemon, where that changed",
+    ]
+    _show_in_force(digest, said, changed=True, as_json=as_json)
+
+
+def _show_in_force(digest: str, said: list[str], *, changed: bool, as_json: bool) -> None:
+    if as_json:
+        from appliance.cli.documents.data import PolicyInForceDocument
+
+        show_json(PolicyInForceDocument(digest=digest, changed=changed))
+        return
+    for line in said:
+        show_line(line)
 
 
 def _show_difference(in_force: PolicyInForce, content: str) -> None:

@@ -29,7 +29,10 @@ def provenance(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Check a model's attestation, and show what went into it (exit code 1 if it does not hold)."""
+    """Check a model's attestation, and show what went into it (exit code 1 if it does not hold).
+
+    Example: assay model provenance 3f2a91
+    """
     from appliance.learning.errors import CheckpointError
     from appliance.learning.folders import verify
 
@@ -50,7 +53,9 @@ def provenance(
             "name the attestation, and the trainer's public key with --key",
         ) from error
     if as_json:
-        show_json({"subjects": dict(found.subjects), "predicate": dict(found.predicate)})
+        from appliance.cli.documents.models import ProvenanceDocument
+
+        show_json(ProvenanceDocument(subjects=dict(found.subjects), predicate=dict(found.predicate)))
         return
     build, run = found.predicate["buildDefinition"], found.predicate["runDetails"]
     show_fields(

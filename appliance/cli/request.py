@@ -15,12 +15,12 @@ file.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError, create_model, field_validator
 
@@ -34,6 +34,10 @@ from runtime.model import FrozenModel
 from verifiers.contract.kinds import Kind, KindOption
 from verifiers.registry import KINDS, kind_named, kind_of
 from verifiers.registry.spec import SPEC, Spec
+
+if TYPE_CHECKING:
+    from curriculum.catalog import Catalog
+    from curriculum.contract.task import Task
 
 MAX_FILE_BYTES = 1_000_000
 PLAIN = {
@@ -103,15 +107,17 @@ class JobFields(FrozenModel):
                 raise ValueError(first_fault(error)) from None
         return spec
 
-    def prepared(self, folder: Path, now: datetime) -> PreparedRequest:
-        """Reads the files that are named, from `folder`; `now` has a zone. Raises UsageError, or SpecError, when
-        the flags contradict each other or a file is none. Without any check, the daemon says what to add."""
+    def prepared(self, folder: Path, now: datetime, catalog: Callable[[], Catalog] | None = None) -> PreparedRequest:
+        """Reads the files that are named, from `folder`; `now` has a zone; `catalog` gives the tasksets that a family
+        is looked for in, the product's alone unless given. Raises UsageError, or SpecError, when the flags
+        contradict each other or a file is none. Without any check, the daemon says what to add."""
         ways = [name for name in ("family", *WAYS) if getattr(self, name) is not None]
         if len(ways) > 1:
             raise UsageError(f"{' and '.join(ways)} both say how the answer is checked", hint="keep one of them")
-        question, spec = self.question, None
+        question, spec, made = self.question, None, {}
         if self.family is not None:
-            question, spec = self._family_item(self.family)
+            task = self._family_item(self.family, catalog)
+            question, spec, made = task.question, task.spec, dict(task.files)
         else:
             self._require_used(ways)
             if ways:
@@ -120,7 +126,7 @@ class JobFields(FrozenModel):
                 question = kind.question.load()(spec, question) if kind.question is not None else question
         if question is None:
             raise UsageError("there is no question", hint="add --question TEXT, or `question` to the file")
-        files = JobContents(folder, self.file)
+        files = JobContents(folder, self.file, made)
         submission = SubmitJob(
             question=question,
             spec=spec,
@@ -181,19 +187,19 @@ class JobFields(FrozenModel):
         made: Spec = kind.spec_table.load()(table) if kind.spec_table is not None else SPEC.validate_python(table)
         return made
 
-    def _family_item(self, family: str) -> tuple[str, Spec]:
+    def _family_item(self, family: str, catalog: Callable[[], Catalog] | None) -> Task:
         from curriculum.contract.errors import CurriculumError
         from curriculum.contract.task import Split
-        from curriculum.registry import make_task
+        from curriculum.registry import BUILT_IN
         from curriculum.seeds import seeds
 
         if self.question is not None:
             raise UsageError("a family brings its own question", hint="leave out either --question or --family")
         try:
-            task = make_task(family, self.level, next(seeds(Split.JOB, self.item)), Split.JOB)
+            known = BUILT_IN if catalog is None else catalog()
+            return known.task(family, self.level, next(seeds(Split.JOB, self.item)), Split.JOB)
         except CurriculumError as error:
             raise UsageError(str(error), hint=error.hint) from error
-        return task.question, task.spec
 
 
 def _kind_of_table(table: Mapping[str, Any]) -> Kind:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +46,14 @@ def text_in(folder: Path, name: str, option: str) -> str:
 class JobContents:
     """The files that the agent works with. Raises UsageError for too many, too large, or the same name twice."""
 
-    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+    def __init__(self, folder: Path, names: Sequence[str], made: Mapping[str, str] | None = None) -> None:
+        """`made` are texts that come with a task, by name."""
         if len(names) > MAX_JOB_FILES:
             raise UsageError(f"a job has at most {MAX_JOB_FILES} files", hint="put several into one archive")
         self.contents: dict[str, bytes] = {}
         """By digest."""
         records = [self._take(folder / name) for name in names]
+        records += [self._keep(name, text.encode()) for name, text in (made or {}).items()]
         twice = sorted({file.name for file in records if sum(other.name == file.name for other in records) > 1})
         if twice:
             raise UsageError(f"two files are called {twice[0]}", hint="they lie in one folder: rename one")
@@ -60,13 +62,15 @@ class JobContents:
         self.records = tuple(records)
 
     def _take(self, path: Path) -> JobFile:
-        content = _read(path, "--file", MAX_JOB_FILE_BYTES)
+        return self._keep(path.name, _read(path, "--file", MAX_JOB_FILE_BYTES))
+
+    def _keep(self, name: str, content: bytes) -> JobFile:
         digest = hashlib.sha256(content).hexdigest()
         try:
-            file = JobFile(name=path.name, sha256=digest, bytes=len(content))
+            file = JobFile(name=name, sha256=digest, bytes=len(content))
         except ValidationError as error:
             raise UsageError(
-                f"{path.name!r} is no name for a job's file",
+                f"{name!r} is no name for a job's file",
                 hint="letters, digits, dots, dashes and underscores, at most 100, and no dot or dash at the beginning",
             ) from error
         self.contents[digest] = content

@@ -12,9 +12,9 @@ _SPAN = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7})s)
 HINT = "write a span as in 90m, 2h or 1d12h, or a time as in 2026-05-01T18:00"
 
 
-def deadline_of(given: str | datetime | None, now: datetime) -> str | None:
-    """UTC in ISO 8601. A time without a zone is one of `now`'s zone. Raises UsageError for anything else, and for
-    what has passed."""
+def deadline_of(given: str | datetime | None, now: datetime, what: str = "the deadline") -> str | None:
+    """UTC in ISO 8601; `what` it is, for a message. A time without a zone is one of `now`'s zone. Raises UsageError for
+    anything else, and for what has passed."""
     if given is None:
         return None
     moment = given if isinstance(given, datetime) else _moment(given.strip(), now)
@@ -23,9 +23,9 @@ def deadline_of(given: str | datetime | None, now: datetime) -> str | None:
     try:
         moment = moment.astimezone(UTC)
     except (OverflowError, ValueError) as error:
-        raise UsageError("the deadline is no time that can be waited for", hint=HINT) from error
+        raise UsageError(f"{what} is no time that can be waited for", hint=HINT) from error
     if moment <= now:
-        raise UsageError(f"the deadline has passed: {given}", hint=HINT)
+        raise UsageError(f"{what} has passed: {given}", hint=HINT)
     return moment.isoformat(timespec="seconds")
 
 
@@ -37,4 +37,4 @@ def _moment(text: str, now: datetime) -> datetime:
             return now + timedelta(seconds=seconds)
         return datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"{text[:40]!r} is no deadline", hint=HINT) from error
+        raise UsageError(f"{text[:40]!r} is no time", hint=HINT) from error

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from appliance.cli.named import RolloutId
 from appliance.cli.options import Data, Json, Limit, client_of
 from appliance.cli.show import points, short, show_fields, show_json, show_line, show_records
 from appliance.client import Outcome, Purpose, RolloutDetail, RolloutFilter, RolloutView
@@ -31,14 +32,17 @@ def ls(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """The rollouts, newest first; all that is given has to hold."""
+    """The rollouts, newest first; all that is given has to hold.
+
+    Example: assay rollouts ls --verdict fail --family linear --limit 10
+    """
     where = RolloutFilter(cycle=cycle, job=job, purpose=purpose, family=family, outcome=verdict, before=before)
     found = client_of(context, data).rollouts(where, limit=limit)
     show_records(
         found,
         ("rollout", "verdict", "family", "calls", "answer"),
         lambda one: (one.id, one.verdict.outcome.value, one.family, len(one.calls), _answer(one)),
-        empty="no such rollout",
+        empty="no rollout yet: `assay cycle start` makes some" if where == RolloutFilter() else "no such rollout",
         as_json=as_json,
     )
     if len(found) == limit and limit and not as_json:
@@ -46,8 +50,11 @@ def ls(
 
 
 @app.command("show")
-def show(context: typer.Context, rollout: str, data: Data = None, as_json: Json = False) -> None:
-    """One attempt: the question, the model's own text, what its tool said, and the verdict."""
+def show(context: typer.Context, rollout: RolloutId, data: Data = None, as_json: Json = False) -> None:
+    """One attempt: the question, the model's own text, what its tool said, and the verdict.
+
+    Example: assay rollouts show night-20261124t020000-9c1d.train.3.5be1.0
+    """
     detail = client_of(context, data).rollout(rollout)
     show_json(detail) if as_json else show_detail(detail)
 

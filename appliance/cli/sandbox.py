@@ -30,7 +30,10 @@ def run(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Run Python in a fresh sandbox: 0 when it ended well, 1 when it failed or went beyond a limit."""
+    """Run Python in a fresh sandbox: 0 when it ended well, 1 when it failed or went beyond a limit.
+
+    Example: assay sandbox run -c 'print(2**64)'
+    """
     from appliance.cli.broker_target import for_code
     from appliance.cli.sandbox_run import run_once
 
@@ -41,7 +44,10 @@ def run(
 @app.command("shell")
 @with_options(parameters_of(SandboxRun))
 def shell(context: typer.Context, backend: Backend = None, data: Data = None, **values: Any) -> None:
-    """Python in a sandbox, line by line, with snapshots and branches; `:help` there."""
+    """Python in a sandbox, line by line, with snapshots and branches; `:help` there.
+
+    Example: assay sandbox shell --seconds 30 --memory 512
+    """
     from appliance.cli.broker_target import for_code
     from appliance.cli.sandbox_shell import converse
 
@@ -64,6 +70,8 @@ def snapshot(
     """Run Python and keep the sandbox as it is then; prints the snapshot's name, for --from.
 
     What the code printed goes to standard error. Nothing is kept when it fails (1).
+
+    Example: assay sandbox snapshot prepare.py
     """
     from appliance.cli.broker_target import for_code
     from appliance.cli.sandbox_run import run_and_keep
@@ -78,7 +86,10 @@ def rm(
     snapshots: Annotated[list[str], typer.Argument(metavar="SNAPSHOT...", help="As `ls` and `snapshot` name them.")],
     data: Data = None,
 ) -> None:
-    """Forget snapshots that were kept."""
+    """Forget snapshots that were kept.
+
+    Example: assay sandbox rm 3f2a91
+    """
     from appliance.cli.broker_target import find
     from appliance.cli.sandbox_run import forget
 
@@ -125,7 +136,10 @@ def selftest(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """See for yourself that sandboxes hold here: every check that a backend has to pass. 1 when one fails."""
+    """See for yourself that sandboxes hold here: every check that a backend has to pass. 1 when one fails.
+
+    Example: assay sandbox selftest --quick
+    """
     from appliance.cli.broker_target import find
     from appliance.cli.sandbox_selftest import run_checks
 
@@ -136,7 +150,10 @@ def selftest(
 def bench(
     context: typer.Context, backend: Backend = None, quick: Quick = False, data: Data = None, as_json: Json = False
 ) -> None:
-    """What calls, snapshots, rollbacks, branches and idle sandboxes cost here, in under a minute."""
+    """What calls, snapshots, rollbacks, branches and idle sandboxes cost here, in under a minute.
+
+    Example: assay sandbox bench --quick
+    """
     from appliance.cli.broker_target import find
     from appliance.cli.sandbox_selftest import run_bench
 

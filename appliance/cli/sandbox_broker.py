@@ -58,7 +58,9 @@ def asked(path: Path, question: Question[A]) -> A:
 def show_listing(path: Path, *, as_json: bool) -> None:
     found = asked(path, BrokerClient.listing)
     if as_json:
-        show_json(found.model_dump(mode="json", exclude={"request", "kind"}))
+        from appliance.cli.documents.sandboxes import SandboxesDocument
+
+        show_json(SandboxesDocument(boxes=found.boxes, snapshots=found.snapshots, more=found.more))
         return
     show_table(
         ("sandbox", "backend", "mode", "state", "owner", "age", "caller"),
@@ -91,7 +93,9 @@ def show_listing(path: Path, *, as_json: bool) -> None:
 def show_stats(path: Path, *, as_json: bool) -> None:
     found = asked(path, BrokerClient.stats)
     if as_json:
-        show_json(dict(sorted(found.values.items())))
+        from appliance.cli.documents.sandboxes import FiguresDocument
+
+        show_json(FiguresDocument(dict(sorted(found.values.items()))))
     else:
         show_fields((name, f"{value:g}") for name, value in sorted(found.values.items()))
 
@@ -99,7 +103,9 @@ def show_stats(path: Path, *, as_json: bool) -> None:
 def show_sweep(path: Path, *, as_json: bool) -> None:
     found = asked(path, BrokerClient.sweep)
     if as_json:
-        show_json(found.model_dump(mode="json", exclude={"request", "kind"}))
+        from appliance.cli.documents.sandboxes import SweptDocument
+
+        show_json(SweptDocument(**found.model_dump(exclude={"request", "kind"})))
     else:
         show_line(
             f"removed of {found.owners} dead owners: {found.processes} processes, {found.cgroups} control groups,"

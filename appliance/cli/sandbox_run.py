@@ -7,7 +7,6 @@ sandbox ends with its command, also by Ctrl-C; a snapshot is kept only of code t
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,10 +16,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from appliance.cli.broker_target import sessions
+from appliance.cli.documents.sandboxes import KeptRun, RunDocument
 from appliance.cli.sandbox_options import SandboxRun, copy_in
+from appliance.cli.show import show_json
 from appliance.errors import ExitCode
 from appliance.printable import printable
-from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, SnapshotId, Tier, Usage
+from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, SnapshotId, Tier
 from runtime.settings import RuntimeSettings
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def run_once(
             with pool.open(tier=least, caller=CALLER, priority=Priority.JOB) as session:
                 result, usage = session.run(source), session.usage
     if as_json:
-        show(result, usage)
+        show_json(RunDocument(**dict(result), usage=usage))
     else:
         show_output(result, raw=raw)
         complain_of(result)
@@ -62,7 +63,7 @@ def run_and_keep(settings: RuntimeSettings, source: str, asked: SandboxRun, *, a
         snapshot_id = box.snapshot(durable=True) if result.status is CallStatus.OK else None
         usage = box.usage
     if as_json:
-        show(result, usage, snapshot=snapshot_id)
+        show_json(KeptRun(**dict(result), usage=usage, snapshot=snapshot_id))
     else:
         typer.echo(printable(result.output, lines=True), nl=False, err=True)
         complain_of(result)
@@ -102,12 +103,6 @@ def snapshot_named(name: str, option: str = "--from") -> SnapshotId:
             param_hint=option,
         )
     return SnapshotId(name)
-
-
-def show(result: CallResult, usage: Usage, **more: str | None) -> None:
-    """Prints one JSON document; ASCII only, so that no text in it can steer a terminal."""
-    content = result.model_dump(mode="json") | {"usage": usage.model_dump(mode="json")} | more
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=True))
 
 
 def show_output(result: CallResult, *, raw: bool) -> None:

@@ -48,15 +48,10 @@ def run_checks(target: BrokerTarget, backend: str, *, quick: bool, named: str | 
     found = {name: _examined(target.settings, name, checks) for name in wanted}
     failed = sum(result.outcome is CheckOutcome.FAIL for results in found.values() for result in results)
     if as_json:
-        show_json(
-            {
-                "conforms": not failed,
-                "backends": {
-                    name.value: [result.model_dump(mode="json") for result in results]
-                    for name, results in found.items()
-                },
-            }
-        )
+        from appliance.cli.documents.sandboxes import ConformanceDocument
+
+        by_backend = {name.value: tuple(results) for name, results in found.items()}
+        show_json(ConformanceDocument(conforms=not failed, backends=by_backend))
     else:
         _show(found, failed)
     return ExitCode.FAILED_VERDICT if failed else ExitCode.OK
@@ -100,7 +95,9 @@ def run_bench(target: BrokerTarget, backend: str | None, *, quick: bool, as_json
                 ) from error
     values["seconds"] = round(time.monotonic() - started, 1)
     if as_json:
-        show_json(values)
+        from appliance.cli.documents.sandboxes import BenchDocument
+
+        show_json(BenchDocument.model_validate(values))
     else:
         show_table(("figure", "value"), values.items(), empty="nothing was measured")
     return ExitCode.OK

@@ -5,7 +5,6 @@ Progress goes to standard error; the table or JSON to standard output.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -48,7 +47,9 @@ def gpu(
     failed = sum(result.outcome == "failed" for result in results)
     ran = sum(result.outcome != "not run" for result in results)
     if as_json:
-        show_json({"gpus": gpus, "rows": [asdict(result) for result in results]})
+        from appliance.cli.documents.models import GpuSelftest
+
+        show_json(GpuSelftest(gpus=gpus, rows=tuple(results)))
     else:
         show_table(
             ("row", "outcome", "what was seen, or would be", "command"),

@@ -1,11 +1,9 @@
-"""`assay serve`, `broker`, `status`, `tui`, `config`, `doctor` and `demo`: the appliance itself."""
+"""`assay serve`, `broker`, `status`, `config`, `doctor` and `demo`: the appliance itself."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,12 +43,15 @@ def broker(context: typer.Context, data: Data = None) -> None:
     os.close(writing)
     os.dup2(reading, 0)
     os.close(reading)
-    program = command(broker_socket(settings, settings.data), uid)
+    program = [*command(broker_socket(settings, settings.data), uid), "--log", settings.log.format]
     os.execv(program[0], program)  # noqa: S606 - a list, and no shell
 
 
 def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Show what runs, what is in service, and what waits for a person."""
+    """Show what runs, what is in service, and what waits for a person.
+
+    Example: assay status --json
+    """
     from appliance.cli.show import show_json
     from appliance.client.connection import ApiConnection
     from appliance.client.status import Status
@@ -70,20 +71,6 @@ def stop(context: typer.Context, data: Data = None) -> None:
     show_line("the daemon is stopping")
 
 
-def tui(
-    context: typer.Context,
-    name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Whose key signs, of several.")] = None,
-    key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="The key that signs.")] = None,
-    data: Data = None,
-) -> None:
-    """Open the terminal program."""
-    command = [sys.executable, "-I", "-m", "tui", "--socket", str(socket_of(context, data))]
-    command += ["--as", name] if name else []
-    command += ["--key", str(key)] if key else []
-    sys.stdout.flush()
-    os.execv(sys.executable, command)  # noqa: S606
-
-
 def doctor(
     context: typer.Context,
     no_selftest: Annotated[
@@ -92,7 +79,10 @@ def doctor(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Check this machine, and say what to do about what is missing."""
+    """Check this machine, and say what to do about what is missing.
+
+    Example: assay doctor --no-selftest
+    """
     from appliance.cli.doctor import run
 
     raise typer.Exit(run(settings_of(context, data), as_json, selftest=not no_selftest))
@@ -105,7 +95,10 @@ def demo(
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result there.")] = None,
     data: Data = None,
 ) -> None:
-    """One night in miniature, here, in minutes. An unfinished one continues."""
+    """One night in miniature, here, in minutes. An unfinished one continues.
+
+    Example: assay demo --seed 7 --json night.json
+    """
     if json_file is not None:
         _must_be_writable(json_file)
     from appliance.cli.demo import demo as run_demo
@@ -138,7 +131,10 @@ def show(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Every value in force; --json always says where each comes from."""
+    """Every value in force; --json always says where each comes from.
+
+    Example: assay config show --explain schedule.cron
+    """
     settings = settings_of(context, data)
     if explain is not None:
         _explain(settings, explain, as_json)
@@ -152,11 +148,11 @@ def _explain(settings: Settings, wanted: str, as_json: bool) -> None:
 
     found, values, origins = explained(wanted), settings.leaves(), settings.origins()
     if as_json:
-        facts = [
-            {**vars(key), "variable": key.variable, "value": values[key.name], "origin": origins[key.name]}
-            for key in found
-        ]
-        typer.echo(json.dumps(facts, indent=2))
+        from appliance.cli.documents.data import ConfigKeyDocument
+        from appliance.cli.show import show_json
+
+        facts = {key.name: {"value": values[key.name], "origin": origins[key.name]} for key in found}
+        show_json([ConfigKeyDocument(**vars(key), variable=key.variable, **facts[key.name]) for key in found])
         return
     for place, key in enumerate(found):
         if place:
@@ -178,6 +174,7 @@ def _show_status(found: Status) -> None:
     from appliance.cli.show import cycle_state, short, show_fields
 
     cycle, worker = found.cycle, found.worker
+    aside = found.jobs.get("set_aside", 0)
     waiting = sum(count for state, count in found.jobs.items() if state in ("queued", "running"))
     show_fields(
         [
@@ -185,6 +182,8 @@ def _show_status(found: Status) -> None:
             ("data", found.data),
             ("tampered with", found.tampered),
             ("worker", f"{worker.state}" + (f": {worker.doing} (pid {worker.pid})" if worker.doing else "")),
+            ("solvers", f"{found.solvers.state} (pid {found.solvers.pid})" if found.solvers.pid else None),
+            ("set aside", f"{aside} jobs: `assay jobs ls`, `assay jobs resume`" if aside else None),
             ("sandboxes", found.broker_news),
             ("blocked by", worker.waits_for),
             ("cycles wait for", found.cycles_wait_for),
@@ -198,7 +197,8 @@ def _show_status(found: Status) -> None:
             ("previous", short(found.aliases["previous"])),
             ("decision", _decided(found)),
             ("jobs waiting", waiting),
-            ("next cycle", found.next_cycle or "not scheduled"),
+            ("gateway", found.gateway.summary if found.gateway is not None else ""),
+            ("next cycle", found.next_cycle or "not scheduled; `assay schedule show` says why"),
         ]
     )
 

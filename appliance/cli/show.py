@@ -21,21 +21,20 @@ NARROWEST = 8
 """Characters of a column of a table."""
 
 
-def show_json(value: BaseModel | Sequence[BaseModel] | dict[str, object]) -> None:
+def show_json(value: BaseModel | Sequence[BaseModel]) -> None:
     """One JSON document; ASCII only, so that no text in it can steer a terminal."""
     if isinstance(value, BaseModel):
-        content: object = value.model_dump(mode="json")
-    elif isinstance(value, dict):
-        content = value
+        content: object = value.model_dump(mode="json", by_alias=True)
     else:
-        content = [item.model_dump(mode="json") for item in value]
+        content = [item.model_dump(mode="json", by_alias=True) for item in value]
     typer.echo(json.dumps(content, indent=2, ensure_ascii=True))
 
 
 def show_progress(text: str) -> None:
     """One line on standard error that is written over, where that is a terminal; without text it is cleared."""
     if sys.stderr.isatty():
-        typer.echo(f"\r\x1b[K{printable(text)}", nl=False, err=True)
+        sys.stderr.write(f"\r\x1b[K{printable(text)}")  # also with NO_COLOR: it is no colour
+        sys.stderr.flush()
 
 
 def show_line(text: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import ValidationError
@@ -16,6 +17,9 @@ from appliance.cli.options import Data, Json, client_of
 from appliance.cli.request import MAX_FILE_BYTES, JobRequest, PreparedRequest, first_fault, read_request
 from appliance.errors import UsageError
 from policies.toml_files import beginning
+
+if TYPE_CHECKING:
+    from curriculum.catalog import Catalog
 
 
 @with_options(parameters_of(JobRequest))
@@ -33,10 +37,11 @@ def submit(
 
     Example: assay submit --question "Which whole number x has 7x + 3 = 45?" --check "7*x + 3 == 45" --domain integer
     """
+    from appliance.cli.curriculum_catalog import catalog_of
     from appliance.cli.jobs_watch import JobProgress, ended_code, show_job, show_queued, watch_job
     from appliance.cli.show import show_json
 
-    prepared = _prepared(job_file, given(values))
+    prepared = _prepared(job_file, given(values), lambda: catalog_of(context, data))
     api = client_of(context, data)
     for content in prepared.contents.values():
         api.put_file(content)
@@ -55,7 +60,7 @@ def submit(
     raise typer.Exit(ended_code(detail.job))
 
 
-def _prepared(file: Path | None, flags: dict[str, Any]) -> PreparedRequest:
+def _prepared(file: Path | None, flags: dict[str, Any], catalog: Callable[[], Catalog]) -> PreparedRequest:
     """The job that the flags or the file describe, with what lies in the files that it names."""
     now = clock.now().astimezone()
     if file is None:
@@ -63,15 +68,15 @@ def _prepared(file: Path | None, flags: dict[str, Any]) -> PreparedRequest:
             request = JobRequest.model_validate(flags)
         except ValidationError as error:
             raise UsageError(f"--{first_fault(error)}", hint="see `assay submit --help`") from error
-        return request.prepared(Path(), now)
+        return request.prepared(Path(), now, catalog)
     if flags:
         raise UsageError(
             f"a file and --{next(iter(flags))} both describe the job", hint="give the file alone, or the flags alone"
         )
     if str(file) == STDIN:
-        return read_request(standard_input("FILE", MAX_FILE_BYTES), "standard input").prepared(Path(), now)
+        return read_request(standard_input("FILE", MAX_FILE_BYTES), "standard input").prepared(Path(), now, catalog)
     try:
         content = beginning(file, MAX_FILE_BYTES)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}", hint="name a TOML file that can be read") from error
-    return read_request(content, str(file)).prepared(file.parent, now)
+    return read_request(content, str(file)).prepared(file.parent, now, catalog)

@@ -76,7 +76,7 @@ def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
     from appliance.errors import AssayError, ExitCode
 
     newest = next(iter(api.cycles(1)), None)
-    if newest is None or newest.state.ended:
+    if newest is None or newest.state.rests:
         raise AssayError(
             f"no training of {recipe.name} is unfinished",
             "leave --resume out to begin one; `assay cycle ls` shows how earlier ones ended",
@@ -105,7 +105,9 @@ def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
     from appliance.training_recipes import COLUMNS, plan_json, rows_of
 
     if as_json:
-        show_json({**plan_json(recipe), "about": recipe.about, "notes": list(recipe.notes)})
+        from appliance.cli.documents.models import TrainingPlan
+
+        show_json(TrainingPlan(**plan_json(recipe), about=recipe.about, notes=recipe.notes))
         return
     name, shape = shape_named(settings, "")
     evaluation = recipe.stages[-1].recipe.evaluation

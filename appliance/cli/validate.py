@@ -37,6 +37,8 @@ def validate(
     """Sign whether a job's check means what was asked.
 
     It is shown in plain words, with what it accepts and what it rejects. --json without --confirm signs nothing.
+
+    Example: assay jobs validate job-1f0c52b7d2aa
     """
     signs = read_options(SigningOptions, values)
     api = client_of(context, data)
@@ -91,7 +93,9 @@ def _page(context: typer.Context, detail: JobDetail, data: Data) -> Page:
 
 
 def _show_page_as_json(job: Job, page: Page) -> None:
-    show_json({"job": job.id, "content": content_of(job), "shown": page.digest(), "page": page.model_dump(mode="json")})
+    from appliance.cli.documents.checks import ValidationDocument
+
+    show_json(ValidationDocument(job=job.id, content=content_of(job), shown=page.digest(), page=page))
 
 
 def _show(job: Job, page: Page) -> None:

@@ -83,7 +83,9 @@ def verify(
         _write_page(report, html)
     except BundleError as error:
         if json_out:
-            show_json({"ok": False, "error": str(error), "hint": error.hint})
+            from appliance.cli.documents.data import UnreadableBundle
+
+            show_json(UnreadableBundle(ok=False, error=str(error), hint=error.hint))
         else:
             typer.echo(printable(f"assay: {error}\n  {error.hint}", lines=True), err=True)
         return USAGE

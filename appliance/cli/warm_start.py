@@ -53,6 +53,8 @@ def warm_start(
 
     The teacher may be the champion, served on this machine. 0 for a set, 1 when nothing was verified, 2 for what cannot
     be asked, 5 when the teacher gives no answer.
+
+    Example: assay warm-start --endpoint http://127.0.0.1:8000/v1 --model teacher --out traces --taskset tables
     """
     from appliance.cli import broker_target
     from appliance.evaluation.attempts import PLAN

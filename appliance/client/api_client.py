@@ -35,6 +35,8 @@ from appliance.client.messages import (
     SubmitJob,
     ValidationEnvelope,
 )
+from appliance.client.retention import Prune, Pruned
+from appliance.client.screen import AuditLine, CycleCurves, MachineView, ModelLineage
 from appliance.client.status import Status
 from appliance.records.artifacts import Artifact
 from appliance.records.cycles import Cycle
@@ -70,6 +72,10 @@ class ApiClient(ApiConnection):
         """Calls it off; ApiError with exit code 4 when it has ended otherwise."""
         return self.read(self.request("POST", f"/v1/cycles/{_part(cycle)}/cancel", {}, b"{}"), Cycle)
 
+    def resume_cycle(self, cycle: str) -> Cycle:
+        """Has it tried again after it was set aside; ApiError with exit code 4 when it was not."""
+        return self.read(self.request("POST", f"/v1/cycles/{_part(cycle)}/resume", {}, b"{}"), Cycle)
+
     def rollouts(self, where: RolloutFilter = ANY_ROLLOUT, *, limit: int = 50) -> list[RolloutView]:
         """Newest first."""
         given = where.model_dump(mode="json", exclude_none=True)
@@ -82,9 +88,24 @@ class ApiClient(ApiConnection):
         """The last lines of a worker's or the broker's log, or those after a position."""
         return self.get(f"/v1/logs/{_part(process)}", LogPart, after=after, limit=limit)
 
-    def checkpoints(self, *, cycle: str | None = None, limit: int = 100) -> list[CheckpointView]:
-        """Newest first, each with its aliases and the newest decision about it."""
-        return self.get("/v1/checkpoints", list[CheckpointView], cycle=cycle, limit=limit)
+    def checkpoints(
+        self, *, cycle: str | None = None, before: str | None = None, limit: int = 100
+    ) -> list[CheckpointView]:
+        """Newest first, each with its aliases and the newest decision about it; `before` is a digest."""
+        return self.get("/v1/checkpoints", list[CheckpointView], cycle=cycle, before=before, limit=limit)
+
+    def lineage(self, checkpoint: str, limit: int = 50) -> ModelLineage:
+        return self.get(f"/v1/checkpoints/{_part(checkpoint)}/lineage", ModelLineage, limit=limit)
+
+    def curves(self, cycle: str) -> CycleCurves:
+        return self.get(f"/v1/cycles/{_part(cycle)}/curves", CycleCurves)
+
+    def machine(self) -> MachineView:
+        return self.get("/v1/machine", MachineView)
+
+    def audit(self, *, before: int | None = None, limit: int = 100) -> list[AuditLine]:
+        """Entries of the audit log, newest first; those below the number `before`."""
+        return self.get("/v1/audit", list[AuditLine], before=before, limit=limit)
 
     def decisions(self, *, candidate: str | None = None, limit: int = 20) -> list[Decision]:
         """Newest first."""
@@ -149,6 +170,10 @@ class ApiClient(ApiConnection):
         """Calls it off; ApiError with exit code 4 when it has ended otherwise."""
         return self.read(self.request("POST", f"/v1/jobs/{_part(job)}/cancel", {}, b"{}"), Job)
 
+    def resume(self, job: str) -> Job:
+        """Has it tried again after it was set aside; ApiError with exit code 4 when it was not."""
+        return self.read(self.request("POST", f"/v1/jobs/{_part(job)}/resume", {}, b"{}"), Job)
+
     def retry(self, job: str) -> Job:
         """A new job that asks the same with the next seed."""
         return self.read(self.request("POST", f"/v1/jobs/{_part(job)}/retry", {}, b"{}"), Job)
@@ -171,6 +196,10 @@ class ApiClient(ApiConnection):
         """`envelope` is a signed statement, as `appliance.client.signing` makes it; returns the job with it."""
         statement = ValidationEnvelope(envelope=envelope.decode("ascii"))
         return self.post(f"/v1/jobs/{_part(job)}/validation", statement, Job)
+
+    def prune(self, request: Prune) -> Pruned:
+        """Drops the tokens of old training rollouts, or says what that would be."""
+        return self.post("/v1/prune", request, Pruned)
 
     def rollback(self, person: str, reason: str = "") -> dict[str, str | None]:
         """Puts the previous champion back; returns the aliases."""

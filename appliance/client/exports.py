@@ -14,14 +14,19 @@ from appliance.client.messages import (
     BudgetView,
     CheckpointView,
     JobDetail,
+    Keys,
     LogPart,
     PolicyInForce,
     RolloutDetail,
     RolloutView,
     StartCycle,
     SubmitJob,
+    TreeRollout,
+    TurnText,
 )
+from appliance.client.pass_rates import HIGH, LOW, RateLine, block, lines_of, zone
 from appliance.client.person_keys import KeyFileError, PersonKey, find_key, keys_folder, unlock
+from appliance.client.screen import AuditLine, CycleCurves, GpuUse, MachineView, ModelLineage, ProcessUse
 from appliance.client.signing import signed_approval
 from appliance.client.status import CanaryView, Status, WorkerStatus
 from appliance.printable import printable
@@ -31,7 +36,7 @@ from appliance.records.cycles import Cycle, CycleState
 from appliance.records.evaluations import Approval, Evaluation, ItemResult, ModelResults
 from appliance.records.events import Event
 from appliance.records.jobs import Job, JobState
-from appliance.records.rollouts import Purpose, RolloutEnd, ToolCall, ToolStatus
+from appliance.records.rollouts import Purpose, Role, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import PassCount, RolloutFilter
 from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
 from policies.refusals import StatementRefused

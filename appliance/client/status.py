@@ -14,7 +14,7 @@ from runtime.model import FrozenModel
 
 
 class WorkerStatus(FrozenModel):
-    """The process that trains, evaluates and works on jobs; there is at most one."""
+    """A process that trains, evaluates or works on jobs."""
 
     state: Literal["idle", "running", "backing_off"]
     pid: int | None = None
@@ -56,6 +56,28 @@ class CanaryView(FrozenModel):
         return f"{doing}; {describe(counts, rules)}"
 
 
+class GatewayStatus(FrozenModel):
+    """The endpoint for the owner's own agent."""
+
+    enabled: bool
+    """Whether the daemon runs it."""
+    base_url: str
+    answers: bool
+    """Whether anything listens there now: the daemon's, or `assay gateway serve`."""
+    tokens: int
+    """In use."""
+
+    @property
+    def summary(self) -> str:
+        """What there is and, where it does not answer, what to do about it."""
+        if self.answers:
+            used = f"tokens in use: {self.tokens}" if self.tokens else "no token yet: `assay gateway token new NAME`"
+            return f"at {self.base_url}, {used}"
+        if self.enabled:
+            return f"nothing answers at {self.base_url} yet: `assay logs gateway` says why"
+        return "switched off: set gateway.enabled to true and start the daemon again, or run `assay gateway serve`"
+
+
 class Status(FrozenModel):
     version: str
     pid: int
@@ -64,6 +86,9 @@ class Status(FrozenModel):
     started: str
     uptime_seconds: float
     worker: WorkerStatus
+    """Of what takes a model."""
+    solvers: WorkerStatus = WorkerStatus(state="idle")
+    """Of the solvers of jobs, which work beside it."""
     broker_news: str = ""
     """The last that happened to the daemon's own broker since the start, and when; empty when nothing did."""
     cycles_wait_for: str = ""
@@ -86,5 +111,7 @@ class Status(FrozenModel):
     """Digest of the policy file in force."""
     last_event: int
     """Number of the newest event."""
+    gateway: GatewayStatus | None = None
+    """None of a daemon of an earlier version."""
     tampered: str = ""
     """What of the ledger or the log somebody changed: nothing is begun or decided meanwhile. Empty when nothing."""

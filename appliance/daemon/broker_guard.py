@@ -27,6 +27,7 @@ LAUNCH = Path(__file__).with_name("launch.py")
 CANNOT = 2
 """Exit status of a broker that cannot work with its settings."""
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0
+"""Before its third start and at most; the second one is at once."""
 STEADY_SECONDS = 60.0
 """A broker that ran for so long was well: the pauses begin anew."""
 GRACE_SECONDS = 10.0
@@ -47,7 +48,7 @@ def guard(command: list[str]) -> None:
     """Returns when the daemon is gone or wants it."""
     os.umask(0o077)
     settings = sys.stdin.buffer.readline()
-    pause = FIRST_SECONDS
+    pause = 0.0
     while settings:
         started = time.monotonic()
         process = _start(command, settings)
@@ -55,12 +56,12 @@ def guard(command: list[str]) -> None:
             _stop(process)
             return
         seconds = time.monotonic() - started
-        pause = FIRST_SECONDS if seconds >= STEADY_SECONDS else pause
+        pause = 0.0 if seconds >= STEADY_SECONDS else pause
         again = None if process.returncode == CANNOT else pause
         _report(code=process.returncode, seconds=round(seconds, 3), retry_seconds=again)
         if _daemon_ended(None, again):
             return
-        pause = min(2 * pause, LONGEST_SECONDS)
+        pause = min(2 * pause or FIRST_SECONDS, LONGEST_SECONDS)
 
 
 def limit_capabilities() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from appliance.daemon import broker_guard
 from appliance.daemon.child_log import ChildLog
+from appliance.processes.memory_kills import MemoryKills
 from runtime.broker import ask
 from runtime.errors import SandboxError
 from runtime.model import FrozenModel
@@ -40,10 +42,15 @@ class BrokerEnd(FrozenModel):
     seconds: float
     retry_seconds: float | None
 
-    def describe(self, last_line: str) -> str:
-        """Says it to people. `last_line` is the broker's; one that was killed did not say why."""
+    def describe(self, last_line: str, *, no_memory: bool = False) -> str:
+        """Says it to people. `last_line` is the broker's; one that was killed did not say why. `no_memory`: the kernel
+        counted an end for want of memory beside it."""
         how = f"was killed by signal {-self.code}" if self.code < 0 else f"ended with status {self.code}"
-        then = "is not started again" if self.retry_seconds is None else f"starts again in {self.retry_seconds:g} s"
+        if no_memory and self.code == -signal.SIGKILL:
+            how = "ran out of memory and was killed by the kernel"
+        then = "is not started again"
+        if self.retry_seconds is not None:
+            then = f"starts again {f'in {self.retry_seconds:g} s' if self.retry_seconds else 'at once'}"
         return f"the broker {how} after {self.seconds:.0f} s and {then}" + (
             f": {_bare(last_line)}" if last_line and self.code > 0 else ""
         )
@@ -187,6 +194,7 @@ class BrokerProcess:
         is passed on: it was written before."""
         assert guard.stdout is not None
         assert guard.stderr is not None
+        memory = MemoryKills.seen_from(guard.pid)
         news, output = GuardLines(guard.stdout.fileno()), GuardLines(guard.stderr.fileno(), self._early)
         log.forget()
         while True:
@@ -196,7 +204,8 @@ class BrokerProcess:
                 if line.startswith(NEWS):
                     self._say(line.decode(errors="replace").removeprefix(NEWS.decode()).strip(), say)
             for line in ends:
-                self._tell(BrokerEnd.model_validate_json(line), log, say, lost)
+                self._tell(BrokerEnd.model_validate_json(line), log, say, lost, no_memory=memory.more)
+                memory = MemoryKills.seen_from(guard.pid)
             if open_ends := [pipe.descriptor for pipe in (news, output) if not pipe.ended]:
                 select.select(open_ends, [], [])
             else:
@@ -212,7 +221,9 @@ class BrokerProcess:
             if not self._closing:
                 say(text[:MOST_CHARS])
 
-    def _tell(self, end: BrokerEnd, log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]) -> None:
-        self._say(end.describe(log.last_line()), say)
+    def _tell(
+        self, end: BrokerEnd, log: ChildLog, say: Callable[[str], None], lost: Callable[[], None], *, no_memory: bool
+    ) -> None:
+        self._say(end.describe(log.last_line(), no_memory=no_memory), say)
         if end.retry_seconds is None:
             lost()

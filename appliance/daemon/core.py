@@ -1,13 +1,15 @@
 """The core: the one owner of a data folder and of its ledger, without a model and without a network.
 
 What always holds: between `__enter__` and `__exit__` no other process writes here (a lock that the kernel drops with
-the process), the ledger has one writer, at most one cycle is unfinished, and at most one worker runs. Torch,
+the process), the ledger has one writer, at most one cycle is unfinished, and at most two workers run: one with a model,
+and one for the solvers of jobs. Torch,
 transformers and sympy are never imported here: child processes do what needs them. Killed at any moment, the next core
 goes on. The core only puts the services together; each is about one thing.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Self
@@ -19,14 +21,22 @@ from appliance.audit.machine_keys import load_or_make
 from appliance.clock import utc_now
 from appliance.config import Settings
 from appliance.daemon.child_log import ChildLog
+from appliance.daemon.collected import CollectedWork
 from appliance.daemon.cycles import Cycles
 from appliance.daemon.errors import BrokenError
 from appliance.daemon.events import EventLog
+from appliance.daemon.gateway_desk import GatewayDesk
 from appliance.daemon.governance import Governance
+from appliance.daemon.gpu_watch import GpuReader
 from appliance.daemon.job_queue import JobQueue
+from appliance.daemon.night_notices import night_notice
+from appliance.daemon.nights import Nights
+from appliance.daemon.notices import Notices
 from appliance.daemon.own_work import OwnWork
 from appliance.daemon.readiness import Readiness
-from appliance.daemon.supervisor import RetryPolicy, WorkerSupervisor
+from appliance.daemon.resource_watch import ResourceLimits, ResourceWatch, free_resources
+from appliance.daemon.retention import Retention
+from appliance.daemon.supervisor import RetryPolicy, WorkerSupervisor, work_of_cycle
 from appliance.daemon.trust import Trust
 from appliance.daemon.validations import Validations
 from appliance.daemon.views import Rollouts
@@ -38,8 +48,11 @@ from appliance.ledger.adoption import adopt, put_right, require_log
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.lock import data_lock
 from appliance.model_readiness import ConfiguredModel
+from appliance.nights.idle import MachineSnapshot
+from appliance.nights.machine import MachineEyes
 from appliance.places import head_files
-from appliance.records.jobs import Job
+from appliance.records.jobs import Job, work_of
+from appliance.records.nights import Night
 from policies.policy import Policy
 from runtime.errors import RefusedError
 
@@ -62,7 +75,7 @@ class Core:
 
     `now` gives UTC in ISO 8601; `worker` is a program in the worker's place, for tests of what is around it. `refused`
     says why model code cannot be run here, as long as no broker answers; `own_broker`, that a guard of ours starts the
-    broker again whenever it ends.
+    broker again whenever it ends; `machine` says who uses this machine, instead of looking.
     """
 
     def __init__(
@@ -74,6 +87,7 @@ class Core:
         retry: RetryPolicy | None = None,
         refused: RefusedError | None = None,
         own_broker: bool = False,
+        machine: Callable[[], MachineSnapshot] | None = None,
     ) -> None:
         self.settings = settings
         self.data = settings.data
@@ -82,6 +96,9 @@ class Core:
         self._retry = retry or RetryPolicy()
         self._refused = refused
         self._own_broker = own_broker
+        rules = settings.schedule
+        typed, energy = rules.idle.session is not None, rules.max_energy is not None
+        self._machine = machine or MachineEyes(gpu=rules.idle.gpu, typed=typed, energy=energy).look
         self._open = ExitStack()
         self.broker_news = ""
 
@@ -125,15 +142,31 @@ class Core:
         self._bring_together(ledger)
         self.trust.log("daemon.start", version=__version__, policy=self.policy.digest)
         model = ConfiguredModel(self.settings.model, training=self.settings.recipe.training, vllm=self.settings.vllm)
-        self.readiness = Readiness(self.settings, ledger, lambda: self.policy, self._refused, self._own_broker, model)
+        gpus = GpuReader(os.getpid()).look if self.settings.model.device != "cpu" else tuple
+        watch = ResourceWatch(lambda: free_resources(self.data, gpus=gpus), self._limits)
+        self.readiness = Readiness(
+            self.settings, ledger, lambda: self.policy, self._refused, self._own_broker, model, watch
+        )
         log = ChildLog(self.data / "logs" / "worker.log")
         settings = self.settings.model_dump_json()
-        process = WorkerProcess(ledger, self.data, settings, lambda: self.policy.digest, log, command=self._worker)
-        self.supervisor = WorkerSupervisor(ledger, process, self.events, self.now, self._retry, self.readiness)
-        opening.callback(self.supervisor.close)
+        self.notices = Notices(self.settings.report, lambda text: self.events.add("report", text))
+        opening.callback(self.notices.close)
+
+        def supervisor() -> WorkerSupervisor:
+            process = WorkerProcess(ledger, self.data, settings, lambda: self.policy.digest, log, command=self._worker)
+            made = WorkerSupervisor(ledger, process, self.events, self.now, self._retry, self.readiness)
+            opening.callback(made.close)
+            return made
+
+        self.supervisor, self.solvers = supervisor(), supervisor()
+        unended = [work_of(job.id) for job in ledger.unended_jobs()]
+        unended += [work_of_cycle(cycle.id) for cycle in ledger.cycles(limit=1_000) if not cycle.state.ended]
+        ledger.leases.open(unended)
         self.jobs = JobQueue(ledger, JobFiles(self.data), self.settings, lambda: self.policy, self.now, self.events)
         self.jobs.open()
         self.governance = Governance(ledger, self.trust, self.data, self.now, self.events)
+        self.supervisor.on_set_aside = self.governance.job_ended
+        self.retention = Retention(ledger, self.trust, self.events, self.settings.retention.training_nights)
         self.cycles = Cycles(
             ledger,
             self.settings,
@@ -142,16 +175,20 @@ class Core:
             self.events,
             self.now,
             lambda: self.policy,
-            self.governance.reconcile,
+            self._cycle_ended,
             lambda: ledger.in_force.certificates,
         )
+        self.nights = Nights(ledger, self.settings.schedule, self.cycles, self.events, self.now, self._machine)
+        self.nights.ended = self._tell
         self.validations = Validations(ledger, self.trust, self.data, self.now, self.events)
         self.trust.on_revoked = self.validations.revoked
         self.validations.reconcile()
         ledger.on_job_end = self._job_ended
         self.governance.reconcile()
         self.rollouts = Rollouts(ledger)
+        self.gateway = GatewayDesk(self.trust, self.data, self.settings.gateway, self.now)
         self.own_work = OwnWork(ledger, self.trust, self.data, self.now, self.events)
+        self.collected = CollectedWork(ledger, self.jobs.files, self.gateway, self.own_work, lambda: self.policy)
         self.started = self.now()
         if self.trust.policies.is_earlier:
             self.events.add("governance", EARLIER_POLICY)
@@ -177,6 +214,20 @@ class Core:
                 f"the ledger was not what the audit log says, and was put right: {'; '.join(found[:5])}",
                 hint="start it again; `assay audit ls` shows what was found",
             )
+
+    def _limits(self) -> ResourceLimits:
+        service = self.settings.service
+        return ResourceLimits(
+            self.policy.resources.min_free_gib, service.memory_gib, service.gpu_memory_gib, service.gpu_celsius
+        )
+
+    def _cycle_ended(self) -> None:
+        self.governance.reconcile()
+        self.retention.apply()
+
+    def _tell(self, night: Night) -> None:
+        """Tells people, where that is configured; nothing waits for it."""
+        self.notices.tell(lambda: night_notice(self.ledger, night), lambda: self.nights.reported(night.key))
 
     def _job_ended(self, job: Job) -> None:
         self.validations.ended(job)

@@ -19,14 +19,14 @@ from appliance.daemon.decision import decide_cycle, next_phase
 from appliance.daemon.errors import BrokenError, NotThereError, RefusedByPolicyError, RequestError
 from appliance.daemon.events import EventLog
 from appliance.daemon.readiness import Readiness
-from appliance.daemon.supervisor import WorkerSupervisor
+from appliance.daemon.supervisor import WorkerSupervisor, work_of_cycle
 from appliance.durable_file import sync_folder, write_new
 from appliance.learning.stages import Stage, refusal
-from appliance.ledger.ledger import Ledger, LedgerError
+from appliance.ledger.ledger import LedgerError
+from appliance.ledger.sqlite import SqliteLedger
 from appliance.promotion import CANDIDATE, CHAMPION
 from appliance.records.cycles import Cycle, CycleState
 from policies.policy import Policy
-from runtime.errors import SandboxError
 
 CycleKind = Literal["demo", "night", "evaluation", "training"]
 MAX_TRACES_BYTES = 64 << 20
@@ -38,7 +38,7 @@ TRACES = "traces"
 class Cycles:
     """Methods may be called from any thread; `run` blocks. `ended` is called after each run."""
 
-    ledger: Ledger
+    ledger: SqliteLedger
     settings: Settings
     readiness: Readiness
     supervisor: WorkerSupervisor
@@ -207,16 +207,24 @@ class Cycles:
         self.events.add("cycle", f"{name} was cancelled by a person")
         return cycle
 
-    def start_due(self) -> None:
-        """What the clock does: starts a cycle, unless the last one is still unfinished."""
-        unfinished = self.unfinished()
-        if unfinished is not None:
-            self.events.add("schedule", f"a cycle is due and {unfinished.id} is not finished: none is started")
-            return
-        try:
-            self.start("night", scheduled=True)
-        except (SandboxError, ConfigError, BrokenError, LedgerError) as error:
-            self.events.add("schedule", f"a cycle is due and cannot start: {error}; {error.hint}")
+    def resume(self, name: str) -> Cycle:
+        """Has a cycle go on that was set aside. Raises NotThereError, RefusedByPolicyError for any other, and while
+        another one is unfinished."""
+        with self._starting:
+            cycle, unfinished = self._known(name), self.unfinished()
+            if cycle.state is not CycleState.SET_ASIDE:
+                raise RefusedByPolicyError(
+                    f"cycle {name} was not set aside: it is {cycle.state.value}", hint=f"see `assay cycle show {name}`"
+                )
+            if unfinished is not None:
+                raise RefusedByPolicyError(
+                    f"{unfinished.id} is not finished", hint="wait for it (`assay cycle watch`), or cancel it first"
+                )
+            self.ledger.leases.revive(work_of_cycle(name))
+            resumed = {"state": CycleState.RUNNING, "failure": "", "updated": self.now()}
+            self.ledger.put_cycle(cycle.model_copy(update=resumed))
+        self.events.add("cycle", f"{name} goes on: a person had it tried again")
+        return self._known(name)
 
     def run(self, name: str) -> Cycle:
         """Runs workers until the cycle is evaluated, and decides then; or until it has failed, or waits. See

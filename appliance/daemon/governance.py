@@ -160,7 +160,11 @@ class Governance:
         """Looks after the canary when a job has ended; one whose folder broke is taken back with its first failure."""
         with self._lock:
             canary = self._canaries.current
-            if canary is not None and job.state is JobState.FAILED and job.weights == canary.candidate:
+            if (
+                canary is not None
+                and job.state in (JobState.FAILED, JobState.SET_ASIDE)
+                and job.weights == canary.candidate
+            ):
                 try:
                     self._check_folder(canary.candidate)
                 except CheckpointError as error:

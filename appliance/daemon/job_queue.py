@@ -19,7 +19,7 @@ from appliance.jobs.job_files import JobFiles
 from appliance.jobs.lifecycle import WAITS, asked_again, overdue, taken_up_again
 from appliance.jobs.solver_round import solvers_for
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, Job, JobFile, JobState
+from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, Job, JobFile, JobState, work_of
 from policies.contract.times import moment
 from policies.jobs import job_refused
 from policies.policy import Policy
@@ -137,6 +137,17 @@ class JobQueue:
         )
         return self._queue(again)
 
+    def resume(self, name: str) -> Job:
+        """Has a job tried again that was set aside. Raises NotThereError, RefusedByPolicyError for any other."""
+        job = self._known(name)
+        if job.state is not JobState.SET_ASIDE:
+            raise RefusedByPolicyError(
+                f"job {name} was not set aside: it is {job.state.value}", hint=f"see `assay jobs show {name}`"
+            )
+        self.ledger.leases.revive(work_of(name))
+        update = {"state": JobState.QUEUED, "reason": "", "updated": self.now()}
+        return self.ledger.put_job(job.model_copy(update=update))
+
     def end_overdue(self) -> float | None:
         """Ends waiting jobs whose time is over. Seconds until the next call; None where nothing has a deadline.
 
@@ -145,7 +156,7 @@ class JobQueue:
         left: list[float] = []
         for job in self.ledger.unended_jobs():
             reason = overdue(job, now)
-            if reason and job.state is JobState.QUEUED:
+            if reason and job.state is not JobState.RUNNING:
                 update = {"state": JobState.UNSOLVED, "reason": reason, "updated": now}
                 self.ledger.put_job(job.model_copy(update=update))
             elif reason:

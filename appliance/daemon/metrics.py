@@ -8,8 +8,11 @@ A step's figures are those that `assay cycle show` has, each as a metric of its 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -30,12 +33,24 @@ class StatusCollector(Collector):
         status = self._status
         yield _gauge("assay_info", "The version that runs.", 1, version=status.version)
         yield _gauge("assay_uptime_seconds", "Since the daemon started.", status.uptime_seconds)
+        yield from _disk(Path(status.data))
         yield _gauge(
             "assay_ledger_sound", "1: the ledger is what the signed log says; 0: it is not.", not status.tampered
         )
         yield _by("assay_jobs", "Jobs by state.", "state", status.jobs)
         yield _gauge("assay_worker_running", "1: a worker is at work.", status.worker.state == "running")
         yield _gauge("assay_worker_failures", "Crashes in a row without progress.", status.worker.failures)
+        yield _gauge(
+            "assay_worker_waiting", "1: something has to pass before work goes on.", bool(status.worker.waits_for)
+        )
+        yield _gauge(
+            "assay_cycles_waiting", "1: the configuration keeps cycles from beginning.", bool(status.cycles_wait_for)
+        )
+        waits = status.aliases.get("candidate") is not None and status.decision is not None
+        yield _gauge("assay_candidate_waiting", "1: a candidate was decided on and is not in service.", waits)
+        if status.next_cycle is not None:
+            due = datetime.fromisoformat(status.next_cycle).timestamp()
+            yield _gauge("assay_next_cycle_timestamp_seconds", "When the schedule begins the next cycle.", due)
         yield CounterMetricFamily("assay_events", "Events on record.", status.last_event)
         models = {name: digest for name, digest in status.aliases.items() if digest is not None}
         for name, digest in models.items():
@@ -59,6 +74,17 @@ def exposition(status: Status) -> str:
     registry.register(StatusCollector(status))
     ProcessCollector(registry=registry)
     return generate_latest(registry).decode()
+
+
+def _disk(data: Path) -> Iterator[Metric]:
+    """Free space, and what the ledger takes with its journal; nothing where it cannot be seen."""
+    try:
+        found = os.statvfs(data)
+        ledger = sum(one.stat().st_size for one in data.glob("ledger.sqlite3*") if "before" not in one.name)
+    except OSError:
+        return
+    yield _gauge("assay_disk_free_bytes", "Where the data folder is.", found.f_bavail * found.f_frsize)
+    yield _gauge("assay_ledger_bytes", "The ledger with its journal.", ledger)
 
 
 def _gauge(name: str, text: str, value: float, **labels: str) -> Metric:

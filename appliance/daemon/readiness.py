@@ -15,6 +15,7 @@ from pathlib import Path
 from appliance.config import Settings
 from appliance.config_layers import ConfigError
 from appliance.daemon.errors import BrokenError, NoRoomError
+from appliance.daemon.resource_watch import ResourceWatch
 from appliance.inference.engine import ModelError
 from appliance.ledger.audited import AuditedLedger, TamperedError
 from appliance.model_readiness import ConfiguredModel, fault_of, read_config, require_positions
@@ -49,11 +50,13 @@ class Readiness:
     own_broker: bool
     """Whether a guard of ours starts the broker again whenever it ends."""
     model: ConfiguredModel
+    watch: ResourceWatch
 
     def require(self, cycle: Cycle | None = None) -> None:
         """What a new cycle needs, or this unfinished one. Raises RefusedError without isolation, BrokenError without
-        the model in service, NoRoomError without the room on disk that the policy asks for, TamperedError for a ledger
-        that is not what the audit log says, and what `require_model` raises."""
+        the model in service, NoRoomError without the room on disk that the policy asks for or while work pauses for
+        want of room or memory, TamperedError for a ledger that is not what the audit log says, and what `require_model`
+        raises."""
         self.require_for_jobs()
         self.require_model(cycle)
 
@@ -62,6 +65,7 @@ class Readiness:
         self.ledger.require_whole()
         self.require_isolation()
         require_room(self.settings.data, self.policy().resources.min_free_gib)
+        self.watch.require()
         champion = self._champion()
         if champion is not None:
             self._require_sound(champion, "in service", "or go back to the one before with `assay model rollback`")

@@ -13,7 +13,8 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from typing import Any
 
 import structlog
 import uvicorn
@@ -22,13 +23,18 @@ from starlette.applications import Starlette
 from appliance import __version__, logs
 from appliance.config import Settings
 from appliance.daemon.api import make_app
+from appliance.daemon.collecting import collect_tasks
 from appliance.daemon.core import Core
 from appliance.daemon.dispatcher import Dispatcher
+from appliance.daemon.gateway_process import GatewayProcess
+from appliance.daemon.heartbeat import beat
 from appliance.daemon.listening import OwnerOnlyProtocol, listen
-from appliance.daemon.schedule import ScheduleClock
+from appliance.daemon.schedule import schedule_thread
 from appliance.daemon.startup import started_broker
 from appliance.daemon.wake_thread import WakeThread
+from appliance.inference.http_server import http_config
 from runtime.errors import RefusedError
+from runtime.service_manager import ServiceManager
 
 log = structlog.get_logger("assay")
 CLOCK_SECONDS = 60.0
@@ -47,6 +53,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
     """Runs until a signal or a client ends it. Raises what the core and the socket raise when they cannot start."""
     logs.configure(settings.log.level, settings.log.format)
     path = settings.socket_path
+    manager = ServiceManager.adopt()
     failed: list[Exception] = []
     with (
         started_broker(settings) as ground,
@@ -62,38 +69,46 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
             failed.append(error)
             stop()
 
-        def due() -> None:
-            core.cycles.start_due()
-            dispatcher.wake()
-
         def end_overdue() -> float | None:
             """Ends waiting jobs whose deadline has passed, also while the worker does something else."""
             seconds = core.jobs.end_overdue()
             return None if seconds is None else min(seconds, CLOCK_SECONDS)
 
-        def wake() -> None:
-            deadlines.wake()
-            dispatcher.wake()
-
         dispatcher = Dispatcher(core, fail)
         deadlines = WakeThread("deadlines", end_overdue, fail)
-        clock = ScheduleClock(settings.schedule, due)
-        app = make_app(core, wake=wake, next_cycle=lambda: clock.next_time, stop=stop)
+        retention = WakeThread("retention", core.gateway.expire, fail)
+        gateway = GatewayProcess(core.settings, lambda text: core.events.add("gateway", text))
+        core.nights.before = lambda: collect_tasks(core)
+        clock = schedule_thread(core.nights, dispatcher.wake, fail)
+
+        def wake() -> None:
+            deadlines.wake()
+            clock.wake()
+            dispatcher.wake()
+
+        app = make_app(core, wake=wake, next_cycle=lambda: core.nights.next_time, stop=stop)
         server = _Server(_uvicorn(app))
         try:
             clock.start()
             deadlines.start()
+            retention.start()
             dispatcher.start()
+            if core.settings.gateway.enabled:
+                gateway.start()
             core.events.add("daemon", f"started, version {__version__}")
             _warn_of_what_is_missing(core)
             log.info("serving", data=str(core.data), socket=str(path), pid=os.getpid())
+            manager.ready(f"serving {core.data}")
             with ground.watched(core.note_broker, fail):
-                asyncio.run(_until_stopped(server, sock))
+                asyncio.run(_until_stopped(server, sock, beat(manager, core.ledger.newest_event)))
+            manager.stopping()
             log.info("stopping")
         finally:
             path.unlink(missing_ok=True)
+            gateway.close()
             clock.close()
             deadlines.close()
+            retention.close()
             dispatcher.close()
         core.events.add("daemon", "stopped")
     if failed:
@@ -110,7 +125,7 @@ def _warn_of_what_is_missing(core: Core) -> None:
         log.warning("cycles wait for a configuration that can be used", problem=problem)
 
 
-async def _until_stopped(server: _Server, sock: socket.socket) -> None:
+async def _until_stopped(server: _Server, sock: socket.socket, heartbeat: Coroutine[Any, Any, None]) -> None:
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
@@ -119,22 +134,12 @@ async def _until_stopped(server: _Server, sock: socket.socket) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    await server.serve(sockets=[sock])
+    beating = asyncio.create_task(heartbeat)
+    try:
+        await server.serve(sockets=[sock])
+    finally:
+        beating.cancel()
 
 
 def _uvicorn(app: Starlette) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=OwnerOnlyProtocol,
-        loop="asyncio",
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=3,
-        h11_max_incomplete_event_size=65_536,
-    )
+    return http_config(app, http=OwnerOnlyProtocol)

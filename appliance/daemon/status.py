@@ -27,6 +27,8 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
         canary = core.governance.canary()
     except TamperedError as error:
         tampered = tampered or str(error)
+    worker = core.supervisor.status
+    waits = dict.fromkeys(filter(None, (worker.waits_for, core.solvers.waits_for)))
     metrics = ledger.step_metrics(cycle.id) if cycle is not None else []
     return Status(
         version=__version__,
@@ -34,7 +36,8 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
         data=str(core.data),
         started=core.started,
         uptime_seconds=max(0.0, seconds_between(core.started, core.now())),
-        worker=core.supervisor.status,
+        worker=worker.model_copy(update={"waits_for": "; ".join(waits)}),
+        solvers=core.solvers.status,
         broker_news=core.broker_news,
         cycles_wait_for=core.cycles.misconfigured(),
         cycle=cycle,
@@ -46,6 +49,7 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
         next_cycle=next_cycle,
         policy=core.policy.digest,
         last_event=ledger.newest_event(),
+        gateway=core.gateway.status(),
         tampered=tampered,
     )
 
@@ -67,7 +71,8 @@ def job_detail(core: Core, name: str) -> JobDetail:
 
 def _as_it_stands(core: Core, job: Job) -> Job:
     """A queued one says what all work waits for, unless it waits for the first model anyway."""
-    waits_for = core.supervisor.jobs_wait_for
+    waits_for = (core.supervisor if job.solvers_done else core.solvers).jobs_wait_for
+    waits_for = waits_for or core.supervisor.jobs_wait_for
     if not waits_for or job.state is not JobState.QUEUED or job.reason == WAITS:
         return job
     return job.model_copy(update={"reason": f"waits: {waits_for}"})

@@ -18,12 +18,15 @@ from appliance.client.messages import (
     TreeRollout,
     TurnText,
 )
+from appliance.curriculum.kept_files import kept_questions
 from appliance.daemon.errors import NotThereError
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
+from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.promotion import paired
+from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ItemResult
 from appliance.records.rollouts import Purpose, Rollout
@@ -41,9 +44,12 @@ def aliases(ledger: Ledger) -> dict[str, str | None]:
     return {name: ledger.alias(name) for name in ALIASES}
 
 
+PRUNED = "its tokens are not kept any more (`assay prune`)"
+
+
 def unfinished_cycle(ledger: Ledger) -> Cycle | None:
     """The one that is to go on; there is never more than one."""
-    return next((cycle for cycle in ledger.cycles(limit=20) if cycle.state is CycleState.RUNNING), None)
+    return next((cycle for cycle in ledger.cycles(limit=200) if cycle.state is CycleState.RUNNING), None)
 
 
 def cycle_detail(ledger: Ledger, cycle: Cycle) -> CycleDetail:
@@ -60,19 +66,32 @@ def cycle_detail(ledger: Ledger, cycle: Cycle) -> CycleDetail:
     )
 
 
-def checkpoint_views(ledger: Ledger, *, cycle: str | None, limit: int) -> list[CheckpointView]:
+def checkpoint_views(
+    ledger: AuditedLedger, *, cycle: str | None, limit: int, before: str | None = None
+) -> list[CheckpointView]:
+    """Newest first; those that came before the checkpoint `before`. Raises NotThereError."""
+    if before is None:
+        return checkpoint_views_of(ledger, ledger.checkpoints(cycle=cycle, limit=limit))
+    keys = ledger.in_force.keys("checkpoints", cycle)
+    if before not in keys:
+        raise NotThereError(f"there is no checkpoint {before[:12]!r}", hint="`assay model ls` lists them")
+    after = keys.index(before) + 1
+    found = (ledger.checkpoint(key) for key in keys[after : after + limit])
+    return checkpoint_views_of(ledger, [one for one in found if one is not None])
+
+
+def checkpoint_views_of(ledger: AuditedLedger, checkpoints: Sequence[Checkpoint]) -> list[CheckpointView]:
+    """Each with its aliases and the newest decision about it."""
     names = aliases(ledger)
-    views = []
-    for checkpoint in ledger.checkpoints(cycle=cycle, limit=limit):
-        newest = ledger.decisions(candidate=checkpoint.manifest, limit=1)
-        views.append(
-            CheckpointView(
-                checkpoint=checkpoint,
-                aliases=tuple(name for name, digest in names.items() if digest == checkpoint.manifest),
-                decision=newest[0] if newest else None,
-            )
+    newest = {bound.group: key for key, bound in ledger.in_force.records.get("decisions", {}).items()}
+    return [
+        CheckpointView(
+            checkpoint=one,
+            aliases=tuple(name for name, digest in names.items() if digest == one.manifest),
+            decision=ledger.decision(newest[one.manifest]) if one.manifest in newest else None,
         )
-    return views
+        for one in checkpoints
+    ]
 
 
 def numbered_events(ledger: Ledger, *, after: int, limit: int) -> list[NumberedEvent]:
@@ -95,14 +114,15 @@ class Rollouts:
             self._known(where.before)
         return [self._view(one) for one in self._ledger.rollouts(where, limit=limit)]
 
-    def pass_counts(self, cycle: str) -> list[PassCount]:
-        """How often its rollouts passed, by purpose, taskset and level. Raises NotThereError."""
+    def pass_counts(self, cycle: str, data: Path) -> list[PassCount]:
+        """How often its rollouts passed, by purpose, taskset and level: steps have their tasks, and what was kept back
+        is in the data folder. Raises NotThereError."""
         known = self._ledger.cycle(cycle)
         if known is None:
             raise NotThereError(f"there is no cycle {cycle!r}", hint="`assay cycle ls` lists them")
         if cycle in self._counted:
             return self._counted[cycle]
-        counts = self._ledger.pass_counts(cycle)
+        counts = self._ledger.pass_counts(cycle, {task.id: task.level for task in kept_questions(data, cycle)})
         if known.state.ended:  # nothing is added to it any more, and counting takes a second for 10,000 rollouts
             self._counted[cycle] = counts
         return counts
@@ -111,6 +131,8 @@ class Rollouts:
         """Raises NotThereError."""
         judged = self._known(name)
         view, tree = self._view(judged), self._tree(judged.rollout)
+        if not judged.rollout.nodes:
+            return RolloutDetail(rollout=view, turns=(), tree=tree, unread=PRUNED)
         try:
             renderer = self._renderer(judged.rollout, data)
         except (CheckpointError, RenderingError) as error:

@@ -6,8 +6,8 @@ connection to the ledger, which takes what its work needs and nothing else, and 
 no file can be exchanged. It is told which policy is in force, and works under no other. When `run` returns, the whole
 group is dead.
 
-    worker train|evaluate <cycle> --policy SHA256 --ledger-fd N --data DIR --settings FILE
-    worker jobs                   --policy SHA256 --ledger-fd N --data DIR --settings FILE
+    worker train|evaluate <cycle>  --policy SHA256 --ledger-fd N --data DIR --settings FILE
+    worker jobs any|solvers|model  --policy SHA256 --ledger-fd N --data DIR --settings FILE
 
 Each worker is a process of its own, forked by `appliance.worker.forkserver`.
 """
@@ -34,11 +34,20 @@ from typing import Any
 from appliance.daemon import launch
 from appliance.daemon.child_log import ChildLog
 from appliance.ledger.grants import grant_of
-from appliance.ledger.ledger import Ledger
+from appliance.ledger.leases import Holder
+from appliance.ledger.ledger import LedgerError
 from appliance.ledger.remote import serve_ledger
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.processes.memory_kills import MemoryKills
 
 FORKSERVER = (sys.executable, "-I", "-m", "appliance.worker.forkserver")
-_LIBRARIES = ("appliance.worker.tasks", "appliance.worker.work_on_jobs")
+LIBRARIES = (
+    "appliance.worker.__main__",
+    "appliance.worker.tasks",
+    "appliance.worker.work_on_jobs",
+    "verifiers.predicate.verifier",
+    "securesystemslib.dsse",
+)
 _MODELS = ("appliance.worker.cycle", "appliance.inference.torch_engine", "transformers.modeling_utils")
 """What is loaded only for work with a model."""
 _MOST = 1 << 16
@@ -59,6 +68,8 @@ class WorkerEnd:
     """Why its log could not be kept; empty when it was."""
     stuck: str = ""
     """Why it was killed here; empty when it was not."""
+    no_memory: bool = False
+    """Whether the kernel counted an end for want of memory among the processes of its control group meanwhile."""
 
     @property
     def failed(self) -> bool:
@@ -71,8 +82,9 @@ class WorkerEnd:
             return f"{self.stuck}: it was killed after {self.seconds:.0f} s"
         if self.code < 0:
             name = signal.Signals(-self.code).name
-            also = ": the machine may have run out of memory" if -self.code == signal.SIGKILL else ""
-            return f"the worker was killed by {name} after {self.seconds:.0f} s{also}"
+            if self.code == -signal.SIGKILL and self.no_memory:
+                return f"the worker ran out of memory after {self.seconds:.0f} s, and the kernel killed it"
+            return f"the worker was killed by {name} after {self.seconds:.0f} s"
         why = f": {self.last_line}" if self.last_line else ", without a message"
         return f"the worker ended with status {self.code} after {self.seconds:.0f} s{why}"
 
@@ -84,7 +96,7 @@ class WorkerProcess:
     `command` is a program that takes the worker's place, for tests of what is around it.
     """
 
-    ledger: Ledger
+    ledger: SqliteLedger
     data: Path
     settings: str
     policy: Callable[[], str]
@@ -109,8 +121,9 @@ class WorkerProcess:
     def pid(self) -> int | None:
         return self._pid
 
-    def run(self, work: Sequence[str]) -> WorkerEnd:
-        """Starts a worker on `work` (`train` or `evaluate` and a cycle's id, or `jobs`) and waits for its end.
+    def run(self, work: Sequence[str], holder: Holder) -> WorkerEnd:
+        """Starts a worker on `work` (`train` or `evaluate` and a cycle's id, or `jobs` and their part) and waits for
+        its end. What it writes counts while the leases of the holder hold; they end with it.
 
         The caller's thread must live on meanwhile: the kernel kills the worker when the thread that started it ends.
         An exception here (Ctrl-C) stops the worker first. After `close` nothing starts any more.
@@ -125,8 +138,8 @@ class WorkerProcess:
                 os.close(writing)
             if pid is None:
                 return WorkerEnd(0, stopped=True, seconds=0.0, last_line="")
-            started = time.monotonic()
-            line = (ours, self.ledger, grant_of(work))
+            started, memory = time.monotonic(), MemoryKills.seen_from(pid)
+            line = (ours, self.ledger, grant_of(work), holder)
             serving = threading.Thread(target=serve_ledger, args=line, name="worker-ledger", daemon=True)
             hearing = threading.Thread(target=self.log.drain, args=(errors,), name="worker-log", daemon=True)
             serving.start()
@@ -139,14 +152,19 @@ class WorkerProcess:
                 raise
             finally:
                 _kill_group(pid)
+                holder.gone, no_memory = True, memory.more
+                self.ledger.tell_waiting()
                 # What it had sent is still in the socket and is written before anybody looks at the ledger.
                 serving.join(timeout=30)
                 hearing.join(timeout=5)
+                with contextlib.suppress(LedgerError):  # a full disk: the next one's token is another
+                    self.ledger.leases.release(holder)
                 with self._lock:
                     self._pid = None
                     stopped, self._stopping = self._stopping, False
                     self._tell(b"done")
-        return WorkerEnd(code, stopped, time.monotonic() - started, self.log.last_line(), self.log.trouble, self._stuck)
+        seconds, said = time.monotonic() - started, self.log.last_line()
+        return WorkerEnd(code, stopped, seconds, said, self.log.trouble, self._stuck, no_memory)
 
     def stop(self) -> None:
         """Asks the worker to end, and kills its group when it has not after the grace. Nothing happens without one."""
@@ -176,10 +194,12 @@ class WorkerProcess:
         if self.command:
             libraries: tuple[str, ...] = ()
         else:
-            with_model = work[0] != "jobs" or self.ledger.alias("champion") is not None
-            libraries = _LIBRARIES + (_MODELS if with_model else ())
+            with_model = work[0] != "jobs" or (work[1] != "solvers" and self.ledger.alias("champion") is not None)
+            libraries = LIBRARIES + (_MODELS if with_model else ())
         program = self.command or ("",)
-        request = json.dumps({"arguments": [*program, *work, *arguments], "libraries": libraries}).encode()
+        request = json.dumps(
+            {"arguments": [*program, *work, *arguments], "libraries": libraries, "nice": self.nice}
+        ).encode()
         with self._lock, os.fdopen(os.memfd_create("settings"), "w", encoding="utf-8") as settings:
             settings.write(self.settings)
             settings.flush()
@@ -192,7 +212,7 @@ class WorkerProcess:
                 self._forks = self._forks or self._new_forkserver()
                 with contextlib.suppress(OSError):
                     socket.send_fds(self._forks[1], [request], descriptors)
-                    if reply := self._reply():
+                    if self._answers() and (reply := self._reply()):
                         self._pid = int(reply["pid"])
                         return self._pid
                 self._drop()
@@ -201,23 +221,42 @@ class WorkerProcess:
     def _wait(self) -> int:
         """The worker's exit status; minus the signal's number when a signal killed it.
 
-        One that was stopped (SIGSTOP) at two looks in a row, or is stuck otherwise, is killed."""
+        One that was stopped (SIGSTOP) at two looks in a row, or whose forkserver was, or is stuck otherwise, is
+        killed."""
         assert self._forks is not None
         assert self._pid is not None
-        was_stopped = False
+        stopped = ""
         while not select.select([self._forks[1]], [], [], self.look_seconds)[0]:
-            is_stopped = _is_stopped(self._pid)
-            reason = "the worker was stopped by a signal and did not go on" if was_stopped and is_stopped else ""
-            if reason := reason or self.stuck():
+            before, stopped = stopped, self._stopped()
+            if reason := (stopped if before == stopped else "") or self.stuck():
                 self._stuck = reason
                 _kill_group(self._pid)
-            was_stopped = is_stopped
+                if _is_stopped(self._forks[0].pid):
+                    self._forks[0].kill()
         try:
             reply = self._reply()
         except OSError:
             reply = None
         self._ended.set()
         return -signal.SIGKILL if reply is None else int(reply["code"])
+
+    def _answers(self) -> bool:
+        """Waits for what forks workers, which may load libraries first. False where it was stopped by a signal at two
+        looks in a row."""
+        assert self._forks is not None
+        was_stopped = False
+        while not select.select([self._forks[1]], [], [], self.look_seconds)[0]:
+            is_stopped = _is_stopped(self._forks[0].pid)
+            if was_stopped and is_stopped:
+                return False
+            was_stopped = is_stopped
+        return True
+
+    def _stopped(self) -> str:
+        """Which of the two was stopped by a signal, in a sentence; empty while none is."""
+        pids = {"the worker": self._pid, "what forks workers": self._forks[0].pid if self._forks else None}
+        there = (name for name, pid in pids.items() if pid is not None and _is_stopped(pid))
+        return next((f"{name} was stopped by a signal and did not go on" for name in there), "")
 
     def _reply(self) -> dict[str, Any] | None:
         assert self._forks is not None
@@ -234,7 +273,7 @@ class WorkerProcess:
     def _new_forkserver(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            launcher = (sys.executable, "-I", "-S", str(launch.__file__), str(os.getpid()), str(self.nice))
+            launcher = (sys.executable, "-I", "-S", str(launch.__file__), str(os.getpid()), "0")
             process = subprocess.Popen(
                 [*launcher, *FORKSERVER, "--socket-fd", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,

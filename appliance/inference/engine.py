@@ -150,6 +150,10 @@ class Engine(Protocol):
         Submitted again with those tokens at the end of its prompt, here or to another engine, it goes on. Works also
         after an engine has failed. Raises KeyError for a request that is not there."""
 
+    def under_way(self, request: int) -> Turn:
+        """Returns what was sampled by now of an unfinished request's turn, as far as is known without asking anybody;
+        nothing of one that is not there. Nothing is changed."""
+
     @property
     def capacity(self) -> EngineCapacity:
         """Says what there is room for; the tokens only once there are weights."""

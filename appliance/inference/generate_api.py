@@ -131,7 +131,7 @@ class GenerateApi:
         number, future = self._loop.generate(self._request(asked))
         self._under_way[name] = number
         try:
-            turn = await self._turn(request, number, asyncio.wrap_future(future))
+            turn = await turn_or_abort(request, self._loop, number, asyncio.wrap_future(future))
         except AbortedError:
             return JSONResponse(_answer(name, None, ()))
         except ValueError as error:
@@ -141,17 +141,6 @@ class GenerateApi:
         finally:
             del self._under_way[name]
         return JSONResponse(_answer(name, turn, tuple(asked.sampling_params.stop_token_ids)))
-
-    async def _turn(self, request: Request, number: int, turn: asyncio.Future[Turn]) -> Turn:
-        """Waits for the turn; an asker that hangs up needs none."""
-        left = asyncio.ensure_future(_hung_up(request))
-        try:
-            await asyncio.wait((turn, left), return_when=asyncio.FIRST_COMPLETED)
-            if not turn.done():
-                self._loop.abort(number)
-            return await turn
-        finally:
-            left.cancel()
 
     def _request(self, asked: GenerateRequest) -> GenerationRequest:
         how, prompt = asked.sampling_params, tuple(asked.token_ids)
@@ -179,6 +168,18 @@ class GenerateApi:
             if name in self._under_way:
                 self._loop.abort(self._under_way[name])
         return JSONResponse({})
+
+
+async def turn_or_abort(request: Request, loop: EngineLoop, number: int, turn: asyncio.Future[Turn]) -> Turn:
+    """Waits for the turn; an asker that hangs up needs none."""
+    left = asyncio.ensure_future(_hung_up(request))
+    try:
+        await asyncio.wait((turn, left), return_when=asyncio.FIRST_COMPLETED)
+        if not turn.done():
+            loop.abort(number)
+        return await turn
+    finally:
+        left.cancel()
 
 
 async def _hung_up(request: Request) -> None:

@@ -21,6 +21,7 @@ from torch import nn
 from appliance.inference.engine import Engine, ModelError, ModelFiles, PushProof
 from appliance.inference.engine_loop import EngineLoop
 from appliance.inference.generate_api import GenerateApi
+from appliance.inference.http_server import http_config
 
 LOOPBACK = "127.0.0.1"
 LEAST_KEY = 16
@@ -56,22 +57,7 @@ class GenerateServer:
         """What a client takes for its base_url."""
         self._loop = EngineLoop(engine)
         api = GenerateApi(self._loop, model, most_tokens, key)
-        self._server = _LoopbackServer(
-            uvicorn.Config(
-                api.app,
-                loop="asyncio",
-                ws="none",
-                lifespan="off",
-                interface="asgi3",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                date_header=False,
-                proxy_headers=False,
-                timeout_graceful_shutdown=3,
-                h11_max_incomplete_event_size=65_536,
-            )
-        )
+        self._server = _LoopbackServer(http_config(api.app))
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, name="generate", daemon=True
         )

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from runtime.errors import HintedError, InfrastructureError
+from runtime.service_manager import credential
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -22,6 +22,8 @@ SECONDS = 600.0
 """That one answer may take."""
 KEY = "ASSAY_TEACHER_KEY"
 """The environment variable with the API's key, where it wants one."""
+CREDENTIAL = "teacher-key"
+"""The same as a credential of the service manager."""
 
 
 class EndpointError(HintedError):
@@ -57,7 +59,7 @@ class LocalApi:
         from openai import DefaultHttpxClient, OpenAI
 
         plain = DefaultHttpxClient(trust_env=False, follow_redirects=False, timeout=SECONDS)
-        key = os.environ.get(KEY, "none")
+        key = credential(CREDENTIAL, KEY) or "none"
         self._client: OpenAI = OpenAI(base_url=self.base_url, api_key=key, http_client=plain, max_retries=2)
         return self
 

@@ -250,6 +250,12 @@ class TorchEngine:
         self._free(row)
         return turn
 
+    def under_way(self, request: int) -> Turn:
+        row = self._at.get(request)
+        if row is None or not self._table.running[row]:
+            return Turn(request, (), (), "withdrawn")
+        return self._table.cut_turn(row, self._version)
+
     @property
     def capacity(self) -> EngineCapacity:
         if self._paging is None:

@@ -16,6 +16,7 @@ from appliance.records.jobs import Job, JobState
 from appliance.records.service import CanaryState
 from policies.canary import arm
 
+GAVE_WAY = "gives way to a more urgent job"
 WAITS = "waits for the first model in service: `assay cycle start`"
 
 
@@ -58,6 +59,13 @@ def asked_again(job: Job, now: str, **other: Any) -> Job:
     """A new job that asks the same, but for the fields that are given; its `id` has to be."""
     copied = {name: getattr(job, name) for name in ("question", "spec", "files", "attempts", "seed", "budget_seconds")}
     return Job(**copied | other, state=JobState.QUEUED, created=now, updated=now)
+
+
+def gives_way(job: Job, other: Job | None) -> bool:
+    """Whether work on the job is to stop for another one: one that is more urgent, or anybody's own before a replay."""
+    if other is None or other.id == job.id:
+        return False
+    return (other.replay_of is None, other.priority) > (job.replay_of is None, job.priority)
 
 
 def weights_for(job: Job, ledger: Ledger) -> str | None:

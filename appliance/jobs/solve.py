@@ -27,7 +27,7 @@ from appliance.jobs.attestation import write_seal
 from appliance.jobs.bundle import write_bundle
 from appliance.jobs.job_files import JobFiles
 from appliance.jobs.layout import BundleError
-from appliance.jobs.lifecycle import WAITS, already_solved
+from appliance.jobs.lifecycle import GAVE_WAY, WAITS, already_solved
 from appliance.jobs.solver_round import SolverRound, solvers_for, try_solvers, with_hint
 from appliance.jobs.statement import statement
 from appliance.jobs.versions import answered_with
@@ -35,7 +35,7 @@ from appliance.ledger.ledger import Ledger
 from appliance.records.artifacts import Artifact
 from appliance.records.jobs import Job, JobState
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
-from appliance.records.training import Judged
+from appliance.records.training import Judged, RolloutFilter
 from appliance.rendering.renderer import Renderer
 from policies.envelopes import Signer
 from policies.policy import Policy
@@ -45,6 +45,8 @@ from verifiers.contract.solver import SolverChecker
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
 from verifiers.registry import kind_of
 
+MOST_MADE = 10_000
+"""Tries of one job that are read; more than any has."""
 SHOWN_ATTEMPTS = 12
 """Distinct failures that an unsolved job lists."""
 
@@ -110,11 +112,16 @@ class JobSolver:
         *,
         stop_reason: Callable[[], str] = lambda: "",
         say: Callable[[str, int], None] = lambda step, tries_done: None,
+        gives_way: Callable[[], bool] = lambda: False,
     ) -> Job:
-        """Tries, verifies, records. Returns the job as it ended, or as it waits for a model; one that was stopped is
-        returned as it ended and not written.
+        """Tries, verifies, records. Returns the job as it ended; one that waits for a model, was stopped, or gave way
+        to another, is returned as it then is and not written.
 
-        `stop_reason` says in a sentence why to stop, or nothing; `say` is told each step and the tries that ended."""
+        Raises InfrastructureError where the solvers broke and no model is at hand: another worker begins the job anew.
+
+        `stop_reason` says in a sentence why to stop, or nothing; `say` is told each step and the tries that ended;
+        `gives_way` is asked after each attempt, and what was attempted by then is on record: the next work on the job
+        makes the others."""
         done = already_solved(job, self.ledger, self.now())
         if done is not None:
             return self.ledger.put_job(done)
@@ -124,7 +131,7 @@ class JobSolver:
             return self._end(job, JobState.FAILED, f"{error}: {error.hint}", tried=job.tried)
         if unusable := self._unusable(job):
             return self._end(job.model_copy(update={"weights": ""}), JobState.FAILED, f"{UNUSABLE}: {unusable}")
-        before, tries = job.tried, 0
+        before, tries, broken = job.tried, 0, ""
         if not job.solvers_done:
             first = try_solvers(
                 job,
@@ -136,7 +143,7 @@ class JobSolver:
                 say=say,
                 clock=time.monotonic,
             )
-            before, tries = first.lines, len(first.tries)
+            before, tries, broken = first.lines, len(first.tries), first.broken if first.cut_short else ""
             job = job.model_copy(update={"solvers_done": True, "tries_done": tries})
             settled = self._settled(job, first, files)
             if settled is not None:
@@ -145,9 +152,12 @@ class JobSolver:
             # Not written: what follows from a stop is for who asked for it to say.
             return _ended(job, JobState.UNSOLVED, stopped, self.now(), tried=before)
         if self.agent is None or self.renderer is None:
-            return self.ledger.put_job(_ended(job, JobState.QUEUED, WAITS, self.now(), tried=before))
+            if broken:
+                raise InfrastructureError(f"the solvers did not come to their end: {broken}", hint="try it again")
+            # Not written: the first record of it wakes who works with a model, and takes the lease from here.
+            return _ended(job, JobState.QUEUED, WAITS, self.now(), tried=before)
         given = [replace(each, files=files) for each in assignments] if files else assignments
-        return self._attempted(job, given, before, tries, files, stop_reason=stop_reason, say=say)
+        return self._attempted(job, given, before, tries, files, stop_reason=stop_reason, say=say, gives_way=gives_way)
 
     def _unusable(self, job: Job) -> str:
         """What is wrong with the spec, where only its verifier can tell; empty where nothing is, or cannot be told."""
@@ -190,23 +200,28 @@ class JobSolver:
         *,
         stop_reason: Callable[[], str],
         say: Callable[[str, int], None],
+        gives_way: Callable[[], bool],
     ) -> Job:
         """The policy model's part. `before` and `tries` are the solvers'."""
         assert self.agent is not None
         assert self.renderer is not None
         tasks = {task.id: task for task in [task_of(job)]}
-        judged: list[Judged] = []
+        judged = self._made_before(job, assignments)
+        made = {one.rollout.id for one in judged}
+        left = [one for one in assignments if one.id not in made]
 
         def finished(rollout: Rollout) -> bool:
             judged.extend(judge([rollout], tasks, self.checker))
             tally = tally_of(judged)
             branches = f", {tally.branches_summary}" if tally.branches else ""
             say(f"attempt {tally.attempts} of {len(assignments)}{branches}", tries + len(judged))
-            return judged[-1].verdict.passed or bool(stop_reason())
+            return judged[-1].verdict.passed or bool(stop_reason()) or gives_way()
 
-        say(f"attempt 1 of {len(assignments)}", tries)
-        branching = Branching(each=self.branches, in_all=len(assignments))
-        self.agent.roll(assignments, finished, stop_reason=stop_reason, branching=branching)
+        if left:
+            say(f"attempt {len(assignments) - len(left) + 1} of {len(assignments)}", tries + len(judged))
+            behind = max(one.sample for one in assignments) + 1
+            branching = Branching(each=self.branches, in_all=len(assignments), behind=behind)
+            self.agent.roll(left, finished, stop_reason=stop_reason, branching=branching)
         self.ledger.put_rollouts(judged)
         job = job.model_copy(update={"tries_done": tries + len(judged)})
         all_tried = [*before, *tried(judged)]
@@ -223,6 +238,8 @@ class JobSolver:
             return self._solved(job, answer, files, counts, reason)
         if stopped := stop_reason():
             return _ended(job, JobState.UNSOLVED, stopped, self.now(), tried=all_tried)
+        if gives_way() and not {one.id for one in left} <= {one.rollout.id for one in judged}:
+            return _ended(job, JobState.QUEUED, GAVE_WAY, self.now(), tried=before)
         broken = sum(one.verdict.outcome is Outcome.INFRA_ERROR for one in judged)
         if broken == len(judged):
             reason = "every attempt met a failure of the infrastructure: `assay doctor`"
@@ -230,6 +247,14 @@ class JobSolver:
         whole = tally_of([one for one in judged if one.verdict.outcome is not Outcome.INFRA_ERROR])
         reason = f"none of {whole.summary} was verified"
         return self._end(job, JobState.UNSOLVED, reason, tried=all_tried)
+
+    def _made_before(self, job: Job, assignments: Sequence[Assignment]) -> list[Judged]:
+        """The attempts by these weights, and their branches, that are on record because the job gave way then. One
+        that passed is not taken from there: it is made and verified again."""
+        first = min((one.sample for one in assignments), default=0)
+        known = self.ledger.rollouts(RolloutFilter(job=job.id), limit=MOST_MADE)
+        mine = (one for one in reversed(known) if one.rollout.weights == job.weights and one.rollout.sample >= first)
+        return [one for one in mine if not one.verdict.passed]
 
     def _solved(
         self, job: Job, answer: FoundAnswer, files: Mapping[str, bytes], counts: Mapping[str, int], reason: str

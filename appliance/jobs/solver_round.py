@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from appliance.records.jobs import Job
-from runtime.errors import SandboxError
+from runtime.errors import InfrastructureError, SandboxError
 from runtime.sandbox import SessionPool
 from verifiers.contract.solver import Proposal, Solver, SolverChecker, SolverTools
 from verifiers.contract.text import clip
@@ -51,6 +51,8 @@ class SolverRound:
     """What is wrong with the spec, where nothing can be verified against it."""
     broken: str = ""
     """What the last failure of the infrastructure was."""
+    cut_short: bool = False
+    """Whether such a failure ended a solver before it had said what it found."""
 
     @property
     def solved(self) -> ProposalTry | None:
@@ -112,6 +114,7 @@ def try_solvers(
                 _verify(proposals, solver.at_once, job, checker, found, over, say)
         except SandboxError as error:
             found.broken = with_hint(str(error), error.hint)
+            found.cut_short |= isinstance(error, InfrastructureError)
         if not tools.notes and not found.solved and clock() >= end:
             tools.notes.append("its time was over")
         found.notes += [f"{solver.name}: {note}" for note in tools.notes]

@@ -20,7 +20,7 @@ def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str,
     return {
         "assay": __version__,
         "python": platform.python_version(),
-        "tools": {name: metadata.version(name) for name in TOOLS},
+        "tools": tools(),
         "sandbox": sandbox,
         "environment": environment(),
         "weights": None
@@ -35,6 +35,12 @@ def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str,
         },
         "policy": policy,
     }
+
+
+@functools.cache
+def tools() -> dict[str, str]:
+    """The versions of what decides and samples; read once."""
+    return {name: metadata.version(name) for name in TOOLS}
 
 
 @functools.cache

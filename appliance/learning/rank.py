@@ -1,6 +1,6 @@
-"""Is one of the processes that train a model together; torchrun starts them.
+"""Is one of the processes that train a model together.
 
-    torchrun --nproc-per-node N --no-python python -I -m appliance.learning.rank SOCKET
+    python -I -m appliance.learning.rank SOCKET NUMBER RANKS
 
 It does what it is told over the Unix socket, as `rank_processes` says it, until that is closed: then it ends at once.
 It reads a model's files only where their digest is the one that it was told.
@@ -108,15 +108,18 @@ def serve(connection: Connection, process: RankProcess) -> None:
 def main() -> None:
     from torch import distributed
 
-    number, local = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    address, number, ranks = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     device = torch.device("cpu")
     if torch.cuda.is_available():
-        device = torch.device("cuda", local)
+        device = torch.device("cuda", number)
         torch.cuda.set_device(device)
-    connection = Client(sys.argv[1], "AF_UNIX")
+    connection = Client(address, "AF_UNIX")
     connection.send_bytes(json.dumps({"rank": number, "pid": os.getpid()}).encode())
-    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
-    serve(connection, RankProcess(Ranks(number, distributed.get_world_size()), device))
+    # The folder that the socket is in is the caller's alone, and so is who can meet here.
+    store = distributed.FileStore(str(Path(address).with_name("store")), ranks)  # type: ignore[attr-defined]
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    distributed.init_process_group(backend, store=store, rank=number, world_size=ranks)
+    serve(connection, RankProcess(Ranks(number, ranks), device))
     os._exit(0)  # a collective that somebody left would be waited for
 
 

@@ -1,7 +1,8 @@
 """Starts the processes that train one model together, and talks to all of them at once.
 
 What always holds: a message goes to all, and counts when all have answered. One that ends, or says that it is broken,
-ends the whole group, because the others may be waiting for it.
+ends the whole group, because the others may be waiting for it. They find each other by a file in a folder of mode 0700,
+and speak over loopback: torchrun's own meeting place listens on every address, and unpickles what it is told there.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import time
 from contextlib import suppress
 from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
+from appliance.processes.memory_kills import MemoryKills
 from runtime.errors import HintedError, InfrastructureError
 
 LOOK_SECONDS = 0.5
@@ -34,36 +36,62 @@ GO_ON = "start the worker again: it goes on from the last checkpoint"
 ERRORS: dict[str, type[HintedError]] = {one.__name__: one for one in (CheckpointError, LearningError, NotFiniteError)}
 
 
+class RankGroup(Protocol):
+    """Is the processes that train one model together, wherever they are."""
+
+    folder: Path
+    """What is handed over lies here; of mode 0700."""
+
+    def ask(self, what: str, **message: Any) -> dict[str, Any]:
+        """Asks all, and gives the first one's answer once all have one.
+
+        Raises CheckpointError or LearningError where one of them did, InfrastructureError when one has ended."""
+
+    def close(self) -> None:
+        """Ends them. Closing again does nothing."""
+
+
 class RankProcesses:
-    """Is a context manager; `close` ends the processes. Not thread-safe."""
+    """Is a `RankGroup` on this machine, and a context manager; `close` ends the processes. Not thread-safe."""
 
     def __init__(self, ranks: int, *, threads: int | None = None) -> None:
         """Starts so many, with so many threads together. Raises InfrastructureError when they cannot be started."""
         self.folder = Path(tempfile.mkdtemp(prefix="assay-ranks-", dir=_memory()))
         """What is handed over lies here, in memory if there is any; of mode 0700."""
+        self._memory: list[MemoryKills] = []
         self._connections: list[Connection] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
         address = str(self.folder / "socket")
-        python = [sys.executable, "-I"]
         each = max(1, (threads or len(os.sched_getaffinity(0))) // ranks)
-        with Listener(address, "AF_UNIX", backlog=ranks) as listener, (self.folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [
-                    *python, "-m", "torch.distributed.run", "--no-python", "--nproc-per-node", str(ranks),
-                    "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1",
-                    *python, "-u", "-m", "appliance.learning.rank", address,
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "OMP_NUM_THREADS": str(each), "GLOO_SOCKET_IFNAME": "lo"},
-                start_new_session=True,
-                cwd=self.folder,
-            )  # fmt: skip
-            try:
+        known = {**os.environ, "OMP_NUM_THREADS": str(each), "GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
+        try:
+            with Listener(address, "AF_UNIX", backlog=ranks) as listener, (self.folder / "log").open("wb") as log:
+                for number in range(ranks):
+                    self._processes.append(
+                        subprocess.Popen(
+                            [
+                                sys.executable,
+                                "-I",
+                                "-u",
+                                "-m",
+                                "appliance.learning.rank",
+                                address,
+                                str(number),
+                                str(ranks),
+                            ],
+                            stdin=subprocess.DEVNULL,
+                            stdout=log,
+                            stderr=log,
+                            env=known,
+                            start_new_session=True,
+                            cwd=self.folder,
+                        )
+                    )
+                self._memory = [MemoryKills.seen_from(one.pid) for one in self._processes]
                 self._connections = self._welcomed(listener, ranks)
-            except BaseException:
-                self.close()
-                raise
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -77,9 +105,7 @@ class RankProcesses:
         return list(self._pids)
 
     def ask(self, what: str, **message: Any) -> dict[str, Any]:
-        """Asks all, and gives the first one's answer once all have one.
-
-        Raises CheckpointError or LearningError where one of them did, InfrastructureError when one has ended."""
+        """See `RankGroup`."""
         if not self._connections:
             raise InfrastructureError(f"the learner processes had ended before they were asked to {what}", hint=GO_ON)
         text = json.dumps({"ask": what, **message}).encode()
@@ -110,11 +136,13 @@ class RankProcesses:
         for connection in self._connections:
             connection.close()
         self._connections = []
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(END_SECONDS)
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        until = time.monotonic() + END_SECONDS
+        for process in self._processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, until - time.monotonic()))
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _welcomed(self, listener: Listener, ranks: int) -> list[Connection]:
@@ -125,7 +153,7 @@ class RankProcesses:
                 connection = listener.accept()
                 said = json.loads(connection.recv_bytes())
                 found[int(said["rank"])] = connection, int(said["pid"])
-            elif self._process.poll() is not None:
+            elif any(process.poll() is not None for process in self._processes):
                 raise self._ended("while they started")
         self._pids = [found[number][1] for number in range(ranks)]
         return [found[number][0] for number in range(ranks)]
@@ -133,8 +161,11 @@ class RankProcesses:
     def _ended(self, when: str) -> InfrastructureError:
         text = (self.folder / "log").read_bytes()[-WORDS:].decode(errors="replace")
         said = [line.strip() for line in text.splitlines() if "Error" in line]
+        starved = any(seen.more for seen in self._memory)
         self.close()
         reason = f": {ascii(said[0])[1:-1][:200]}" if said else ""
+        if starved:
+            reason = ": memory ran out, and the kernel killed it"
         return InfrastructureError(f"a learner process ended {when}{reason}", hint=GO_ON)
 
 

@@ -16,7 +16,7 @@ from torch import nn
 
 from appliance.learning.folders import read_verified, write_folder
 from appliance.learning.prepare import prepare
-from appliance.learning.rank_processes import RankProcesses
+from appliance.learning.rank_processes import RankGroup
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.scoring import score
 from appliance.learning.trained_weights import weights_of
@@ -29,7 +29,7 @@ class RankedTrainer:
 
     def __init__(
         self,
-        processes: RankProcesses,
+        processes: RankGroup,
         model: nn.Module,
         recipe: TrainingRecipe,
         seed: int,

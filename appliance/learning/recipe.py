@@ -18,6 +18,7 @@ from appliance.learning.collapse import CollapseRecipe
 from appliance.learning.loss_recipe import MismatchRecipe, PlanningRecipe, mismatch_refusal, whole_distribution
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.proposer_recipe import ProposerRecipe
+from appliance.learning.turn_budget import TurnRecipe
 from appliance.records.record import Record
 from curriculum.names import CALCULATORS
 from runtime.model import UnitName
@@ -139,10 +140,12 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     """`uniform` asks all levels equally often, `adaptive` those that the model passes between .2 and .8 of the time, by
     what the steps before came to; it needs `max_staleness = 0`."""
 
+    turns: TurnRecipe = TurnRecipe()
+
     _LATER: ClassVar = (
         "reward", "top_p", "top_k", "min_p", "mismatch", "planning", "method", "lora_rank", "lora_alpha", "precision",
         "gradient_checkpointing", "packing", "micro_batch_tokens", "optimizer", "max_staleness",
-        "branching", "collapse", "difficulty",
+        "branching", "collapse", "difficulty", "turns",
     )  # fmt: skip
     """Fields that the first version did not have, whose checkpoints name the digest without them."""
 
@@ -174,6 +177,13 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     def _after_the_steps_before(cls, value: str, info: ValidationInfo) -> str:
         if value == "adaptive" and info.data.get("max_staleness", 0):
             raise ValueError("adaptive needs max_staleness = 0: it looks at what the steps before came to")
+        return value
+
+    @field_validator("turns")
+    @classmethod
+    def _grow_after_steps(cls, value: TurnRecipe, info: ValidationInfo) -> TurnRecipe:
+        if value.first and info.data.get("max_staleness", 0):
+            raise ValueError("first needs max_staleness = 0: a budget grows by what the steps before came to")
         return value
 
     def digest(self) -> str:

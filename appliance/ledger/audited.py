@@ -316,8 +316,10 @@ class AuditedLedger(SqliteLedger):
 
     def put_job(self, job: Job) -> Job:
         updated, ended = self._put_job(job)
+        self.tell_waiting()
         if ended:
-            self.on_job_end(updated)
+            with self.leases.acting(None):  # what follows from it is the core's own
+                self.on_job_end(updated)
         return updated
 
     def _put_job(self, job: Job) -> tuple[Job, bool]:

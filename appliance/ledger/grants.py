@@ -9,19 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from appliance.ledger.ledger import Ledger
-from appliance.records.cycles import Cycle, CycleState
+from appliance.records.cycles import KEPT_ROLLOUTS, Cycle, CycleState
+from appliance.records.jobs import work_of
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged
+
+if TYPE_CHECKING:  # a worker has no database
+    from appliance.ledger.leases import Leases
 
 Rule = Callable[[Any, Ledger], bool]
 """Whether a call with these arguments is within the grant; `ledger` says what is on record."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BUNDLE = re.compile(r"artifacts/[A-Za-z0-9_-][A-Za-z0-9._-]*")
-_DECIDED_ONCE = frozenset({"again", "tasksets", "start", "candidate"})
+_DECIDED_ONCE = frozenset({"again", "tasksets", "left_out", "start", "candidate"})
 """What training adds to a cycle's plan, and nobody changes afterwards; and how each of its stages ended, and what it
 knew of levels before and after them."""
 _TRAINED = ("training", "stage")
@@ -48,7 +52,7 @@ def _any(request: Any, ledger: Ledger) -> bool:
     return True
 
 
-_BOTH = dict.fromkeys(("put_event", "alias", "checkpoint", "rollouts", "decisions"), _any)
+_BOTH = dict.fromkeys(("put_event", "alias", "checkpoint", "rollouts", "decisions", "renew_leases"), _any)
 _OF_A_NIGHT = _BOTH | dict.fromkeys(
     ("cycle", "cycles", "recorded_steps", "step_tasks", "checkpoints", "evaluation", "evaluations", "put_sealed_set"),
     _any,
@@ -57,7 +61,7 @@ _OF_A_NIGHT = _BOTH | dict.fromkeys(
 
 def grant_of(work: Sequence[str]) -> Grant:
     """The grant of what a worker is started for: `train` or `evaluate` and a cycle's id, or `jobs`."""
-    return {"train": training, "evaluate": evaluation}[work[0]](work[1]) if len(work) > 1 else jobs()
+    return jobs() if work[0] == "jobs" else {"train": training, "evaluate": evaluation}[work[0]](work[1])
 
 
 def training(cycle: str) -> Grant:
@@ -65,8 +69,9 @@ def training(cycle: str) -> Grant:
 
     def updates(request: Any, ledger: Ledger) -> bool:
         known, given = ledger.cycle(cycle), request.cycle
-        added = given.plan.keys() - known.plan.keys() if known is not None else set()
-        return _goes_on(known, given) and all(name in _DECIDED_ONCE or _STAGE.fullmatch(name) for name in added)
+        added = given.plan.keys() - known.plan.keys() - {KEPT_ROLLOUTS} if known is not None else set()
+        known_names = all(name in _DECIDED_ONCE or _STAGE.fullmatch(name) for name in added)
+        return _goes_on(known, given, KEPT_ROLLOUTS) and known_names and _are_digests(given.plan.get(KEPT_ROLLOUTS, []))
 
     def adds(request: Any, ledger: Ledger) -> bool:
         made = request.checkpoint
@@ -126,7 +131,7 @@ def jobs() -> Grant:
 
     def is_open(job: str, ledger: Ledger) -> bool:
         known = ledger.job(job)
-        return known is not None and not known.state.ended
+        return known is not None and not known.state.ended and _holds(job, ledger)
 
     def are_attempts(request: Any, ledger: Ledger) -> bool:
         return all(
@@ -138,9 +143,11 @@ def jobs() -> Grant:
         "work on jobs",
         {
             **_BOTH,
-            **dict.fromkeys(("job", "next_job", "rollout_counts", "artifact", "canaries"), _any),
+            **dict.fromkeys(("job", "next_job", "claim_job", "rollout_counts", "artifact", "canaries"), _any),
             # One that has ended stays as it ended, whoever is late; see `Ledger.put_job`.
-            "put_job": lambda request, ledger: ledger.job(request.job.id) is not None,
+            "put_job": lambda request, ledger: (
+                ledger.job(request.job.id) is not None and _holds(request.job.id, ledger)
+            ),
             "put_rollouts": are_attempts,
             "put_artifact": lambda request, ledger: (
                 _BUNDLE.fullmatch(request.artifact.folder) is not None and is_open(request.artifact.job, ledger)
@@ -149,12 +156,25 @@ def jobs() -> Grant:
     )
 
 
-def _goes_on(known: Cycle | None, given: Cycle) -> bool:
-    """Whether an unfinished cycle says only how far it has come: what it is, and what is in its plan, stays."""
+def _holds(job: str, ledger: Ledger) -> bool:
+    """Whether the worker that asks has the job's lease; what has no leases asks for none."""
+    leases: Leases | None = getattr(ledger, "leases", None)
+    return leases is None or leases.holds(work_of(job))
+
+
+def _are_digests(given: object) -> bool:
+    """Whether these are the file of kept rollouts that is there, and the one that is to replace it."""
+    return isinstance(given, list) and len(given) <= 2 and all(_DIGEST.fullmatch(str(one)) for one in given)
+
+
+def _goes_on(known: Cycle | None, given: Cycle, changes: str = "") -> bool:
+    """Whether an unfinished cycle says only how far it has come: what it is stays, and so does what is in its plan but
+    for what `changes`."""
     if known is None or known.state is not CycleState.RUNNING:
         return False
     same = (known.id, known.kind, known.seed, known.created) == (given.id, given.kind, given.seed, given.created)
-    return same and all(name in given.plan and given.plan[name] == value for name, value in known.plan.items())
+    stays = {name: value for name, value in known.plan.items() if name != changes}
+    return same and all(name in given.plan and given.plan[name] == value for name, value in stays.items())
 
 
 def _are_of(judged: Sequence[Judged], work: str, purpose: Purpose) -> bool:

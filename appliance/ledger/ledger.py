@@ -15,11 +15,14 @@ from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Approval, Evaluation
 from appliance.records.events import Event
-from appliance.records.jobs import Job
+from appliance.records.jobs import Job, JobPart
 from appliance.records.service import Canary
 from appliance.records.training import ANY_ROLLOUT, Judged, RolloutFilter, StepRecord
 from policies.contract.decision import Decision
 from runtime.errors import HintedError
+
+RENEW_SECONDS = 10.0
+"""Between two renewals of its leases by a worker."""
 
 
 class LedgerError(HintedError):
@@ -123,14 +126,22 @@ class Ledger(Protocol):
     def jobs(self, limit: int = 50) -> list[Job]:
         """Lists them, newest first."""
 
-    def next_job(self, *, with_model: bool = True) -> Job | None:
-        """Returns the one of the highest priority that has not ended, and the oldest of those; replays of earlier jobs
-        come after everybody's own.
+    def next_job(self, *, part: JobPart = "any") -> Job | None:
+        """Returns the one of the highest priority that waits or is worked on, and the oldest of those; replays of
+        earlier jobs come after everybody's own.
 
-        Without a model those are left out that the solvers have tried in vain."""
+        Of the solvers' part only those that they have not tried, of the model's only those that they have."""
+
+    def claim_job(self, *, part: JobPart = "any", seconds: float = 0.0) -> Job | None:
+        """Leases the next job to the worker that asks, and ends the lease that it had; waits for one so long.
+
+        Returns None where none came, or the worker is to end because something else is to be done first."""
+
+    def renew_leases(self) -> None:
+        """Gives the leases of the worker that asks a new deadline. Raises LedgerError where one is lost."""
 
     def unended_jobs(self) -> list[Job]:
-        """Lists those that wait or are worked on, oldest first."""
+        """Lists those that wait, are worked on or were set aside, oldest first."""
 
     def job_counts(self) -> dict[str, int]:
         """Counts jobs by state."""

@@ -1,13 +1,18 @@
 """Counts a cycle's rollouts by purpose, taskset and level. SQLite adds them up: however many there are, none is loaded.
 
-What always holds: a rollout counts once, under the level that its task has in the step that it was committed with; one
-whose task the ledger does not keep has no level.
+What always holds: a rollout counts once, under the level that its task has in the step that it was committed with, or
+among the questions that were kept back; one whose task is in neither has no level. It broke, it passed, or it failed in
+one of the ways that `PassCount` names, or with a wrong answer.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 from sqlalchemy import TextClause, text
 
+# Of a call the status stands in the JSON as no text of a model's does: there, quotation marks are escaped.
 _COUNTING = """
 WITH levels AS (
     SELECT steps.sequence AS step, json_extract(task.value, '$.id') AS task,
@@ -15,26 +20,55 @@ WITH levels AS (
     FROM steps, json_each(steps.payload, '$.tasks') AS task
     WHERE steps.cycle = :cycle
     GROUP BY 1, 2
+), kept AS MATERIALIZED (
+    SELECT key AS task, value AS level FROM json_each(:kept)
+), signals AS MATERIALIZED (
+    SELECT steps.sequence AS step, json_extract(made.value, '$.task') AS task,
+           json_array_length(made.value, '$.kept') > 0 AS signal
+    FROM steps, json_each(steps.payload, '$.groups') AS made
+    WHERE steps.cycle = :cycle
 ), read_once AS MATERIALIZED (
     SELECT purpose, step_sequence AS step,
-           json_extract(payload, '$.family', '$.verdict.outcome', '$.rollout.task') AS facts
+           json_extract(payload, '$.family', '$.verdict.outcome', '$.rollout.task', '$.rollout.ended',
+                        '$.rollout.answers', '$.verdict.ground') AS facts,
+           json_array_length(payload, '$.rollout.nodes') AS nodes,
+           instr(payload, '"status":"parse_error"') > 0 AS malformed,
+           instr(replace(payload, '"tool":"python"', ''), '"tool":"') > 0 AS asked
     FROM rollouts
     WHERE cycle = :cycle
 ), facts AS MATERIALIZED (
-    SELECT purpose, step, json_extract(facts, '$[0]') AS family, json_extract(facts, '$[1]') AS outcome,
-           json_extract(facts, '$[2]') AS task
+    SELECT purpose, step, nodes, malformed, asked, json_extract(facts, '$[0]') AS family,
+           json_extract(facts, '$[1]') AS outcome, json_extract(facts, '$[2]') AS task,
+           json_extract(facts, '$[3]') AS ended, json_extract(facts, '$[4]') AS answers,
+           json_extract(facts, '$[5]') AS ground
     FROM read_once
+), placed AS MATERIALIZED (
+    SELECT facts.*, coalesce(levels.level, kept.level) AS level, coalesce(levels.level, kept.level, -1) AS place,
+           outcome NOT IN ('pass', 'infra_error') AS missed,
+           ended = 'answered' AND (answers <> 1 OR coalesce(ground, '') IN ('unreadable', 'unfinished')) AS formless
+    FROM facts LEFT JOIN levels USING (step, task) LEFT JOIN kept USING (task)
+), grouped AS MATERIALIZED (
+    SELECT purpose, family, place, count(*) AS groups, sum(signal) AS learned
+    FROM (SELECT DISTINCT purpose, family, place, step, task FROM placed) JOIN signals USING (step, task)
+    GROUP BY 1, 2, 3
 )
 SELECT :cycle AS cycle, purpose, family, level,
        count(*) FILTER (WHERE outcome <> 'infra_error') AS rollouts,
        count(*) FILTER (WHERE outcome = 'pass') AS passed,
-       count(*) FILTER (WHERE outcome = 'infra_error') AS broken
-FROM facts LEFT JOIN levels USING (step, task)
+       count(*) FILTER (WHERE outcome = 'infra_error') AS broken,
+       coalesce(max(grouped.groups), 0) AS "groups", coalesce(max(learned), 0) AS learned,
+       count(*) FILTER (WHERE missed AND ended = 'tokens' AND nodes <= 1) AS no_room,
+       count(*) FILTER (WHERE missed AND ended = 'tokens' AND nodes > 1) AS cut,
+       count(*) FILTER (WHERE missed AND ended = 'turns') AS turns,
+       count(*) FILTER (WHERE missed AND formless) AS formless,
+       count(*) FILTER (WHERE outcome <> 'infra_error' AND malformed) AS malformed,
+       count(*) FILTER (WHERE outcome <> 'infra_error' AND asked) AS asked_world
+FROM placed LEFT JOIN grouped USING (purpose, family, place)
 GROUP BY purpose, family, level
 ORDER BY purpose, family, level
 """
 
 
-def counting(cycle: str) -> TextClause:
-    """Its rows have the fields of `PassCount`."""
-    return text(_COUNTING).bindparams(cycle=cycle)
+def counting(cycle: str, kept: Mapping[str, int]) -> TextClause:
+    """Its rows have the fields of `PassCount`. `kept` has the levels of questions that were kept back, by task."""
+    return text(_COUNTING).bindparams(cycle=cycle, kept=json.dumps(dict(kept)))

@@ -13,10 +13,10 @@ import inspect
 import re
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache
 from multiprocessing.connection import Connection
-from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, FailFast, Field, TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError
@@ -25,6 +25,9 @@ from appliance.audit.log import AuditError
 from appliance.ledger.grants import Grant
 from appliance.ledger.ledger import Ledger, LedgerError
 from runtime.model import FrozenModel
+
+if TYPE_CHECKING:  # a worker has no database
+    from appliance.ledger.leases import Holder
 
 MAX_FRAME = 64 << 20
 
@@ -154,8 +157,9 @@ RemoteLedger = cast(
 """A Ledger over a connection. Every method may raise LedgerError: the core's own, or that the core has gone."""
 
 
-def serve_ledger(connection: Connection, ledger: Ledger, grant: Grant) -> None:
-    """Answers calls within the grant until the other side closes or dies; blocks, and closes the connection.
+def serve_ledger(connection: Connection, ledger: Ledger, grant: Grant, holder: Holder | None = None) -> None:
+    """Answers calls within the grant until the other side closes or dies; blocks, and closes the connection. What is
+    written meanwhile counts while the leases of the `holder` hold.
 
     A request that is no call of the protocol, or not within the grant, is refused with a LedgerError on the other side;
     one that is too long, or was cut off, ends the connection.
@@ -166,7 +170,8 @@ def serve_ledger(connection: Connection, ledger: Ledger, grant: Grant) -> None:
                 frame = connection.recv_bytes(MAX_FRAME)
             except (EOFError, OSError):
                 return
-            answer = _answer(ledger, frame, grant)
+            with ledger.leases.acting(holder) if holder is not None else nullcontext():  # type: ignore[attr-defined]
+                answer = _answer(ledger, frame, grant)
             with suppress(BrokenPipeError, ConnectionResetError):
                 connection.send_bytes(answer)
 

@@ -1,7 +1,8 @@
 """Finds the revision of the schema that a file has, and brings it to the newest.
 
 What always holds: a migration is one transaction, so a file has the old schema or the new one; before an existing file
-is migrated a copy lies beside it; a file of a newer version, or of another program, is left exactly as it is.
+is migrated a copy lies beside it, named by its revision and the date; a file of a newer version, or of another program,
+is left exactly as it is.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect
 
+from appliance.clock import file_stamp
 from appliance.ledger.ledger import LedgerError
 
 SCRIPTS = Path(__file__).parent / "migrations"
-NEWEST = "0004"
+NEWEST = "0006"
 """Head of the packaged migrations; a test holds it to that. Alembic is only loaded when a file has another one."""
 APPLICATION_ID = 0x41535359
 """Stands in the file's header, so that another program's database is never taken for a ledger."""
@@ -77,7 +79,7 @@ def _migrate(connection: Connection, path: Path, scripts: Path, found: str | Non
 
 def _back_up(connection: Connection, path: Path, found: str) -> Path:
     """Makes a complete copy beside the file, as of now, on disk when this returns."""
-    backup = path.with_name(f"{path.name}.before-migration-from-{found}")
+    backup = path.with_name(f"{path.name}.before-migration-from-{found}-{file_stamp()}")
     partial = backup.with_name(f"{backup.name}.partial")
     partial.unlink(missing_ok=True)
     raw = connection.connection.driver_connection

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from sqlalchemy import Connection, Select, delete, insert, select
@@ -19,10 +20,13 @@ from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from appliance.ledger import tables
 from appliance.ledger.database import Database
+from appliance.ledger.leases import Leases
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.pass_counts import counting
+from appliance.ledger.retention import Dropped, drop_tokens
 from appliance.ledger.rows import differs, payload_of, stored_in
 from appliance.ledger.sqlite_jobs import JobRows
+from appliance.ledger.sqlite_nights import NightRows
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Approval, Evaluation
@@ -35,14 +39,16 @@ from policies.contract.decision import Decision
 PREFIX = re.compile(r"[0-9a-f]{6,64}")
 
 
-class SqliteLedger(JobRows):
+class SqliteLedger(JobRows, NightRows):
     """Opens the file at `path`, or makes it. One process at a time may hold it; its threads may share it.
 
     Raises LedgerError when the file is damaged, is something else, or was written by a newer version.
     """
 
     def __init__(self, path: Path) -> None:
+        super().__init__()
         self._database = Database(path)
+        self.leases = Leases(self._database)
         self._cycles = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -61,6 +67,7 @@ class SqliteLedger(JobRows):
             stored = self.cycle(cycle.id)
             if stored is None or not stored.state.ended:
                 self._put(tables.CYCLES, cycle.id, cycle)
+        self.tell_waiting()
 
     def cycle(self, cycle: str) -> Cycle | None:
         return self._one(Cycle, tables.CYCLES, cycle)
@@ -113,25 +120,35 @@ class SqliteLedger(JobRows):
             columns.cycle: where.cycle if where.job is None else where.job,
             columns.purpose: where.purpose if where.job is None else Purpose.JOB,
             columns.step: where.step,
-            sql.json_extract(columns.payload, "$.family"): where.family,
-            sql.json_extract(columns.payload, "$.verdict.outcome"): where.outcome,
+            columns.family: where.family,
+            columns.outcome: where.outcome,
         }
-        query = select(columns.payload).where(
-            *(column == value for column, value in asked.items() if value is not None)
+        asked = {column: value for column, value in asked.items() if value is not None}
+        # Which rows is found in an index alone; their payloads, which are long, are read for one page.
+        first = tables.looked_for(asked)
+        page = select(columns.sequence).where(
+            *((column if column is first else tables.unindexed(column)) == value for column, value in asked.items())
         )
         if where.before is not None:
             last = select(columns.sequence).where(columns.key == where.before).scalar_subquery()
-            query = query.where(columns.sequence < last)
-        return self._records(Judged, query.order_by(columns.sequence.desc()).limit(limit))
+            page = page.where(columns.sequence < last)
+        page = page.order_by(columns.sequence.desc()).limit(limit)
+        query = select(columns.payload).where(columns.sequence.in_(page)).order_by(columns.sequence.desc())
+        return self._records(Judged, query)
 
     def rollout_counts(self, cycle: str) -> dict[str, int]:
         rollouts = tables.ROLLOUTS.c
         query = select(rollouts.purpose, sql.count()).where(rollouts.cycle == cycle).group_by(rollouts.purpose)
         return {str(purpose): int(count) for purpose, count in self._rows(query)}
 
-    def pass_counts(self, cycle: str) -> list[PassCount]:
-        """Counts a cycle's rollouts by purpose, taskset and level. Not in the protocol, for no worker asks."""
-        return [PassCount.model_validate(row._asdict()) for row in self._rows(counting(cycle))]
+    def pass_counts(self, cycle: str, kept: Mapping[str, int] = MappingProxyType({})) -> list[PassCount]:
+        """Counts a cycle's rollouts by purpose, taskset and level; `kept` has levels of tasks that are in no step. Not
+        in the protocol, for no worker asks."""
+        return [PassCount.model_validate(row._asdict()) for row in self._rows(counting(cycle, kept))]
+
+    def drop_tokens(self, cycles: Sequence[str], *, dry_run: bool = False) -> Dropped:
+        """Empties the conversations of old training rollouts (`retention`). Not in the protocol: no worker asks."""
+        return drop_tokens(self._database, cycles, dry_run=dry_run)
 
     # sealed sets
     def put_sealed_set(self, digest: str, description: dict[str, str | int | float]) -> None:
@@ -296,6 +313,8 @@ def rollout_row(judged: Judged) -> dict[str, Any]:
         "purpose": rollout.purpose.value,
         "step": rollout.step,
         "step_sequence": None,
+        "family": judged.family,
+        "outcome": judged.verdict.outcome.value,
         "payload": payload_of(judged),
     }
 

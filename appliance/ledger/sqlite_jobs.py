@@ -6,14 +6,18 @@ what was asked; an artifact is never exchanged.
 
 from __future__ import annotations
 
+import threading
+import time
+
 from sqlalchemy import Connection, select, true
 from sqlalchemy import func as sql
 
+from appliance.ledger.leases import Leases
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.rows import Rows, payload_of, put_row, stored_in
 from appliance.ledger.tables import ARTIFACTS, JOBS
 from appliance.records.artifacts import Artifact
-from appliance.records.jobs import Job, JobState, Validation
+from appliance.records.jobs import Job, JobPart, JobState, Validation, work_of
 
 OF_THE_WORK = (
     "state",
@@ -30,14 +34,22 @@ OF_THE_WORK = (
 """The fields of a job that change while it is worked on."""
 USUAL_PRIORITY = 5
 """Of jobs from before there were priorities."""
+MOST_WAIT_SECONDS = 3_600.0
 
 
 class JobRows(Rows):
+    leases: Leases
+
+    def __init__(self) -> None:
+        self._news = threading.Condition()
+        self._told = 0
+
     def put_job(self, job: Job) -> Job:
         with self._database.writing() as connection:
             stored = stored_in(connection, JOBS, job.id)
             updated = job if stored is None else moved_on(self._read(Job, stored), job)
             put_job_row(connection, updated)
+        self.tell_waiting()
         return updated
 
     def put_validation(self, job: str, validation: Validation | None) -> Job:
@@ -59,22 +71,56 @@ class JobRows(Rows):
     def jobs(self, limit: int = 50) -> list[Job]:
         return self._newest(Job, JOBS, limit)
 
-    def next_job(self, *, with_model: bool = True) -> Job | None:
+    def next_job(self, *, part: JobPart = "any") -> Job | None:
         query = select(JOBS.c.payload).where(JOBS.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]))
-        if not with_model:
-            query = query.where(sql.coalesce(sql.json_extract(JOBS.c.payload, "$.solvers_done"), 0) == 0)
+        if part != "any":
+            tried = sql.coalesce(sql.json_extract(JOBS.c.payload, "$.solvers_done"), 0)
+            query = query.where(tried == int(part == "model"))
         urgent = sql.coalesce(sql.json_extract(JOBS.c.payload, "$.priority"), USUAL_PRIORITY)
         replayed = sql.json_extract(JOBS.c.payload, "$.replay_of").is_not(None)
         found = self._records(Job, query.order_by(replayed, urgent.desc(), JOBS.c.sequence).limit(1))
         return found[0] if found else None
+
+    def claim_job(self, *, part: JobPart = "any", seconds: float = 0.0) -> Job | None:
+        """For the core itself, which needs no lease, it is `next_job`."""
+        holder = self.leases.holder
+        if holder is None:
+            return self.next_job(part=part)
+        self.leases.release(holder)
+        end = time.monotonic() + min(seconds, MOST_WAIT_SECONDS)
+        while not holder.gone:
+            with self._news:
+                seen = self._told
+            if not holder.may_claim():
+                holder.sent_away = True
+                return None
+            if (job := self.next_job(part=part)) is not None:
+                self.leases.take(work_of(job.id), holder)
+                return job
+            left = end - time.monotonic()
+            if left <= 0 or not holder.may_wait():
+                return None
+            with self._news:
+                if self._told == seen:
+                    self._news.wait(left)
+        return None
+
+    def renew_leases(self) -> None:
+        self.leases.renew()
+
+    def tell_waiting(self) -> None:
+        """Has everybody who waits for a job look again."""
+        with self._news:
+            self._told += 1
+            self._news.notify_all()
 
     def job_counts(self) -> dict[str, int]:
         query = select(JOBS.c.state, sql.count()).group_by(JOBS.c.state)
         return {str(state): int(count) for state, count in self._rows(query)}
 
     def unended_jobs(self) -> list[Job]:
-        """Lists those that wait or are worked on, oldest first."""
-        waiting = JOBS.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value])
+        """Lists those that wait, are worked on or were set aside, oldest first."""
+        waiting = JOBS.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value, JobState.SET_ASIDE.value])
         return self._records(Job, select(JOBS.c.payload).where(waiting).order_by(JOBS.c.sequence))
 
     def job_files(self) -> set[str]:

@@ -9,6 +9,9 @@ from pydantic import Field
 
 from appliance.records.record import Record
 
+KEPT_ROLLOUTS = "kept_rollouts"
+"""In a plan: the SHA-256 of the file of rollouts under way, and of the one before it."""
+
 
 class CycleState(StrEnum):
     RUNNING = "running"
@@ -16,9 +19,16 @@ class CycleState(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     """A person called it off."""
+    SET_ASIDE = "set_aside"
+    """The infrastructure died at it again and again; a person may have it tried once more."""
 
     @property
     def ended(self) -> bool:
+        return self not in (CycleState.RUNNING, CycleState.SET_ASIDE)
+
+    @property
+    def rests(self) -> bool:
+        """Whether nobody will work on it unless a person says so."""
         return self is not CycleState.RUNNING
 
 

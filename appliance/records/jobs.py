@@ -22,10 +22,26 @@ class JobState(StrEnum):
     """The infrastructure failed, not the agent."""
     CANCELLED = "cancelled"
     """A person did not want it any more."""
+    SET_ASIDE = "set_aside"
+    """The infrastructure died at it again and again; a person may have it tried once more."""
 
     @property
     def ended(self) -> bool:
-        return self not in (JobState.QUEUED, JobState.RUNNING)
+        return self not in (JobState.QUEUED, JobState.RUNNING, JobState.SET_ASIDE)
+
+    @property
+    def rests(self) -> bool:
+        """Whether nobody will work on it unless a person says so."""
+        return self.ended or self is JobState.SET_ASIDE
+
+
+JobPart = Literal["any", "solvers", "model"]
+"""What is left to do of a job: the solvers have yet to try it, or only a model can; or either."""
+
+
+def work_of(job: str) -> str:
+    """What a job is leased as."""
+    return f"job {job}"
 
 
 MAX_JOB_FILES = 16

@@ -219,3 +219,20 @@ class Rollout(Record):
     def shared_tokens(self) -> int:
         """Counts those that a branch has from the rollout that it left, and that were not drawn again."""
         return sum(len(node.ids) for node in self.nodes if node.sampled) - self.sampled_tokens
+
+
+class PartialRollout(Record):
+    """Is what there is of a rollout that has not ended."""
+
+    id: str
+    cycle: str
+    step: int
+    nodes: tuple[Message, ...]
+    """Whole ones, in the order in which they came."""
+    begun: Message | None = None
+    """What was sampled of the turn under way."""
+
+    @property
+    def drawn(self) -> tuple[Message, ...]:
+        """Lists all of it, the turn under way among it."""
+        return self.nodes if self.begun is None else (*self.nodes, self.begun)

@@ -41,11 +41,32 @@ class PassCount(Record):
     purpose: Purpose
     family: str
     level: int | None
-    """None where the ledger does not keep the tasks: it does for training alone."""
+    """None where the task is kept nowhere: those of jobs, and questions that cannot be solved."""
     rollouts: int
     """Those with a verdict; what broke is apart."""
     passed: int
     broken: int
+    groups: int = 0
+    """Tasks of training steps, each as often as it was asked."""
+    learned: int = 0
+    """Those of the groups that were learned from: they had right and wrong rollouts."""
+    no_room: int = 0
+    """Failed: the question alone has more tokens than a conversation may have."""
+    cut: int = 0
+    """Failed: no token was left in the middle of the work."""
+    turns: int = 0
+    """Failed: no tool call was left."""
+    formless: int = 0
+    """Failed: no answer, or several, or none in the form that is asked for."""
+    malformed: int = 0
+    """Had a tool call that could not be read."""
+    asked_world: int = 0
+    """Called a tool of the task's world."""
+
+    @property
+    def wrong(self) -> int:
+        """Failed otherwise: an answer in its form that is wrong."""
+        return self.rollouts - self.passed - self.no_room - self.cut - self.turns - self.formless
 
 
 class SharedPrefix(Record):

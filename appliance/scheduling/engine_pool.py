@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from appliance.inference.engine import Engine, EngineCapacity, GenerationRequest, PushProof, Turn
+from appliance.inference.engine import Engine, EngineCapacity, GenerationRequest, NoProbabilitiesError, PushProof, Turn
 from appliance.inference.engines import make_engine
-from appliance.records.rollouts import WeightSpan
+from appliance.scheduling.joining import joined
 from appliance.scheduling.lengths import LengthTable
 from appliance.scheduling.scheduler import Scheduler, SchedulerState
 from runtime.errors import InfrastructureError
@@ -173,13 +173,28 @@ class EnginePool:
         self._forget(request, row, ended=False)
         return row.part or Turn(request, (), (), "withdrawn")
 
+    def under_way(self, request: int) -> Turn:
+        row = self._rows.get(request)
+        if row is None or row.waits:
+            return Turn(request, (), (), "withdrawn")
+        part = Turn(request, (), (), "withdrawn")
+        if row.engine is not None:
+            part = self._engines[row.engine].under_way(request)
+        return joined(row.part, part)
+
     def step(self) -> list[Turn]:
-        """Takes at least one step of every engine. Raises InfrastructureError when the last of them fails."""
+        """Takes at least one step of every engine. Raises InfrastructureError when the last of them fails, and
+        NoProbabilitiesError, after which nothing is under way: other weights can be pushed."""
         self._make_room()
         self._place()
         turns: list[Turn] = []
-        for name in tuple(self._serving):
-            turns += [self._ended(turn) for turn in self._asking(name, self._engines[name].step) or ()]
+        try:
+            for name in tuple(self._serving):
+                turns += [self._ended(turn) for turn in self._asking(name, self._engines[name].step) or ()]
+        except NoProbabilitiesError:
+            for number in tuple(self._rows):
+                self.withdraw(number)
+            raise
         return turns
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
@@ -380,16 +395,3 @@ def _expected(weights: Weights, version: str) -> tuple[Weights, PushProof]:
 
     model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
     return model, proof_of(model, version)
-
-
-def joined(part: Turn | None, turn: Turn) -> Turn:
-    """Makes one turn of two parts of it; spans of one version that meet become one."""
-    if part is None or not part.ids:
-        return turn
-    spans = list(part.weights)
-    for span in turn.weights:
-        start, end = span.start + len(part.ids), span.end + len(part.ids)
-        if spans[-1].version == span.version:
-            start = spans.pop().start
-        spans.append(WeightSpan(version=span.version, start=start, end=end))
-    return Turn(turn.request, part.ids + turn.ids, part.logprobs + turn.logprobs, turn.ended, tuple(spans))

@@ -2,7 +2,7 @@
 
     python -I -m appliance.worker train <cycle>    --policy SHA256 --ledger-fd N --data DIR --settings FILE
     python -I -m appliance.worker evaluate <cycle> --policy SHA256 --ledger-fd N --data DIR --settings FILE
-    python -I -m appliance.worker jobs             --policy SHA256 --ledger-fd N --data DIR --settings FILE
+    python -I -m appliance.worker jobs any|solvers|model --policy SHA256 --ledger-fd N --data DIR --settings FILE
 
 Exit status: 0 the work is on record; 2 it cannot be done as asked, so trying again is useless; 3 it left a job that has
 ended (cancelled, out of time) because the work did not stop; 4 the configured model cannot be used; 5 the
@@ -15,6 +15,8 @@ import argparse
 import os
 import signal
 import sys
+import threading
+import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
@@ -25,8 +27,9 @@ from appliance.config import Settings
 from appliance.config_layers import ConfigError
 from appliance.errors import ExitCode, explain
 from appliance.inference.engine import ModelError
-from appliance.ledger.ledger import Ledger
+from appliance.ledger.ledger import RENEW_SECONDS, Ledger, LedgerError
 from appliance.ledger.remote import RemoteLedger
+from appliance.records.jobs import JobPart
 from appliance.rendering.renderer import RenderingError
 from appliance.worker_exit import CANNOT, MISCONFIGURED
 from runtime.errors import RefusedError
@@ -50,6 +53,7 @@ def main(argv: list[str]) -> int:
     try:
         with Connection(arguments.ledger_fd) as connection:
             ledger = RemoteLedger(connection)
+            renew_leases(ledger)
             work(arguments.work, arguments.id, arguments.data, settings, ledger, arguments.policy)
     except (KeyboardInterrupt, SystemExit):
         raise
@@ -74,9 +78,25 @@ def work(
 
     in_force = load_policy(data, policy)
     if kind == "jobs":
-        run_jobs(data, settings, ledger, in_force)
+        part: JobPart = "solvers" if name == "solvers" else "model" if name == "model" else "any"
+        run_jobs(part, data, settings, ledger, in_force)
     else:
         run_cycle(kind, name, data, settings, ledger, in_force)
+
+
+def renew_leases(ledger: Ledger, seconds: float = RENEW_SECONDS) -> None:
+    """Renews what this worker holds from time to time, in a thread that ends with the process. One whose lease is lost
+    goes on until it writes, which is refused."""
+
+    def renew() -> None:
+        while True:
+            time.sleep(seconds)
+            try:
+                ledger.renew_leases()
+            except LedgerError:
+                return
+
+    threading.Thread(target=renew, name="leases", daemon=True).start()
 
 
 def run(argv: list[str]) -> NoReturn:

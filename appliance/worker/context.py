@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
@@ -15,12 +15,12 @@ from appliance.inference.engine import Engine, ModelError, ModelFiles
 from appliance.inference.engines import make_engine
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.folders import read_verified
-from appliance.learning.rank_processes import RankProcesses
+from appliance.learning.rank_processes import RankGroup, RankProcesses
 from appliance.ledger.ledger import Ledger
+from appliance.placement.settings import PlacementSettings
 from appliance.records.checkpoints import Checkpoint
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
-from appliance.scheduling.engine_pool import EnginePool, make_pool
 from policies.isolation import backend_for
 from policies.policy import Policy
 from runtime.cluster import ClusterSessions
@@ -29,6 +29,9 @@ from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions
 from runtime.settings import ClusterSettings, RuntimeSettings
 from verifiers.checker import Checker
+
+if TYPE_CHECKING:
+    from appliance.scheduling.engine_pool import EnginePool
 
 
 def sessions(runtime: RuntimeSettings, cluster: ClusterSettings | None) -> SessionPool:
@@ -57,6 +60,7 @@ class WorkContext:
         engines: int = 1,
         learners: int = 1,
         vllm: VllmSettings | None = None,
+        placement: PlacementSettings = PlacementSettings(),  # noqa: B008 - frozen
         threads: int | None = None,
         device: str = "auto",
         dtype: str = "auto",
@@ -68,7 +72,7 @@ class WorkContext:
         self.clock = clock
         self._engine_name, self._engine_count = engine, engines
         self._learners = learners
-        self._vllm = vllm
+        self._vllm, self._placement, self._cluster = vllm, placement, cluster
         self._threads = threads
         self._device = device
         self._dtype = dtype
@@ -78,32 +82,40 @@ class WorkContext:
 
     @cached_property
     def engine(self) -> EnginePool:
-        return make_pool(
-            self._engine_name,
-            self._engine_count,
-            rows=self.budget.concurrent,
-            slots=self.budget.max_tokens,
-            threads=self._threads,
-            device=self._device,
-            dtype=self._dtype,
-            vllm=self._vllm,
-        )
+        from appliance.scheduling.engine_pool import EnginePool
+
+        return EnginePool(self._made(self._engine_count), self.budget.max_tokens)
 
     def another_engine(self) -> Engine:
         """Makes an engine like one of those in use; who asked closes it."""
-        return make_engine(
-            self._engine_name,
-            rows=self.budget.concurrent,
-            slots=self.budget.max_tokens,
-            threads=self._threads,
-            device=self._device,
-            dtype=self._dtype,
-            vllm=self._vllm,
-        )
+        return self._made(1)[0]
+
+    def _made(self, count: int) -> list[Engine]:
+        wanted: dict[str, Any] = {
+            "rows": self.budget.concurrent,
+            "slots": self.budget.max_tokens,
+            "threads": self._threads,
+            "device": self._device,
+            "dtype": self._dtype,
+            "vllm": self._vllm,
+        }
+        if self._placement.engines == "cluster":
+            from appliance.placement.engines import make_placed_engines
+
+            return make_placed_engines(
+                self._engine_name, count, cluster=self._cluster, placement=self._placement, **wanted
+            )
+        return [make_engine(self._engine_name, **wanted) for _ in range(count)]
 
     @cached_property
-    def ranks(self) -> RankProcesses | None:
-        """What trains together, where that is more than this process. Raises InfrastructureError."""
+    def ranks(self) -> RankGroup | None:
+        """What trains together, where that is more than this process. Raises ModelError, InfrastructureError."""
+        if self._placement.learners == "cluster":
+            from appliance.placement.learners import PlacedLearners
+
+            return PlacedLearners(
+                self._learners, cluster=self._cluster, placement=self._placement, threads=self._threads
+            )
         return RankProcesses(self._learners, threads=self._threads) if self._learners > 1 else None
 
     def __enter__(self) -> Self:

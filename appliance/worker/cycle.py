@@ -139,7 +139,7 @@ class CycleRun:
             usable = tuple(name for name in catalog.tasksets if name in named and name not in without)
             if self._cycle.kind == "evaluation":
                 return usable  # who evaluates adds nothing to the plan
-            self._progress.plan(tasksets=usable)
+            self._progress.plan(tasksets=usable, left_out=without)
         return tuple(self._progress.cycle.plan["tasksets"])
 
     def _start(self, setup: CycleSetup) -> Checkpoint:

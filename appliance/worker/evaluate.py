@@ -90,8 +90,10 @@ def assignments(
     temperature: float,
     seed: Callable[[Task, int], int],
     samples: int = 1,
+    max_calls: int | None = None,
 ) -> list[Assignment]:
-    """`samples` rollouts of each task, task by task; `prefix` begins their ids, `seed` gives that of each."""
+    """`samples` rollouts of each task, task by task; `prefix` begins their ids, `seed` gives that of each, `max_calls`
+    bounds their tool calls further."""
     return [
         Assignment(
             id=f"{prefix}.{task.id}.{sample}",
@@ -103,6 +105,7 @@ def assignments(
             temperature=temperature,
             seed=seed(task, sample),
             tier=tier_of(policy, purpose, task.taskset),
+            max_calls=max_calls,
         )
         for task in tasks
         for sample in range(samples)

@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import gc
 import importlib
 import json
 import os
-import runpy
 import select
 import signal
 import socket
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 IDLE_SECONDS = 600.0
 _PR_SET_PDEATHSIG = 1
@@ -44,10 +45,13 @@ def serve(requests: socket.socket) -> list[str] | None:
             # Where one is missing, the worker says so, as it would alone.
             with suppress(Exception):
                 importlib.import_module(name)
+        gc.freeze()  # what is there is shared with the worker, and a collection would copy it
         server, worker = os.getpid(), os.fork()
         if worker == 0:
             requests.close()
             os.setpgid(0, 0)
+            os.nice(request["nice"])
+            _first_to_go()
             _die_with(server)
             for kept in (ledger, settings):
                 os.set_inheritable(kept, True)
@@ -71,6 +75,12 @@ def serve(requests: socket.socket) -> list[str] | None:
     return None
 
 
+def _first_to_go() -> None:
+    """Where memory runs out, the kernel ends a worker before the core."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("500")
+
+
 def _die_with(parent: int) -> None:
     if ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
         os._exit(5)
@@ -86,4 +96,4 @@ if __name__ == "__main__":
         program, *sys.argv[1:] = work
         if program:
             os.execv(program, [program, *sys.argv[1:]])  # noqa: S606 - a list, and no shell
-        runpy.run_module("appliance.worker", run_name="__main__", alter_sys=True)
+        importlib.import_module("appliance.worker.__main__").run(sys.argv[1:])

@@ -14,7 +14,7 @@ from appliance.ledger.ledger import Ledger
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.training import Judged
 from appliance.worker.context import WorkContext
-from appliance.worker.egress_probe import probe, report_of
+from appliance.worker.egress_probe import probed
 from appliance.worker.evaluate import EvalRun, evaluate, judge_and_record, recorded
 from appliance.worker.safety_probe import REFUSAL_RUN, refused, requests
 from appliance.worker.setup import BY_ID, CycleSetup, keys_of, trained_questions
@@ -32,8 +32,7 @@ from policies.contract.evidence import (
     ProbeReport,
     SelfTestReport,
 )
-from runtime.errors import InfrastructureError
-from runtime.sandbox import CallStatus, Tier
+from runtime.sandbox import CallResult, Tier
 from verifiers.contract.verdict import Outcome
 from verifiers.selftest import run_selftest, selftest_digest
 
@@ -123,14 +122,13 @@ class CycleMeasurements:
         return divergence(written, self._context.engine, self._temperature)
 
     def _egress(self) -> ProbeReport:
-        """Runs the probe in a sandbox of its own, like those in which the candidate's code runs."""
-        with self._context.sessions.open(tier=Tier.SANDBOX, caller=f"{self._setup.cycle}.egress") as session:
-            result = session.run(probe())
-        if result.status is not CallStatus.OK:
-            raise InfrastructureError(
-                f"the probe of the sandboxes ended with {result.status.value}", hint="run `assay doctor`"
-            )
-        return report_of(result.output)
+        """Runs the probe in sandboxes of its own, like those in which the candidate's code runs."""
+
+        def run(program: str) -> CallResult:
+            with self._context.sessions.open(tier=Tier.SANDBOX, caller=f"{self._setup.cycle}.egress") as session:
+                return session.run(program)
+
+        return probed(run)
 
 
 def unsolvable(items: int, seed: int, tasksets: Sequence[str] = CALCULATORS, catalog: Catalog = BUILT_IN) -> list[Task]:

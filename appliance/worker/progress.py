@@ -6,7 +6,7 @@ Nothing is ever decided on an event.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from appliance.clock import utc_now
 from appliance.learning.checkpoints import newest_valid
 from appliance.learning.folders import sweep
 from appliance.ledger.ledger import Ledger
-from appliance.records.cycles import Cycle
+from appliance.records.cycles import KEPT_ROLLOUTS, Cycle
 from appliance.records.events import Event
 
 
@@ -66,6 +66,11 @@ class CycleProgress:
         """Adds to the cycle's plan what later phases must not decide anew."""
         self._update(plan={**self.cycle.plan, **entries})
 
+    @property
+    def kept(self) -> KeptDigests:
+        """The digests of the rollouts that are kept beside the checkpoints; the one entry of the plan that changes."""
+        return KeptDigests(self)
+
     def resume(self, checkpoints: Path, restore: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
         """Has training that was interrupted go on from its newest whole checkpoint, and returns that one's notes; none
         where training begins. Broken ones are removed, with a warning each."""
@@ -83,3 +88,17 @@ class CycleProgress:
     def _update(self, **changes: object) -> None:
         self.cycle = self.cycle.model_copy(update={**changes, "updated": self._now()})
         self._ledger.put_cycle(self.cycle)
+
+
+class KeptDigests:
+    """Is a `DigestRecord` in the cycle's plan."""
+
+    def __init__(self, progress: CycleProgress) -> None:
+        self._progress = progress
+
+    def read(self) -> list[str]:
+        known = self._progress.cycle.plan.get(KEPT_ROLLOUTS, ())
+        return [str(one) for one in known] if isinstance(known, (list, tuple)) else []
+
+    def write(self, digests: Sequence[str]) -> None:
+        self._progress.plan(**{KEPT_ROLLOUTS: list(digests)})

@@ -33,6 +33,7 @@ from appliance.learning.grouping import make_groups
 from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import Recipe
 from appliance.learning.trainer import Trainer
+from appliance.learning.turn_budget import TurnBudget
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Group, Judged, StepRecord
 from appliance.rendering.formats import load_renderer
@@ -41,6 +42,7 @@ from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import item_of, success, validate
 from appliance.worker.failure_figures import failure_figures
 from appliance.worker.known_levels import in_words, key_of_step, known_at
+from appliance.worker.partial_rollouts import PartialRollouts
 from appliance.worker.progress import CycleProgress
 from appliance.worker.proposer import Proposer, of_solvers
 from appliance.worker.separation import apart, say_thrown_out
@@ -88,6 +90,7 @@ class RlLoop:
         self._stopping = EarlyStopping(drop=training.watch_drop, items=training.watch_items)
         self._collapse = CollapseWatch()
         self._difficulty = Difficulty() if training.difficulty == "adaptive" else None
+        self._turns = training.turns.begun(setup.recipe.agent.max_calls)
         rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
         self._thrown_out: dict[str, Match] = {}
         self._stream = setup.training_tasks(rules, part.unsolved, self._throw_out)
@@ -95,6 +98,8 @@ class RlLoop:
         proposes = bool(setup.recipe.proposer.proposals) and part.teacher is None
         self._proposer = Proposer(setup, context, self._agent, self._held_out) if proposes else None
         self._checkpoints = part.folder(context.data / "cycles" / setup.cycle) / "checkpoints"
+        kept = part.folder(context.data / "cycles" / setup.cycle) / "rollouts.json"
+        self._kept = self._agent.keeper = PartialRollouts(kept, context.clock, progress.kept, training.max_staleness)
         self._ahead = LookAhead(self._agent, self._new_sample) if training.max_staleness else None
         self._pushed: int | None = None
         """The step whose weights the engines have, where rollouts go on under them."""
@@ -120,6 +125,8 @@ class RlLoop:
             self._collapse = CollapseWatch.model_validate(notes.get("collapse", {}))
             if self._difficulty is not None:
                 self._difficulty = Difficulty.model_validate(notes.get("difficulty", {}))
+            if self._turns is not None and "turns" in notes:
+                self._turns = TurnBudget.model_validate(notes["turns"])
             self._push(self._trainer.step)
         elif self._difficulty is not None:
             self._difficulty = self._begun_with(first)
@@ -200,6 +207,7 @@ class RlLoop:
             **failure_figures(sample.tasks, judged),
             "sampling_seconds": sampled - started - verifying,
             "verifying_seconds": verifying,
+            **({} if self._turns is None else {"turn_budget": float(self._turns.calls)}),
             "staleness_mean": sum(old) / max(1, len(old)),
             "staleness_max": float(max(old, default=0)),
             "learner_wait_share": waited / max(1e-9, waited + self._learned),
@@ -220,6 +228,8 @@ class RlLoop:
             metrics=metrics,
         )
         self._context.ledger.commit_step(record)
+        if said := self._kept.committed(step):
+            self._progress.say("resumed", said)
         self._observe(tasks, record.judged)
         metrics["ledger_seconds"] = clock() - sampled
         self._learn(step, record.judged, record.groups, metrics)
@@ -238,7 +248,14 @@ class RlLoop:
     def _new_sample(self, step: int, proposed: Sequence[ProvenTask] = ()) -> StepSample:
         alone, known = self._part.teacher is None, self._difficulty
         return StepSample(
-            step, self._setup, self._context, self._stream, refilled=alone, known=known, proposed=proposed
+            step,
+            self._setup,
+            self._context,
+            self._stream,
+            refilled=alone,
+            known=known,
+            proposed=proposed,
+            max_calls=None if self._turns is None else self._turns.calls,
         )
 
     def _throw_out(self, match: Match) -> None:
@@ -261,8 +278,17 @@ class RlLoop:
         asked = tuple(tasks)
         if self._proposer is not None:
             self._proposer.observe(asked, judged)
+        seen = seen_of(asked, judged)
         if self._difficulty is not None:
-            self._difficulty = self._difficulty.after(seen_of(asked, judged))
+            self._difficulty = self._difficulty.after(seen)
+        if self._turns is not None:
+            before, self._turns = (
+                self._turns,
+                self._turns.after(seen, self._training.turns, self._setup.recipe.agent.max_calls),
+            )
+            if self._turns.calls > before.calls:
+                text = f"from step {self._trainer.step + 1} on a rollout may make {self._turns.calls} tool calls"
+                self._progress.say("turns", text, calls=float(self._turns.calls), before=float(before.calls))
 
     def _push(self, step: int) -> None:
         """Gives the engines the weights as they are, in the middle of rollouts where some are under way."""
@@ -330,7 +356,8 @@ class RlLoop:
         if not folder.exists():
             watch, collapse = self._stopping.model_dump(mode="json"), self._collapse.model_dump(mode="json")
             known = {} if self._difficulty is None else {"difficulty": self._difficulty.model_dump(mode="json")}
-            self._trainer.save(folder, {"watch": watch, "collapse": collapse, **known})
+            turns = {} if self._turns is None else {"turns": self._turns.model_dump(mode="json")}
+            self._trainer.save(folder, {"watch": watch, "collapse": collapse, **known, **turns})
             spare = step_folder(self._checkpoints, self._stopping.best_step)
             prune(self._checkpoints, KEEP, spare=(spare,))
             self._progress.save()

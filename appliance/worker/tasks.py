@@ -14,6 +14,7 @@ from appliance.learning.recipe import Recipe
 from appliance.ledger.ledger import Ledger
 from appliance.places import cluster_settings, runtime_settings
 from appliance.records.events import Event
+from appliance.records.jobs import JobPart
 from appliance.worker.context import WorkContext
 from appliance.worker.progress import CycleProgress
 from appliance.worker.tensorboard import TensorBoard
@@ -47,13 +48,15 @@ def _warn(ledger: Ledger, text: str) -> None:
     ledger.put_event(Event(kind="warning", text=text, created=utc_now()))
 
 
-def run_jobs(data: Path, settings: Settings, ledger: Ledger, policy: Policy) -> None:
-    """Works on queued jobs until none is left that can be worked on."""
+def run_jobs(part: JobPart, data: Path, settings: Settings, ledger: Ledger, policy: Policy) -> None:
+    """Works on queued jobs until none is left that can be worked on; on one part of them also on those to come."""
     with _context(data, settings, ledger, settings.recipe, policy) as context:
-        work_on_jobs(context, settings)
+        work_on_jobs(context, settings, part)
 
 
 def _context(data: Path, settings: Settings, ledger: Ledger, recipe: Recipe, policy: Policy) -> WorkContext:
+    if idle := settings.vllm.without_effect(settings.model.engine):
+        _warn(ledger, idle)
     runtime, cluster = runtime_settings(settings, data, policy), cluster_settings(settings, data)
     return WorkContext(
         data,
@@ -66,6 +69,7 @@ def _context(data: Path, settings: Settings, ledger: Ledger, recipe: Recipe, pol
         engines=settings.model.engines,
         learners=settings.model.learners,
         vllm=settings.vllm,
+        placement=settings.placement,
         threads=settings.threads,
         device=settings.model.device,
         dtype=settings.model.dtype,

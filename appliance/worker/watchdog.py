@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
-from appliance.jobs.lifecycle import overdue
+from appliance.jobs.lifecycle import GAVE_WAY, overdue
 from appliance.ledger.ledger import Ledger
 from appliance.records.jobs import Job, JobState
 
@@ -22,7 +22,8 @@ GRACE_SECONDS = 5.0
 
 class JobWatchdog:
     """Context manager around the work on one job, with a thread of its own. `clock` counts seconds, `now` gives UTC in
-    ISO 8601. `leave` ends this process at once; `withdrawn` says why the weights may not work on it any more."""
+    ISO 8601. `leave` ends this process at once; `withdrawn` says why the weights may not work on it any more; `urgent`,
+    whether a more urgent job waits, for which the work stops at once, or else where `gives_way` is asked."""
 
     def __init__(
         self,
@@ -33,6 +34,8 @@ class JobWatchdog:
         clock: Callable[[], float],
         leave: Callable[[], object],
         withdrawn: Callable[[], str] = lambda: "",
+        urgent: Callable[[], bool] = lambda: False,
+        stops_for_urgent: bool = False,
         poll_seconds: float = POLL_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
@@ -42,6 +45,9 @@ class JobWatchdog:
         self._clock = clock
         self._leave = leave
         self._withdrawn = withdrawn
+        self._urgent, self._stops_for_urgent = urgent, stops_for_urgent
+        self.gives_way = False
+        """Whether a more urgent job waits."""
         self._poll_seconds = poll_seconds
         self._grace_seconds = grace_seconds
         self._started = clock()
@@ -67,7 +73,7 @@ class JobWatchdog:
 
     @property
     def again(self) -> bool:
-        """Says whether the job has to begin anew, with other weights."""
+        """Says whether the job has to begin anew: with other weights, or after a more urgent one."""
         return self._again
 
     def report(self, step: str, tries_done: int) -> None:
@@ -109,6 +115,10 @@ class JobWatchdog:
         if gone:
             self._again = True
             return gone
+        self.gives_way = self._urgent()
+        if self.gives_way and self._stops_for_urgent:
+            self._again = True
+            return GAVE_WAY
         return overdue(stored, self._now())
 
     def _put_ended(self) -> None:

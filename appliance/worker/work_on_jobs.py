@@ -1,8 +1,9 @@
 """Works on the queued jobs, one after the other, the most urgent first, until none is left that can be worked on.
 
-What always holds: each job is answered by what was in service when its work began, and the weights are loaded by the
-digest that was approved. Without anything in service only the solvers work; what they leave waits for the first model,
-and no model's library is loaded.
+What always holds: each job is leased before anything is done; it is answered by what was in service when its work
+began, and the weights are loaded by the digest that was approved. Without anything in service, or for the solvers' part
+alone, only the solvers work; what they leave waits for the model, and no model's library is loaded. A job gives way to
+a more urgent one: the solvers begin it anew later, the model goes on with the attempts that it had not made.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from collections.abc import Callable
 from appliance.agent.assignment import Assignment
 from appliance.clock import utc_now
 from appliance.config import Settings
-from appliance.jobs.lifecycle import weights_for, withdrawn
+from appliance.jobs.lifecycle import gives_way, weights_for, withdrawn
 from appliance.jobs.solve import JobSolver, attempts
 from appliance.jobs.versions import versions
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import CHAMPION
 from appliance.records.checkpoints import Checkpoint
-from appliance.records.jobs import Job, JobState
+from appliance.records.jobs import Job, JobPart, JobState
 from appliance.records.training import RolloutFilter
 from appliance.sandbox_readiness import require_isolation
 from appliance.worker.context import WorkContext
@@ -28,23 +29,37 @@ from appliance.worker.watchdog import JobWatchdog
 from appliance.worker_exit import LEFT
 from curriculum.seeds import derive
 
+SOLVERS_SECONDS = 120.0
+"""For which solvers stay at most: they begin again in about a second of a processor, and a model may take minutes."""
 MOST_TRIES = 10_000
 """That are looked through for the newest number; more than any job has."""
 
 
 def work_on_jobs(
-    context: WorkContext, settings: Settings, *, leave: Callable[[], object] = lambda: os._exit(LEFT)
+    context: WorkContext,
+    settings: Settings,
+    part: JobPart = "any",
+    *,
+    leave: Callable[[], object] = lambda: os._exit(LEFT),
 ) -> None:
-    """`leave` ends this process at once, for work that does not stop."""
-    ledger = context.ledger
-    while (job := ledger.next_job(with_model=ledger.alias(CHAMPION) is not None)) is not None:
+    """`leave` ends this process at once, for work that does not stop. The worker of one part stays for jobs to come."""
+    ledger, seconds = context.ledger, 0.0 if part == "any" else settings.jobs.warm_seconds
+    if part == "solvers":
+        seconds = min(seconds, SOLVERS_SECONDS)
+    while (job := ledger.claim_job(part=_part(part, ledger), seconds=seconds)) is not None:
         # Asked before each: where no broker answers any more, the jobs that wait are left to the core.
         isolation = require_isolation(settings)
-        digest = weights_for(job, ledger)
+        digest = None if part == "solvers" else weights_for(job, ledger)
         weights = ledger.checkpoint(digest) if digest else None
         if digest and weights is None:
             raise LookupError(f"the model in service, {digest[:12]}, is in no record")
-        _work_on(job, context, settings, weights, isolation, leave)
+        _work_on(job, context, settings, weights, isolation, leave, part)
+        if part != "any":
+            context.checker.start()  # for jobs to come, every kind of check is at hand
+
+
+def _part(part: JobPart, ledger: Ledger) -> JobPart:
+    return "solvers" if ledger.alias(CHAMPION) is None else part
 
 
 def _work_on(
@@ -54,6 +69,7 @@ def _work_on(
     weights: Checkpoint | None,
     isolation: str,
     leave: Callable[[], object],
+    part: JobPart,
 ) -> None:
     ledger = context.ledger
     digest = "" if weights is None else weights.manifest
@@ -62,13 +78,27 @@ def _work_on(
     def gone() -> str:
         return withdrawn(digest, ledger) if digest else ""
 
-    with JobWatchdog(job, ledger, now=utc_now, clock=time.monotonic, leave=leave, withdrawn=gone) as watchdog:
+    def urgent() -> bool:
+        return gives_way(job, ledger.next_job(part=_part(part, ledger)))
+
+    with JobWatchdog(
+        job,
+        ledger,
+        now=utc_now,
+        clock=time.monotonic,
+        leave=leave,
+        withdrawn=gone,
+        urgent=urgent,
+        stops_for_urgent=weights is None,
+    ) as watchdog:
         if watchdog.stop_reason():
             ended = job.model_copy(update={"state": JobState.UNSOLVED, "reason": watchdog.stop_reason()})
         else:
             solver = _solver(context, settings, weights, isolation)
             plan = [] if weights is None else _plan(context, settings, job)
-            ended = solver.solve(job, plan, stop_reason=watchdog.stop_reason, say=watchdog.report)
+            ended = solver.solve(
+                job, plan, stop_reason=watchdog.stop_reason, say=watchdog.report, gives_way=lambda: watchdog.gives_way
+            )
     # Now that nothing else writes: how it was stopped if it was, and the time that it took.
     update: dict[str, object] = {"spent_seconds": round(watchdog.spent, 1), "step": "", "updated": utc_now()}
     if watchdog.again and ended.state is not JobState.SOLVED:

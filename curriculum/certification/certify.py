@@ -21,6 +21,7 @@ from curriculum.certification.certificate import AgentRate, Certificate, made_by
 from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.taskset import TaskDraft, Taskset
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+from verifiers.files.spec import FilesSpec
 from verifiers.registry.spec import Spec
 from verifiers.selftest_cases import CLAIMS, SAYS_NOTHING
 
@@ -32,6 +33,7 @@ NULL, EMPTY, ECHO, RANDOM, HACK = "null", "empty", "echo", "random", "hack"
 GUESSES = (NULL, RANDOM)
 """Agents whose answers are of the form that is asked for: where answers are few, they are right by chance."""
 Z = 1.96
+ONLY_FOREIGN = "a program that is not ours scores answers: a foreign reward is no verdict, and is never trained on"
 
 Judge = Callable[[Sequence[tuple[Spec, str]]], Sequence[Verdict | SpecProblem]]
 
@@ -66,6 +68,9 @@ def certify(
         if not drafts:
             faults.append(f"level {level} has no task")
             continue
+        if all(scored_elsewhere(draft.spec) for draft in drafts):
+            faults += [ONLY_FOREIGN] if ONLY_FOREIGN not in faults else []
+            continue
         for agent, found in rates(taskset, drafts, judge, Random(level)).items():
             if isinstance(found, str):
                 faults.append(f"level {level}: {found}")
@@ -98,6 +103,11 @@ def drafts_of(catalog: Catalog, name: str, level: int, seeds: int) -> list[TaskD
             continue
         found[f"{draft.key} {seed}"] = draft
     return list(found.values())
+
+
+def scored_elsewhere(spec: Spec) -> bool:
+    """Whether nothing of ours decides about an answer."""
+    return isinstance(spec, FilesSpec) and spec.only_foreign
 
 
 def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Random) -> dict[str, AgentRate | str]:

@@ -14,8 +14,9 @@ task's setup, and the exception `ToolError` are defined before it runs. It defin
 
 and may be forked between two calls, so it keeps nothing outside its own memory and folder. `curriculum.worlds` runs it:
 
-- the start of the program and each call have the seconds of any call (2 unless the configuration says otherwise): a
-  world bounds what the model can have it do, for a call that takes longer breaks the world, and the rollout is lost;
+- the start of the program and each call have the seconds of any call (2 unless the configuration says otherwise) of
+  their own time: a world bounds what the model can have it do, for a call that takes longer gets SIGURG, has a second
+  more, and then breaks the world, and the rollout is lost. No clock in the guest tells what others took: read none;
 - any exception but `ToolError` breaks the world likewise; what the program prints is dropped;
 - of a call's text 12,000 bytes are kept; a submission has to fit there packed (some 40,000 letters of prose), or it is
   none;
@@ -84,8 +85,8 @@ class NeedsUserland(Protocol):
 class NeedsPackages(Protocol):
     """An environment whose guests have a set of packages of their own, in place of the usual ones."""
 
-    def packages(self) -> PackageSet | None:
-        """None where it is not installed here; then `missing` says so."""
+    def packages(self, setup: Mapping[str, Any]) -> PackageSet | None:
+        """Those of the world that is made from `setup`. None where they are not installed here."""
 
 
 class MadeCall(NamedTuple):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from curriculum.contract.environment import Environment
+from curriculum.environments.foreign import FOREIGN
 from curriculum.environments.games.environment import GAMES
 from curriculum.environments.mail.environment import MAIL
 from curriculum.environments.orchestration import ORCHESTRATION
 from curriculum.environments.research import RESEARCH
 from curriculum.environments.terminal.environment import TERMINAL
 
-_ROWS: tuple[Environment, ...] = (MAIL, GAMES, RESEARCH, ORCHESTRATION, TERMINAL)
+_ROWS: tuple[Environment, ...] = (MAIL, GAMES, RESEARCH, ORCHESTRATION, TERMINAL, *FOREIGN.values())
 ENVIRONMENTS: dict[str, Environment] = {environment.name: environment for environment in _ROWS}

@@ -6,9 +6,10 @@ follows from the question's words alone. So a sealed problem that is added again
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from curriculum.contract.task import Split
 from curriculum.seeds import digest_of
@@ -35,6 +36,20 @@ class OwnRow(FrozenModel):
     """File and row that it came from."""
     files: Mapping[str, str] = Field(default_factory=dict)
     level: int = Field(default=0, ge=0, lt=LEVELS)
+    environment: str = "python"
+    """Whose world the problem is worked on in, and the three next are as those of a task."""
+    world: Mapping[str, Any] = Field(default_factory=dict)
+    tools: tuple[str, ...] = ("python",)
+    turns: int | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_what_nobody_set(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Rows from before there were worlds have the same content, and so the same digests, as they had."""
+        found: dict[str, Any] = dump(self)
+        if self.environment == "python":
+            for name in ("environment", "world", "tools", "turns"):
+                found.pop(name, None)
+        return found
 
     @property
     def key(self) -> str:
@@ -60,9 +75,13 @@ def split_of_question(text: str) -> Split:
     return _SHARES[int.from_bytes(digest_of("own split", key_of_question(text))[:8], "big") % len(_SHARES)]
 
 
-def with_levels(rows: Sequence[OwnRow]) -> tuple[OwnRow, ...]:
-    """Estimates levels: five parts of equal size, by kind of check, then by length. The order of the rows stays."""
-    order = sorted(range(len(rows)), key=lambda at: (kind_of(rows[at].spec).seconds, _effort(rows[at]), rows[at].key))
+def with_levels(rows: Sequence[OwnRow], known: Callable[[OwnRow], float] = lambda row: 0.0) -> tuple[OwnRow, ...]:
+    """Estimates levels: five parts of equal size, by what is `known` of how hard a row is, then by kind of check, then
+    by length. The order of the rows stays."""
+    order = sorted(
+        range(len(rows)),
+        key=lambda at: (known(rows[at]), kind_of(rows[at].spec).seconds, _effort(rows[at]), rows[at].key),
+    )
     level = {at: place * LEVELS // len(rows) for place, at in enumerate(order)}
     return tuple(row.model_copy(update={"level": level[at]}) for at, row in enumerate(rows))
 

@@ -16,10 +16,12 @@ from random import Random
 
 from pydantic import Field, ValidationError
 
+from curriculum.contract.environment import NeedsPackages
 from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.task import Split, asked
 from curriculum.contract.taskset import TaskDraft, require_level
 from curriculum.contract.topics import IMPOSSIBLE
+from curriculum.environments import ENVIRONMENTS
 from curriculum.own.rows import LEVELS, OwnRow
 from curriculum.tasksets.theorems import lean_missing
 from runtime.model import FrozenModel
@@ -118,6 +120,10 @@ class OwnTaskset:
             answer=row.answer,
             form=row.form,
             files=row.files,
+            environment=row.environment,
+            world=row.world,
+            tools=row.tools,
+            turns=row.turns,
         )
 
     def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
@@ -132,8 +138,30 @@ class OwnTaskset:
         return AnswerSpec(notation="digits", expected=wrong)
 
     def missing(self) -> str:
+        if why := next(filter(None, map(_world_missing, self._worlds)), ""):
+            return why
         lean = any(isinstance(row.spec, LeanSpec) for row in self.content.rows)
         return lean_missing() if lean else ""
+
+    @cached_property
+    def _worlds(self) -> list[OwnRow]:
+        """A row of each environment and package."""
+        found: dict[tuple[str, str], OwnRow] = {}
+        for row in self.content.rows:
+            if row.environment != "python":
+                found.setdefault((row.environment, str(row.world.get("package", ""))), row)
+        return list(found.values())
+
+
+def _world_missing(row: OwnRow) -> str:
+    environment = ENVIRONMENTS.get(row.environment)
+    if environment is None:
+        return f"there is no environment {row.environment[:40]!a}"
+    if why := environment.missing():
+        return why
+    if isinstance(environment, NeedsPackages) and environment.packages(row.world) is None:
+        return f"the packages of its world of {environment.name} are not installed: see `assay curriculum adapter ls`"
+    return ""
 
 
 def own_taskset(text: bytes, name: str) -> OwnTaskset:

@@ -1,6 +1,6 @@
 """Squares of numbers that rules fill in exactly one way: Latin squares, small sudokus, magic squares, sums.
 
-Numbers are taken away as long as a search still finds one filling only; the answer is a line of the square.
+Numbers are taken away as long as a search still finds one filling only; the answer is a line or two of the square.
 """
 
 from __future__ import annotations
@@ -52,10 +52,32 @@ def _fillings(
     cells[best] = 0
 
 
-def _unique(cells: Cells, size: int, peers: Sequence[set[int]]) -> bool:
-    found = _fillings(list(cells), size, peers, list)
-    next(found)
-    return next(found, None) is None
+def _fits(cells: Cells, numbers: frozenset[int], peers: Sequence[set[int]]) -> bool:
+    """Whether there is a filling at all. The cells are as they were afterwards."""
+    best, choices = -1, numbers
+    for cell, value in enumerate(cells):
+        if not value:
+            free = numbers.difference([cells[peer] for peer in peers[cell]])
+            if best < 0 or len(free) < len(choices):
+                best, choices = cell, free
+                if len(free) < 2:
+                    break
+    if best < 0:
+        return True
+    for number in choices:
+        cells[best] = number
+        if _fits(cells, numbers, peers):
+            cells[best] = 0
+            return True
+    cells[best] = 0
+    return False
+
+
+def _may_go(cells: Cells, cell: int, size: int, peers: Sequence[set[int]]) -> bool:
+    """Whether the one filling stays the only one when this cell is emptied: no other number fits into it."""
+    numbers = frozenset(range(1, size + 1))
+    others = numbers.difference([cells[peer] for peer in peers[cell]], [cells[cell]])
+    return not any(_fits([*cells[:cell], other, *cells[cell + 1 :]], numbers, peers) for other in others)
 
 
 def _shown(cells: Sequence[int], size: int) -> str:
@@ -73,21 +95,22 @@ def _square(size: int, width: int, height: int, holes: int, rule: str, rng: Rand
     full = next(_fillings([0] * size * size, size, peers, shuffled))
     cells, taken = list(full), 0
     for cell in rng.sample(range(size * size), size * size):
-        kept, cells[cell] = cells[cell], 0
-        if _unique(cells, size, peers):
+        if _may_go(cells, cell, size, peers):
+            cells[cell] = 0
             taken += 1
-        else:
-            cells[cell] = kept
         if taken == holes:
             break
     empty = [sum(not value for value in cells[at : at + size]) for at in range(0, size * size, size)]
     row = rng.choice([at for at in range(size) if empty[at] == max(empty)])
-    answer = "".join(map(str, full[row * size : (row + 1) * size]))
+    # a row of four has 24 ways: two of them are not guessed in 2 %
+    rows = sorted([row, rng.choice([at for at in range(size) if at != row])])
+    answer = "".join(str(value) for at in rows for value in full[at * size : (at + 1) * size])
+    named = " and ".join(str(at + 1) for at in rows)
     text = (
-        f"{rng.choice(_FILL)} {rule}\n{_shown(cells, size)}\nThere is exactly one way. Answer with the numbers of row "
-        f"{row + 1}, counted from the top, without blanks."
+        f"{rng.choice(_FILL)} {rule}\n{_shown(cells, size)}\nThere is exactly one way. Answer with the numbers of rows "
+        f"{named}, counted from the top, in turn, without blanks."
     )
-    return Item(text=text, key=f"{cells} {row}", spec=ExactSpec(expected=answer), answer=answer)
+    return Item(text=text, key=f"{cells} {rows}", spec=ExactSpec(expected=answer), answer=answer)
 
 
 _FILL = ("Fill in the empty places, shown as points.", "Each point stands for a number. Find the numbers.",
@@ -243,7 +266,7 @@ def _count_sums(size: int, hidden: Sequence[int], full: list[int], most: int) ->
 
 GRIDS = TopicTaskset(
     name="grids",
-    version=1,
+    version=2,
     makers={"latin_squares": _latin, "small_sudokus": _sudoku, "magic_squares": _magic, "squares_of_sums": _sums},
     null_answers=("1234", "12345", "123456", "0"),
 )

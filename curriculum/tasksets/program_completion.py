@@ -9,7 +9,8 @@ from curriculum.contract.topics import Item
 from curriculum.tasksets.chains import FUNCTION, HIDDEN, SHOWN, TOPICS, tested_chain
 from curriculum.tasksets.program_tests import numbers_spec
 from curriculum.tasksets.programs import IDLE, program_taskset
-from curriculum.tasksets.small_language import SEMANTICS, SPOKEN, tested_block
+from curriculum.tasksets.small_language import SEMANTICS, SPOKEN
+from curriculum.tasksets.tested_blocks import tested_block
 from curriculum.tasksets.wording import digest
 
 _HOLE = "____"

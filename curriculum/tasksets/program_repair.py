@@ -13,7 +13,8 @@ from curriculum.contract.topics import Item
 from curriculum.tasksets.chains import FUNCTION, HIDDEN, SHOWN, TOPICS, Chain, Tested, tested_chain
 from curriculum.tasksets.program_tests import numbers_spec
 from curriculum.tasksets.programs import program_taskset
-from curriculum.tasksets.small_language import PYTHON, SEMANTICS, SPOKEN, differs, neighbours, tested_block
+from curriculum.tasksets.small_language import PYTHON, SEMANTICS, SPOKEN
+from curriculum.tasksets.tested_blocks import neighbours, tested_block
 from curriculum.tasksets.wording import digest
 
 _ASKED = (
@@ -57,11 +58,9 @@ def _chain(name: str, level: int, rng: Random) -> Item:
 
 def _loops(level: int, rng: Random) -> Item:
     tested = tested_block(level, SHOWN, HIDDEN, rng)
-    results = [tested.run(*call) for call in tested.hidden]
-    noticed = differs(tested.hidden, results)
     others = list(neighbours(tested.block))
     rng.shuffle(others)
-    broken = next(other for other in others if noticed(other))
+    broken = next(other for other in others if tested.noticed(other))
     text = (
         f"{rng.choice(_ASKED)}\n```python\n{PYTHON.text(broken)}```\nIt should do this, with whole numbers a and b:\n"
         f"{SPOKEN.text(tested.block)}{SEMANTICS} Examples:\n{tested.examples}\n{_END}"

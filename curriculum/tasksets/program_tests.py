@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from curriculum.tasksets.small_language import FUNCTION, TestedBlock
+from curriculum.tasksets.small_language import FUNCTION
+from curriculum.tasksets.tested_blocks import TestedBlock
 from verifiers.programs.spec import Example, ProgramSpec
 
 
 def numbers_spec(tested: TestedBlock) -> ProgramSpec:
     """What the program gives for its calls; those that are shown are visible."""
-    calls = [(call, True) for call in tested.shown] + [(call, False) for call in tested.hidden]
+    tests = [(call, True) for call in tested.shown] + [(call, False) for call in tested.hidden]
     return ProgramSpec(
         function=FUNCTION,
         examples=tuple(
-            Example(arguments=f"{a}, {b}", expected=str(tested.run(a, b)), visible=visible) for (a, b), visible in calls
+            Example(arguments=f"{a}, {b}", expected=str(tested.results[a, b]), visible=shown) for (a, b), shown in tests
         ),
     )

@@ -9,7 +9,8 @@ from curriculum.contract.topics import Item
 from curriculum.tasksets.chains import HIDDEN, SHOWN
 from curriculum.tasksets.program_tests import numbers_spec
 from curriculum.tasksets.programs import program_taskset
-from curriculum.tasksets.small_language import BRACES, BRACKETS, FUNCTION, SEMANTICS, SPOKEN, Notation, tested_block
+from curriculum.tasksets.small_language import BRACES, BRACKETS, FUNCTION, SEMANTICS, SPOKEN, Notation
+from curriculum.tasksets.tested_blocks import tested_block
 from curriculum.tasksets.wording import digest
 
 _ASKED = (

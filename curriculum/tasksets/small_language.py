@@ -6,16 +6,13 @@ of a program say the same. Division rounds down, so a remainder by a positive nu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
 FUNCTION = "solve"
 VARIABLES = "abc"
 """The first two are the arguments, the third begins at 0 and is the result."""
-ATTEMPTS = 1_000
-TRIED, NOTICED = 12, 0.9
-"""Neighbours of a program that its tests are tried on, and the share that they have to fail."""
 SEMANTICS = "Division rounds down, and a remainder is never negative."
 
 Expression = int | str | tuple[str, "Expression", "Expression"]
@@ -219,82 +216,3 @@ def compiled(source: str) -> Callable[..., int]:
     names: dict[str, Callable[..., int]] = {}
     exec(compile(source, "made here", "exec"), names)  # noqa: S102
     return names[FUNCTION]
-
-
-def neighbours(block: Block) -> Iterator[Block]:
-    """Programs that differ in one place: a statement left out, a number one larger, a sign, two blocks exchanged."""
-    for at, one in enumerate(block):
-        before, after = block[:at], block[at + 1 :]
-        if len(block) > 1:
-            yield (*before, *after)
-        for other in _others(one):
-            yield (*before, other, *after)
-
-
-def _others(one: Statement) -> Iterator[Statement]:
-    match one:
-        case Put(variable, value):
-            yield from (Put(variable, other) for other in _changed(value))
-        case Rounds(count, inner):
-            yield Rounds(count + 1, inner)
-            yield from (Rounds(count, other) for other in neighbours(inner))
-        case Conditional(left, sign, right, then, otherwise):
-            yield Conditional(left, sign, right, otherwise, then)
-            yield from (Conditional(left, sign, right, other, otherwise) for other in neighbours(then))
-            yield from (Conditional(left, sign, right, then, other) for other in neighbours(otherwise))
-
-
-def _changed(value: Expression) -> Iterator[Expression]:
-    if isinstance(value, int):
-        yield value + 1
-    elif isinstance(value, tuple):
-        sign, left, right = value
-        if sign in "+-":
-            yield ("-" if sign == "+" else "+", left, right)
-        yield from ((sign, other, right) for other in _changed(left))
-        yield from ((sign, left, other) for other in _changed(right))
-
-
-@dataclass(frozen=True)
-class TestedBlock:
-    """A program with calls that tell it from most of its neighbours; the others may well do the same as it does."""
-
-    block: Block
-    shown: tuple[tuple[int, int], ...]
-    hidden: tuple[tuple[int, int], ...]
-    run: Callable[..., int]
-
-    @property
-    def source(self) -> str:
-        return PYTHON.text(self.block)
-
-    @property
-    def examples(self) -> str:
-        return "\n".join(f"{FUNCTION}({a}, {b}) == {self.run(a, b)}" for a, b in self.shown)
-
-
-def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBlock:
-    """A program of that level, from 0, with calls that tell it from at least NOTICED of TRIED of its neighbours."""
-    for _ in range(ATTEMPTS):
-        block = drawn_block(2 + level, 1 + level // 3, rng)
-        places = rng.sample(range(70 * 70), shown + hidden)  # no call comes twice
-        calls = [(place // 70 - 9, place % 70 - 9) for place in places]
-        run = compiled(PYTHON.text(block))
-        results = [run(*call) for call in calls[shown:]]
-        if len(set(results)) <= hidden // 2:
-            continue
-        others = list(neighbours(block))
-        tried = rng.sample(others, min(TRIED, len(others)))
-        if sum(map(differs(calls[shown:], results), tried)) >= NOTICED * len(tried):
-            return TestedBlock(block, tuple(calls[:shown]), tuple(calls[shown:]), run)
-    raise AssertionError(f"no tests were found at level {level}")  # the tables are such that this cannot be
-
-
-def differs(calls: Sequence[tuple[int, int]], results: Sequence[int]) -> Callable[[Block], bool]:
-    """Says of a program whether one of these calls gives something else."""
-
-    def found(block: Block) -> bool:
-        run = compiled(PYTHON.text(block))
-        return any(run(*call) != result for call, result in zip(calls, results, strict=True))
-
-    return found

@@ -24,7 +24,16 @@ TOLD = 200
 
 
 def fault_of(tool: ToolSchema, arguments: object) -> str:
-    """What is wrong with the arguments, as a sentence for the model; empty when nothing is."""
+    """What is wrong with the arguments, as a sentence for the model; empty when nothing is. It may quote them."""
+    return printable(_fault_of(tool, arguments))
+
+
+def printable(text: str) -> str:
+    """The text with a question mark for each control character but the end of a line."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+
+
+def _fault_of(tool: ToolSchema, arguments: object) -> str:
     if not isinstance(arguments, Mapping):
         return f"the arguments of {tool.name} are a JSON object"
     if wrong := unusable(arguments):

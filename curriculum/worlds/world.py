@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 from curriculum.contract.environment import Environment, NeedsPackages, NeedsUserland
 from curriculum.contract.errors import CurriculumError
-from curriculum.worlds.arguments import fault_of
+from curriculum.worlds.arguments import fault_of, printable
 from runtime.errors import InfrastructureError, LimitError
 from runtime.sandbox import CallResult, CallStatus, ClosesOnExit, Priority, Session, SessionPool, Tier, Usage
 
@@ -38,6 +38,9 @@ FRAME_BYTES = 600
 SUBMISSION_BYTES = 1 << 18
 """Of what a world submits. It is packed (zlib, base64) and has to fit where the text of a call does; one that does not
 is no submission."""
+PATIENCE = 30.0
+"""Limits of wall clock that a call may take where others have the processors: what it waits for them does not count,
+or a world whose calls are heavy would be lost on a busy machine."""
 ERROR_CHARS = 300
 ENDED = "a command has ended the terminal: nothing can be run any more"
 A = TypeVar("A")
@@ -86,12 +89,12 @@ class World(ClosesOnExit):
         if why := environment.missing():
             raise CurriculumError(f"a world of {environment.name} cannot be made here: {why}")
         files = environment.files(setup)
-        packages = environment.packages() if isinstance(environment, NeedsPackages) else None
+        packages = environment.packages(setup) if isinstance(environment, NeedsPackages) else None
         userland = isinstance(environment, NeedsUserland)
         more: dict[str, Any] = ({"packages": packages} if packages else {}) | ({"userland": True} if userland else {})
         session = pool.open(tier=Tier.SANDBOX, caller=caller, priority=priority, files=files, **more)
         made = cls(environment, session, pool.limits.output_bytes, Future())
-        first = session.start(_driver())
+        first = session.start(_driver(), patience=PATIENCE)
         begin = made._ask("begin", environment.program, json.dumps(dict(setup)))
         _pass_on(first, made.begun, lambda result: made._require_ran(result, "its driver"), only_errors=True)
         _pass_on(begin, made.begun, made._told)
@@ -159,8 +162,8 @@ class World(ClosesOnExit):
         mark = secrets.token_hex(16)
         most = max(64, min(TEXT_BYTES, self._output_bytes - FRAME_BYTES))
         asked = json.dumps([what, *details])
-        kept = {"keep": True} if keep else {}
-        running = self._session.start(f"answer({mark!r}, {asked!r}, {most})", **kept)
+        kept: dict[str, Any] = {"keep": True} if keep else {}
+        running = self._session.start(f"answer({mark!r}, {asked!r}, {most})", patience=PATIENCE, **kept)
         return _then(running, partial(_marked, mark))
 
     def _said(self, answer: tuple[str, CallResult]) -> tuple[str, str]:
@@ -193,6 +196,7 @@ class World(ClosesOnExit):
             if not self._ended:
                 raise
             kind, text = "refused", ENDED
+        text = printable(text) if kind == "refused" else text
         return WorldReply(text, kind == "refused", seconds=answer[1].seconds, sandbox=answer[1].sandbox)
 
     def _submitted(self, answer: tuple[str, CallResult]) -> str | None:

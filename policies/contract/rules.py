@@ -66,6 +66,8 @@ class ServiceRules(Section):
 class DataRules(Section):
     train_on_jobs: Literal[False]
     """People's questions and artifacts are theirs."""
+    jobs_as_tasks: bool = False
+    """Whether a job's question and check become a task of the owner's once its answer was verified."""
     sealed_in_training: Literal[0]
     """Sealed questions that training may meet."""
     families: Annotated[tuple[str, ...], Field(strict=False, min_length=1, max_length=1000)]

@@ -35,7 +35,7 @@ def judge(evidence: Evidence, rules: FreshnessRules, context: GateContext) -> Ga
     if age > rules.max_age_hours:
         reason = f"the evaluation is {age:.0f} hours old, more than the {rules.max_age_hours:g} allowed"
         return seen.undecided(reason, "evaluate again")
-    return seen.passed(f"evaluated {age:.1f} hours ago against the champion in service")
+    return seen.passed(f"evaluated {age:.1f} hours before this decision, against the champion in service")
 
 
 GATE = Gate(

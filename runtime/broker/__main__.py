@@ -3,6 +3,7 @@
     --settings FILE or -      BrokerSettings as JSON; `-` reads standard input to its end
     --socket PATH             listen there, for the users named by --allow-uid (none named: our own)
     --connection FD           serve this one connected socket and end with it
+    --log console or json     how its log is written
 
 Ends with 0 after SIGTERM, SIGINT, or the end of its one connection, once nothing is left of its sandboxes; with 2 when
 arguments or settings cannot work, with 1 when this machine cannot do it now. The last line on standard error says why.
@@ -23,8 +24,9 @@ def main() -> int:
     where.add_argument("--socket")
     where.add_argument("--connection", type=int)
     parser.add_argument("--allow-uid", type=int, action="append", default=[])
+    parser.add_argument("--log", choices=["console", "json"], default="console")
     options = parser.parse_args()
-    return run(options.settings, options.socket, options.connection, options.allow_uid)
+    return run(options.settings, options.socket, options.connection, options.allow_uid, options.log)
 
 
 if __name__ == "__main__":

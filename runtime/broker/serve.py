@@ -7,6 +7,7 @@ keeper kills them and the next start sweeps. The main thread only waits for sign
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import resource
@@ -14,6 +15,7 @@ import signal
 import socket
 import sys
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -35,6 +37,7 @@ from runtime.broker.store import Store
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BackendName
 from runtime.reactor import Reactor
+from runtime.service_manager import ServiceManager
 from runtime.settings import BrokerSettings
 from runtime.shutdown import Shutdown
 
@@ -44,10 +47,23 @@ FAILED = 1
 REPORT_SECONDS = 2.0
 
 
-def run(settings: str, listen: str | None, connection: int | None, allowed: list[int]) -> int:
-    """Is the broker's process, and gives its exit status."""
+class JsonLines(logging.Formatter):
+    """A line an event, with the keys of the daemon's own log."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        facts = {"event": record.getMessage(), "level": record.levelname.lower(), "logger": record.name}
+        if record.exc_info:
+            facts["exception"] = self.formatException(record.exc_info)
+        return json.dumps(facts | {"timestamp": time}, sort_keys=True)
+
+
+def run(settings: str, listen: str | None, connection: int | None, allowed: list[int], form: str = "console") -> int:
+    """Is the broker's process, and gives its exit status. `form` is the log's: `console` or `json`."""
     level = logging.INFO if connection is None else logging.ERROR  # a private one says what is wrong to its client
     logging.basicConfig(level=level, format="broker: %(message)s", stream=sys.stderr)
+    if form == "json":
+        logging.getLogger().handlers[0].setFormatter(JsonLines())
     try:
         text = sys.stdin.read() if settings == "-" else Path(settings).read_text()
         broker_settings = BrokerSettings.model_validate_json(text)
@@ -128,8 +144,11 @@ def _serve(
             return server
 
         server = reactor.result(begin)
+        manager = ServiceManager.adopt()
+        manager.ready(f"serving with {', '.join(versions)}")
         log.info("serving with %s", ", ".join(f"{name} {version}" for name, version in versions.items()))
         stop.wait()
+        manager.stopping()
         if listener is not None:
             reactor.result(listener.close)
         reactor.result(server.close)

@@ -91,7 +91,7 @@ class HostProxy:
         try:
             await work
         except RayError as error:
-            self._gateway.down(self, _reason(error))
+            self._gateway.down(self, reason_of(error))
 
     async def _collect(self) -> None:
         while True:
@@ -154,8 +154,8 @@ class Gateway:
     async def _keep_listing(self) -> None:
         loop, first = asyncio.get_running_loop(), True
         while True:
-            nodes = await loop.run_in_executor(None, _nodes)
-            alive = {node["NodeID"]: str(node["NodeManagerAddress"]) for node in nodes if node["Alive"]}
+            nodes = await loop.run_in_executor(None, living_nodes)
+            alive = {node["NodeID"]: str(node["NodeManagerAddress"]) for node in nodes}
             if first:
                 self.send(Frame(FrameKind.NODES, body=str(len(alive)).encode()))
                 first = False
@@ -167,12 +167,17 @@ class Gateway:
             await asyncio.sleep(LIST_SECONDS)
 
 
-def _nodes() -> list[dict[str, Any]]:
+def known_nodes() -> list[dict[str, Any]]:
     listed: Any = ray.nodes
     return list(listed())
 
 
-def _reason(error: RayError) -> str:
+def living_nodes() -> list[dict[str, Any]]:
+    """Lists the hosts that are in the cluster now, as Ray describes them."""
+    return [node for node in known_nodes() if node["Alive"]]
+
+
+def reason_of(error: BaseException) -> str:
     """Takes the first line of what Ray says; the rest is for its own log."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:500]
 
@@ -192,8 +197,9 @@ def _understood(error: BaseException, settings: ClusterSettings) -> SandboxError
     )
 
 
-def _join(settings: ClusterSettings) -> None:
-    """Raises RefusedError for a token that is not the cluster's, InfrastructureError when it cannot be joined."""
+def join(settings: ClusterSettings) -> None:
+    """Makes this process a driver. Raises RefusedError for a token that is not the cluster's, InfrastructureError when
+    it cannot be joined."""
     try:
         ray.init(
             address=settings.address,
@@ -209,7 +215,7 @@ def _join(settings: ClusterSettings) -> None:
 async def _serve(settings: ClusterSettings, channel: socket.socket) -> None:
     reader, writer = await asyncio.open_connection(sock=channel, limit=1 << 20)
     try:
-        _join(settings)
+        join(settings)
         # Ray would end this process at once; the driver's hanging up ends it in order.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -234,7 +240,7 @@ async def _list_hosts() -> list[HostLine]:
     actors = [str(actor["name"]) for actor in list_named_actors(all_namespaces=True) if actor["namespace"] == NAMESPACE]
     pulses = dict(zip(actors, await asyncio.gather(*map(_ask, actors)), strict=True))
     lines: list[HostLine] = []
-    for node in _nodes():
+    for node in known_nodes():
         mine = [pulse for name, pulse in pulses.items() if pulse and name.split()[0] == node["NodeID"]]
         lines.append(
             HostLine(
@@ -254,7 +260,7 @@ def _write_answer(settings: ClusterSettings, output: int) -> None:
     """Writes who is in the cluster, or why that cannot be said, and ends."""
     answer: list[HostLine] | WireFailure
     try:
-        _join(settings)
+        join(settings)
         answer = asyncio.run(_list_hosts())
     except ERRORS as error:
         answer = WireFailure.of(error)

@@ -202,7 +202,9 @@ class HostActor:
         if command.what == "forget":
             self._aside(command, lambda: pool.forget(SnapshotId(command.text)))
         elif session is not None and command.what == "run":
-            running = session.start(_code(command), seconds=command.seconds, keep=command.keep)
+            running = session.start(
+                _code(command), seconds=command.seconds, keep=command.keep, patience=command.patience
+            )
             running.add_done_callback(lambda done: self._answer(command, done, "result"))
         elif session is not None:
             self._check_new(*command.into)

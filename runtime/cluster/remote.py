@@ -111,10 +111,14 @@ class RemoteSession(_Remote):
         """As of the last answer."""
         return self._tier
 
-    def start(self, code: str, *, seconds: float | None = None, keep: bool = False) -> Future[CallResult]:
+    def start(
+        self, code: str, *, seconds: float | None = None, keep: bool = False, patience: float = 1.0
+    ) -> Future[CallResult]:
         if seconds is not None and not seconds > 0:
             raise BadRequestError(f"a call cannot be limited to {seconds} seconds")
-        return self._ask("run", self._ran, data=code.encode("utf-8", "surrogatepass"), seconds=seconds, keep=keep)
+        return self._ask(
+            "run", self._ran, data=code.encode("utf-8", "surrogatepass"), seconds=seconds, keep=keep, patience=patience
+        )
 
     def run(self, code: str, *, seconds: float | None = None) -> CallResult:
         return self.start(code, seconds=seconds).result()

@@ -36,5 +36,8 @@ calls; answered with READY."""
 STAGE = 13
 """Body: `wire.stage_body`. Keeps a piece of what the next WRITE or EXEC is to have; one from 0 on forgets the others.
 Reply: OK or REFUSED."""
+WARN = 14
+"""Sends SIGURG to the process of the session: the time of its call is over, and what it does not end it ends with. Does
+nothing unless its code has a handler. No reply."""
 
 NO_USER = b"user"

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import select
+import time
 
 from runtime.guest import child, frames, host_ops, kinds, ops, seeds
-from runtime.guest.process import SIGCONT, SIGSTOP, SIGSYS
+from runtime.guest.process import SIGCONT, SIGSTOP, SIGSYS, SIGURG
 from runtime.guest.report import REPORT_BYTES
 
 TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from runtime.guest.process import Process, ProcessParent
 
 READ_BYTES = 1 << 16
+AWAKE_SECONDS = 0.01
+"""Until a process that answered is stopped, unless its next call comes: to stop and wake it is a seventh of a call."""
 MOST_FORKING = 4
 """Orders under way; each holds descriptors."""
 
@@ -36,6 +39,10 @@ class Supervisor:
         """Sessions that wait for a process, and the nonces of those who asked."""
         self._sessions: dict[int, Process] = {}
         self._by_descriptor: dict[int, tuple[int, Process]] = {}
+        self._gathered: set[int] = set()
+        """Outputs that were read since the last poll: what it said of them is out of date."""
+        self._awake: dict[int, float] = {}
+        """Sessions whose process answered and is to be stopped, and when; the first of them comes first."""
         self._poll = select.poll()
         self._seed = b""
         """What new processes are seeded with; empty: as every other guest."""
@@ -52,7 +59,9 @@ class Supervisor:
         if self._parent.line >= 0:
             self._poll.register(self._parent.line, select.POLLIN)
         while True:
-            for descriptor, _ in self._poll.poll():
+            events = self._poll.poll(self._stop_those_who_rest())
+            self._gathered.clear()
+            for descriptor, _ in events:
                 if descriptor == source:
                     data = os.read(source, READ_BYTES)
                     if not data:
@@ -64,7 +73,8 @@ class Supervisor:
                 elif descriptor in self._by_descriptor:
                     session, process = self._by_descriptor[descriptor]
                     if descriptor == process.output:
-                        self._gather(session, process)
+                        if descriptor not in self._gathered:
+                            self._gather(session, process)
                     elif descriptor == process.replies:
                         self._listen(session, process)
                     else:
@@ -81,6 +91,9 @@ class Supervisor:
             self._open(session, nonce)
         elif op in (ops.DROP, ops.KILL):
             self._drop(session)
+        elif op == ops.WARN:
+            if session in self._sessions:
+                os.kill(self._sessions[session].pid, SIGURG)
         elif op == ops.PING:
             self._answer(nonce, kinds.READY)
         elif op == ops.SEED and session in self._sessions:
@@ -151,6 +164,7 @@ class Supervisor:
         if process is None:
             self._answer(nonce, kinds.DIED)
             return
+        self._awake.pop(session, None)
         process.nonce = nonce
         process.unsent += process.order(body)
         self._feed(session, process)
@@ -224,16 +238,30 @@ class Supervisor:
             return
         report = bytes(process.received[begin:end])
         process.received.clear()
-        if self._parent.stops:  # whatever it is doing now, nobody waits for it
-            process.stopped = True
-            os.kill(process.pid, SIGSTOP)
         self._gather(session, process)
+        self._gathered.add(process.output)
         if self._sessions.get(session) is not process:
             return
         output = bytes(process.printed)
         process.printed.clear()
         nonce, process.nonce = process.nonce, b""
         self._answer(nonce, kind, output, report)
+        if self._parent.stops:
+            self._awake[session] = time.monotonic() + AWAKE_SECONDS
+
+    def _stop_those_who_rest(self) -> int | None:
+        """Stops each process that answered and was asked nothing since: whatever it is doing now, nobody waits for it.
+        Returns the milliseconds until the next is due; None where none is."""
+        while self._awake:
+            session, due = next(iter(self._awake.items()))
+            left = due - time.monotonic()
+            if left > 0:
+                return int(1000 * left) + 1
+            del self._awake[session]
+            process = self._sessions[session]
+            process.stopped = True
+            os.kill(process.pid, SIGSTOP)
+        return None
 
     def _watch(self, descriptor: int, session: int, process: Process, events: int) -> None:
         self._by_descriptor[descriptor] = (session, process)
@@ -247,6 +275,7 @@ class Supervisor:
     def _end(self, session: int, kind: int) -> None:
         """Kills the process and frees what it had; its call in progress is answered once it has ended."""
         process = self._sessions.pop(session)
+        self._awake.pop(session, None)
         for descriptor in (process.requests, process.replies, process.output):
             self._ignore(descriptor)
 

@@ -48,6 +48,7 @@ class Op(IntEnum):
     LIST = ops.LIST
     SEED = ops.SEED
     STAGE = ops.STAGE
+    WARN = ops.WARN
 
 
 class ReplyKind(IntEnum):

@@ -2,8 +2,8 @@
 
 What always holds: the limit is of the call's own time, in which it computed or rested, as the host's kernel tells it;
 a call that computes for its limit is ended whatever its clock says, and every call is ended at the end of its wall
-clock. What it says of a call holds for one within its limit as well. Where the kernel does not say who waited, all wall
-clock counts.
+clock. What it says of a call holds for one within its limit as well. What went before a first look that came late is
+not known and does not count. Where the kernel does not say who waited, all wall clock since then counts.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ GIVES_WAY_LIMITS = 5.0
 limit, which is also the most that it can cost others."""
 MEASURE_PAUSE_SECONDS = 0.1
 """Between looks at what a call has used, at least."""
-MEASURE_SECONDS = 5.0
-"""How long the broker may take to say it."""
+MEASURE_SECONDS = 30.0
+"""How long the broker may take to say it; it has to share the processors, too."""
 
 Answered = Callable[[BoxUsage | SandboxError], None]
 
@@ -47,6 +47,13 @@ class Spent(NamedTuple):
     waited: float = 0.0
 
 
+class FirstLook(NamedTuple):
+    """Is what a sandbox had used when its call was first looked at, and how many seconds late that came."""
+
+    usage: BoxUsage | SandboxError
+    unseen: float
+
+
 class Watched(NamedTuple):
     """Is what can be done about the sandbox of the call. None of it raises or waits."""
 
@@ -56,11 +63,14 @@ class Watched(NamedTuple):
     """Kills it; the call is answered then."""
 
 
-def spent(before: BoxUsage, now: BoxUsage) -> Spent:
-    """Takes what was used between two measurements. It waited as long as the one of its threads that waited longest:
-    the waits of many threads at once are no longer than one's."""
-    waited = max((seconds - before.waits.get(thread, 0.0) for thread, seconds in now.waits.items()), default=0.0)
-    return Spent(max(0.0, now.cpu_seconds - before.cpu_seconds), max(0.0, waited))
+def spent(before: BoxUsage, now: BoxUsage, unseen: float = 0.0) -> Spent:
+    """Takes what was used between two measurements, the first of which came `unseen` seconds late. It waited as long as
+    the two of its threads that waited longest: a guest's program and the kernel below it are threads that wait in turn,
+    and the longest alone is up to a quarter too little (measured). Where these waits are one at the same time, they are
+    counted twice; then what it computes ends it, or its wall clock."""
+    waits = sorted((seconds - before.waits.get(thread, 0.0) for thread, seconds in now.waits.items()), reverse=True)
+    waited = sum(max(0.0, seconds) for seconds in waits[:2])
+    return Spent(max(0.0, now.cpu_seconds - before.cpu_seconds), waited + unseen)
 
 
 def is_over(pace: Pace, used: Spent, wall: float) -> bool:
@@ -69,14 +79,44 @@ def is_over(pace: Pace, used: Spent, wall: float) -> bool:
     return used.computed is not None and used.computed >= pace.own * max(1.0, pace.cpus)
 
 
+class OwnTime:
+    """Says of a call that nobody waits for how long it may go on, from looks at what its sandbox has used."""
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+        self.is_asked = False
+        """Whether a look is under way."""
+        self._before: BoxUsage | None = None
+        self._unseen = 0.0
+        """Seconds by which the first look came late."""
+
+    @staticmethod
+    def first_look(limit: float) -> float:
+        """Seconds without an answer after which it is found out what the sandbox has used before."""
+        return min(GIVES_WAY_SECONDS, limit / 10)
+
+    def left(self, usage: BoxUsage | SandboxError, wall: float) -> float | None:
+        """Seconds until it is looked at again; None where the call is over. `wall` is since it began."""
+        self.is_asked = False
+        used = Spent()
+        if isinstance(usage, BoxUsage):
+            if self._before is None:
+                self._before, self._unseen = usage, max(0.0, wall - self.first_look(self.pace.own))
+            used = spent(self._before, usage, self._unseen)
+        if is_over(self.pace, used, wall):
+            return None
+        return max(MEASURE_PAUSE_SECONDS, min(self.pace.own + used.waited, self.pace.wall) - wall)
+
+
 def until_answered(answer: Future[CallOutcome], pace: Pace, of: Watched) -> Spent:
     """Waits for the answer, for which the sandbox is ended when the pace is over. The call has begun."""
     begun = time.monotonic()
     used, gives_way, gave_way = Spent(), False, False
-    if _is_answered(answer, min(FIRST_SECONDS, pace.own / 10)):
+    first = min(FIRST_SECONDS, pace.own / 10)
+    if _is_answered(answer, first):
         return used
-    before: Future[BoxUsage | SandboxError] = Future()
-    of.measure(before.set_result)
+    before: Future[FirstLook] = Future()
+    of.measure(lambda usage: before.set_result(FirstLook(usage, time.monotonic() - begun - first)))
     while not _wait(answer, begun, pace, used, gave_way):
         wall = time.monotonic() - begun
         if not gave_way and wall >= GIVES_WAY_SECONDS:
@@ -114,7 +154,7 @@ def _is_answered(answer: Future[CallOutcome], seconds: float) -> bool:
     return True
 
 
-def _measure(before: Future[BoxUsage | SandboxError], of: Watched) -> Spent:
+def _measure(before: Future[FirstLook], of: Watched) -> Spent:
     """Measures what was used; nothing is known where nobody says it."""
     now: Future[BoxUsage | SandboxError] = Future()
     of.measure(now.set_result)
@@ -122,6 +162,6 @@ def _measure(before: Future[BoxUsage | SandboxError], of: Watched) -> Spent:
         first, last = before.result(timeout=MEASURE_SECONDS), now.result(timeout=MEASURE_SECONDS)
     except TimeoutError:
         return Spent()
-    if isinstance(first, BoxUsage) and isinstance(last, BoxUsage):
-        return spent(first, last)
+    if isinstance(first.usage, BoxUsage) and isinstance(last, BoxUsage):
+        return spent(first.usage, last, first.unseen)
     return Spent()

@@ -245,7 +245,7 @@ class SessionPlacement:
             if self.tier is Tier.SANDBOX:
                 self._history.clear()
                 port.known = 0
-            self._send(call, port, Op.RUN, call.source, call.seconds, self._ran)
+            self._send(call, port, Op.RUN, call.source, call.seconds, self._ran, call.patience)
 
     def _send(
         self,
@@ -255,6 +255,7 @@ class SessionPlacement:
         source: str | bytes,
         limit: float,
         on_done: Callable[[SessionCall, Port, CallOutcome], None],
+        patience: float = 1.0,
     ) -> None:
         def done(outcome: CallOutcome) -> None:
             if call is self._call:
@@ -262,6 +263,7 @@ class SessionPlacement:
                 on_done(call, port, outcome)
 
         self._request = self._request_to(port, op, source, limit, done)
+        self._request.patience = patience
         port.worker.turn(self._request)
 
     def _request_to(self, port: Port, op: Op, source: str | bytes, limit: float, done: Done) -> SessionRequest:

@@ -53,14 +53,16 @@ class LiveSession(ClosesOnExit):
         used: Usage = awaited(self._reactor, report, USAGE_SECONDS, f"nobody says what {self.id} has used")
         return used
 
-    def start(self, code: str, *, seconds: float | None = None, keep: bool = False) -> Future[CallResult]:
+    def start(
+        self, code: str, *, seconds: float | None = None, keep: bool = False, patience: float = 1.0
+    ) -> Future[CallResult]:
         limit = call_seconds(seconds, self._ports.limits)
         if self._closed:
             raise BadRequestError(f"{self.id} is closed")
         need = classify(code, self._ports.ready_modules)
         plain = need is Need.PURE or need is Need.BROKEN or not self._ports.ready_modules
         preload = () if plain else preload_for(code)
-        call = SessionCall(code, limit, need, preload, Future(), keep)
+        call = SessionCall(code, limit, need, preload, Future(), keep, patience)
         self._reactor.here(partial(self._enqueue, call))
         return call.future
 

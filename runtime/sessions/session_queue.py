@@ -40,7 +40,11 @@ class SessionRequest:
     deadline: float = 0.0
     stopped: bool = False
     """Answered, or its process told to end; what is left is to see that the guest obeys."""
+    warned: bool = False
+    """Its guest was told that its time is over."""
     entry: QueueEntry | None = None
+    patience: float = 1.0
+    """Limits of wall clock after which it ends whatever it waited for; 1: its limit is of wall clock."""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +56,7 @@ class SessionCall:
     future: Future[CallResult]
     keep: bool = False
     """Whether the session can be forked as it was before."""
+    patience: float = 1.0
     losses: int = 0
 
 

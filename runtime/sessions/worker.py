@@ -23,6 +23,7 @@ from runtime.guest.wire import Op, ReplyKind
 from runtime.profile import BoxUsage
 from runtime.reactor import Reactor, Timer
 from runtime.sessions.outcomes import LOST_BY, CallOutcome, LossCause
+from runtime.sessions.pacing import MEASURE_SECONDS, OwnTime, Pace
 from runtime.sessions.session_queue import SessionRequest
 
 KILL_SECONDS = 1.0
@@ -38,6 +39,8 @@ AHEAD_SECONDS = 0.005
 REST_SECONDS = 1.0
 """Without a call, after which a sandbox of many sessions rests: gVisor takes some hundredths of a core for doing
 nothing."""
+WARNED_SECONDS = 1.0
+"""Of its own time for a call with patience to end once its guest was told that it is over."""
 NONCES = 256
 PACE_CALLS = 32
 
@@ -74,6 +77,8 @@ class Worker:
         self._under_way: dict[bytes, SessionRequest] = {}
         self._unsent: list[bytes | memoryview] = []
         self._reading = False
+        self._own_times: dict[SessionRequest, OwnTime] = {}
+        """Of calls with patience that took long enough to be looked at."""
         self._clock: Timer | None = None
         self._clock_due = 0.0
         self._nonces = b""
@@ -129,7 +134,7 @@ class Worker:
             self.send(self._turns.take())
 
     def notify(self, op: Op, session: int) -> None:
-        """Sends DROP or KILL: nothing is answered for itself."""
+        """Sends DROP, KILL or WARN: nothing is answered for itself."""
         if self.state == "ready":
             self._write(wire.pack_request(wire.NO_NONCE, op, session))
 
@@ -230,6 +235,7 @@ class Worker:
         if call.op is Op.RUN and len(reply.output) > self.profile.output_bytes:
             return False
         del self._under_way[reply.nonce]
+        self._own_times.pop(call, None)
         seconds = time.monotonic() - call.since
         if self._serial:
             self._pace += (seconds - self._pace) / PACE_CALLS
@@ -261,6 +267,8 @@ class Worker:
     def _start_clock(self, call: SessionRequest) -> None:
         call.since = time.monotonic()
         limit = min(call.limit, self._patience) if self._serial else call.limit
+        if self._is_patient(call):
+            limit = OwnTime.first_look(call.limit)
         call.deadline = call.since + limit
         if self._clock is None or call.deadline < self._clock_due:
             self._set_clock(limit, self._check_deadlines)
@@ -285,7 +293,11 @@ class Worker:
             self._set_clock(max(0.0, min(call.deadline for call in calls) - now), self._check_deadlines)
 
     def _overdue(self, call: SessionRequest) -> None:
-        """In a sandbox of many, one call can be stopped alone; when that does not work, the sandbox is."""
+        """In a sandbox of many, one call can be stopped alone; when that does not work, the sandbox is. One with
+        patience is looked at first."""
+        if self._is_patient(call):
+            self._look_at(call)
+            return
         stoppable = self.profile.mode == "process" or (self._serial and call.limit < self._patience)
         if call.stopped or call.op is not Op.RUN or not stoppable:
             self.lose(LossCause.TIMEOUT, call)
@@ -299,6 +311,39 @@ class Worker:
             self.notify(Op.DROP, call.session)
             done, call.done = call.done, lambda _outcome: None
             done(CallOutcome(ReplyKind.KILLED, b"", b"", time.monotonic() - call.since))
+
+    def _is_patient(self, call: SessionRequest) -> bool:
+        return call.patience > 1 and call.op is Op.RUN and self.profile.mode == "sandbox"
+
+    def _look_at(self, call: SessionRequest) -> None:
+        """Finds out what the call has used of its own time, and ends it or sets its next deadline. Where the broker
+        does not say it in time, all wall clock counts."""
+        own = self._own_times.setdefault(call, OwnTime(Pace(call.limit, call.limit * call.patience, self.profile.cpus)))
+        now = time.monotonic()
+        if own.is_asked and now - call.since >= own.pace.own:
+            self.lose(LossCause.TIMEOUT, call)
+            return
+        own.is_asked = True
+        call.deadline = now + MEASURE_SECONDS
+
+        def answered(usage: BoxUsage | SandboxError) -> None:
+            if self.state != "ready" or self._own_times.get(call) is not own:
+                return
+            wall = time.monotonic() - call.since
+            left = own.left(usage, wall)
+            if left is None and not call.warned:
+                call.warned = True
+                self.notify(Op.WARN, call.session)
+                own.pace = own.pace._replace(own=own.pace.own + WARNED_SECONDS)
+                left = own.left(usage, wall)
+            if left is None:
+                self.lose(LossCause.TIMEOUT, call)
+                return
+            call.deadline = time.monotonic() + left
+            if self._clock is None or call.deadline < self._clock_due:
+                self._set_clock(left, self._check_deadlines)
+
+        self._launcher.usage(self.handle, answered, waits=True)
 
     # rest
 

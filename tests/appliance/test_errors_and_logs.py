@@ -189,3 +189,12 @@ def test_the_worker_obeys_the_level_of_the_configuration(tmp_path: Path, level: 
     arguments = ["jobs", "--ledger-fd", "-1", "--data", str(tmp_path), "--settings", str(tmp_path / "settings.json")]
     result = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
     assert result.stdout.split() == [str(number)], result.stderr
+
+
+@pytest.mark.usefixtures("_logging_as_it_was")
+def test_a_line_whose_reader_is_gone_is_lost_and_what_was_being_done_goes_on() -> None:
+    stream = io.StringIO()
+    logs.configure("info", "console", stream)
+    stream.close()
+    logging.getLogger("uvicorn.error").warning("nobody reads this")
+    structlog.reset_defaults()

@@ -13,6 +13,7 @@ import pytest
 from curriculum.contract.taskset import TaskDraft
 from curriculum.registry import TASKSETS, make_draft
 from curriculum.tasksets.small_language import BRACES, BRACKETS, PYTHON, SPOKEN, drawn_block
+from curriculum.tasksets.tested_blocks import evaluated, neighbours
 from curriculum.tasksets.wording import digest
 from verifiers.programs.mutants import mutants
 from verifiers.programs.spec import ProgramSpec
@@ -45,6 +46,16 @@ def wrong(draft: TaskDraft, source: str, *, hidden: bool = False) -> int:
         except (TypeError, ValueError, IndexError, ZeroDivisionError, NameError):
             failed += 1
     return failed
+
+
+def test_a_program_that_is_evaluated_gives_what_its_python_gives() -> None:
+    for seed in range(40):
+        block = drawn_block(2 + seed % 5, 1 + seed % 3, rng := Random(seed))
+        others = list(neighbours(block))
+        for one in (block, *rng.sample(others, min(4, len(others)))):
+            run = loaded(PYTHON.text(one), "solve")
+            for a, b in ((0, 0), (7, -9), (60, 33)):
+                assert evaluated(one, a, b) == run(a, b), PYTHON.text(one)
 
 
 @pytest.mark.parametrize("name", OF_FUNCTIONS)

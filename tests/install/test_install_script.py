@@ -28,6 +28,8 @@ def checkout(tmp_path: Path) -> Path:
     (folder / "appliance").mkdir(parents=True)
     for name in ("install.sh", "pyproject.toml"):
         shutil.copy2(ROOT / name, folder / name)
+    shutil.copytree(ROOT / "install", folder / "install")
+    shutil.copytree(ROOT / "systemd", folder / "systemd")
     (folder / "appliance" / "__init__.py").write_text("")
     pins = Path("appliance", "inference", "vllm", "pins.txt")
     (folder / pins).parent.mkdir(parents=True)
@@ -109,6 +111,22 @@ def test_a_dry_run_names_what_would_follow_with_its_arguments(checkout: Path) ->
     assert "would: ruff, mypy, lint-imports, and beside them pytest" in install(checkout, "--dry-run", "--test").stdout
 
 
+def test_the_tests_have_the_programs_installed_that_they_start(checkout: Path, tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for folder in ("/bin", "/usr/bin", "/sbin", "/usr/sbin"):
+        for program in Path(folder).iterdir():
+            if program.name not in ("git", "ip", "ssh-keygen") and not (programs / program.name).is_symlink():
+                (programs / program.name).symlink_to(program)
+    said = install(checkout, "--dry-run", "--test", PATH=str(programs), ASSAY_PYTHON=sys.executable).stdout
+    assert re.search(
+        "would: system packages: apt-get install .*git openssh-client iproute2 .*some tests start git", said
+    )
+    assert (
+        "openssh-client" not in install(checkout, "--dry-run", PATH=str(programs), ASSAY_PYTHON=sys.executable).stdout
+    )
+
+
 @pytest.mark.parametrize(
     ("flags", "built"),
     [(["--with", "vllm"], True), (["--test", "--with", "vllm"], True), (["--test"], False), ([], False)],
@@ -149,11 +167,20 @@ def test_an_environment_of_vllm_that_is_finished_is_not_built_again_and_goes_wit
         ["demo"],
         ["--with"],
         ["--with", "lean"],
+        ["--with", "lean="],
+        ["--with", "lean=/nowhere"],
+        ["--without", "lean"],
         ["--purge"],
         ["--demo", "--test"],
         ["--prefix"],
         ["--prefix", "/"],
         ["--", "x"],
+        ["--rollback"],
+        ["--version", "1"],
+        ["--user", "--system"],
+        ["--user", "--test"],
+        ["--user", "--version", "../../etc"],
+        ["--offline", "/nowhere"],
     ],
 )
 def test_a_mistake_in_the_arguments_is_usage_and_says_what_to_do(checkout: Path, flags: list[str]) -> None:
@@ -163,6 +190,16 @@ def test_a_mistake_in_the_arguments_is_usage_and_says_what_to_do(checkout: Path,
     assert result.stderr.startswith("install.sh: ")
     assert result.stdout == ""
     assert tree(checkout) == before
+
+
+@pytest.mark.parametrize("scope", [[], ["--user"]])
+def test_a_dry_run_says_that_an_offline_folder_has_no_sums(checkout: Path, tmp_path: Path, scope: list[str]) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    result = install(checkout, *scope, "--dry-run", "--offline", str(folder))
+    assert result.returncode == 5
+    assert "has no SHA256SUMS" in result.stderr
+    assert "sha256sum *.whl runsc >SHA256SUMS" in result.stderr
 
 
 def test_help_names_every_flag_that_the_script_reads(checkout: Path) -> None:
@@ -327,7 +364,7 @@ def test_two_installers_do_not_work_on_one_checkout(checkout: Path) -> None:
     assert "another install.sh" in result.stderr
 
 
-@pytest.mark.parametrize("script", ["install.sh", ".ci/run"])
+@pytest.mark.parametrize("script", ["install.sh", "install/releases.sh", ".ci/run"])
 def test_shellcheck_finds_nothing(script: str) -> None:
     shellcheck = Path(sys.executable).with_name("shellcheck")
     result = subprocess.run([str(shellcheck), str(ROOT / script)], capture_output=True, text=True, timeout=60)
@@ -335,7 +372,7 @@ def test_shellcheck_finds_nothing(script: str) -> None:
 
 
 def test_the_script_names_no_package_registry_and_runs_nothing_that_it_downloads_unchecked() -> None:
-    text = SCRIPT.read_text()
+    text = SCRIPT.read_text() + (ROOT / "install" / "releases.sh").read_text()
     code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     assert not re.search(r"pypi\.org|pythonhosted|deb\.debian\.org|archive\.ubuntu|npmjs|crates\.io", text)
     assert not re.search(r"(curl|wget)\b", code)

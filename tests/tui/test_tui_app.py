@@ -7,26 +7,29 @@ import socket
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import tui_records as made
 from textual.pilot import Pilot
-from textual.widgets import ContentSwitcher, Input
+from textual.widgets import ContentSwitcher, Footer, Input, OptionList
 
+from appliance.client import ApiError
 from appliance.client.person_keys import keys_folder, make_key, unlock
 from appliance.client.signing import admission
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
 from appliance.records.rollouts import Purpose, ToolStatus
 from tui.app import AssayApp
-from tui.dialogs import Reading, SubmitDialog, TypedConfirmation
-from tui.panels import Absent, CyclePanel, Detail, PlainText, RecordTable, TopLine
-from tui.table import Row, Table
-from tui.tables import TABLES
+from tui.conversation import Conversations
+from tui.dialogs import ReadingScreen, SubmitDialog, TypedConfirmation
+from tui.panels import Absent, Detail, PlainText, RecordTable, TopLine
 from tui.text import plain
+from tui.theme import DARK, LIGHT
+from tui.view import Answers, ApiQuestion, Pane, View
+from tui.views import VIEWS
 from verifiers.contract.verdict import Outcome
 from verifiers.predicate.spec import PredicateSpec
 
@@ -37,8 +40,8 @@ SIZES = [(80, 24), (120, 40)]
 Screen = Pilot[None]
 
 
-def open_app(appliance: Appliance) -> AssayApp:
-    return AssayApp(appliance.socket, seconds=0.05)
+def open_app(appliance: Appliance, **given: Any) -> AssayApp:
+    return AssayApp(appliance.socket, seconds=0.05, **given)
 
 
 async def until(pilot: Screen, holds: Callable[[], bool], seconds: float = 20.0) -> None:
@@ -49,104 +52,217 @@ async def until(pilot: Screen, holds: Callable[[], bool], seconds: float = 20.0)
     pytest.fail(f"it never came to hold; the screen says:\n{everything(pilot)}")
 
 
-async def shown(pilot: Screen) -> None:
-    """Until the daemon's first answer is on the screen."""
-    await until(pilot, lambda: pilot.app.query_one(ContentSwitcher).current == "main")
+def app_of(pilot: Screen) -> AssayApp:
+    assert isinstance(pilot.app, AssayApp)
+    return pilot.app
+
+
+async def shown(pilot: Screen, key: str = "") -> None:
+    """Until the daemon's first answer is on the screen, and that of the screen with this key."""
+    app = app_of(pilot)
+    await until(pilot, lambda: app.main.query_one("#whole", ContentSwitcher).current == "main")
     await pilot.pause()
+    if key:
+        await pilot.press(key)
+        await until(pilot, lambda: app.current.key == key and app.pane.is_mounted and "reading …" not in of_pane(pilot))
 
 
-def table(pilot: Screen, name: str) -> RecordTable:
-    return pilot.app.query_one(f"#{name}", RecordTable)
+def cells(pilot: Screen) -> list[str]:
+    """Of the visible screen's table."""
+    rows = app_of(pilot).pane.query_one(RecordTable)
+    return [" | ".join(cell.plain for cell in row.cells) for row in rows.rows_shown]
 
 
-def cells(pilot: Screen, name: str) -> list[str]:
-    rows = table(pilot, name)
-    return [" | ".join(cell.plain for cell in rows.get_row_at(index)) for index in range(rows.row_count)]
+def of_pane(pilot: Screen) -> str:
+    return "\n".join(widget.text.plain for widget in app_of(pilot).pane.query(PlainText))
 
 
-def text(pilot: Screen, kind: type[PlainText]) -> str:
-    return pilot.app.query_one(kind).text.plain
+def top(pilot: Screen) -> str:
+    return app_of(pilot).main.query_one(TopLine).text.plain
 
 
 def detail(pilot: Screen) -> str:
-    return pilot.app.query_one(Detail).query_one(PlainText).text.plain
+    return app_of(pilot).pane.query_one(Detail).query_one(PlainText).text.plain
 
 
 def everything(pilot: Screen) -> str:
-    """Every text on the open screens, table cells included."""
-    parts = [widget.text.plain for screen in pilot.app.screen_stack for widget in screen.query(PlainText)]
-    return "\n".join(parts + [line for name in ("rollouts", "models", "jobs") for line in cells(pilot, name)])
+    """Every text on the open screens, table cells included; not the page that is shown while no daemon answers."""
+    screens = pilot.app.screen_stack
+    parts = [one.text.plain for screen in screens for one in screen.query(PlainText) if one.id != "absent-text"]
+    rows = [row for screen in screens for table in screen.query(RecordTable) for row in table.rows_shown]
+    return "\n".join(parts + [" | ".join(cell.plain for cell in row.cells) for row in rows])
+
+
+def of_absence(pilot: Screen) -> str:
+    """The page that is shown while no daemon answers, or nothing while it is hidden."""
+    page = app_of(pilot).main.query_one(Absent)
+    return page.query_one(PlainText).text.plain if page.display else ""
 
 
 # what is shown
 @pytest.mark.parametrize("size", SIZES)
-async def test_one_screen_shows_what_runs_what_was_judged_and_what_was_decided(
-    appliance: Appliance, size: tuple[int, int]
-) -> None:
+async def test_every_screen_fits_and_says_what_the_ledger_holds(appliance: Appliance, size: tuple[int, int]) -> None:
     appliance.start()
     decision = made.put_night(appliance.core.ledger, appliance.data)
     async with open_app(appliance).run_test(size=size) as pilot:
         await shown(pilot)
-        assert f"candidate {decision.candidate[:8]}" in text(pilot, TopLine)
-        assert f"champion {str(decision.champion)[:8]}" in text(pilot, TopLine)
-        cycle = text(pilot, CyclePanel)
-        assert "▸ training" in cycle
-        assert "step 31 of 60" in cycle
-        assert "success" in cycle
-        assert "tool errors 3.0 %" in cycle
-        assert "9,339 tokens/s" in cycle
-        assert len(cells(pilot, "rollouts")) == 40
-        assert any(line.startswith("✗ fail") for line in cells(pilot, "rollouts"))
-        candidate, champion = cells(pilot, "models")
-        assert candidate.startswith(f"{decision.candidate[:8]} | candidate | hold | ✓ +")
-        assert "| ? 0 |" in candidate
-        assert "champion" in champion
-        assert cells(pilot, "jobs")[-1].startswith("5f0c21 | question | 5 | ✓ solved | find x with 7x+3=45")
-        for name in ("#top", "#cycle", "#rollouts", "#models", "#jobs", "#detail"):
-            region = pilot.app.query_one(name).region
-            assert pilot.app.screen.region.contains_region(region), name
-            assert region.height >= (1 if name == "#top" else 3), name
+        assert f"candidate {decision.candidate[:8]}" in top(pilot)
+        assert f"champion {str(decision.champion)[:8]}" in top(pilot)
+        said = {
+            "1": ["▸ training", "step 30, 31 of 60 done", "tool errors 3.0 %", "9,339 tokens/s", "memory", "queued"],
+            "2": [made.CYCLE, "success by taskset", "where the time went", "warm start"],
+            "3": ["taskset", "level 0", "divisors"],
+            "4": ["✗ fail", "question", "NameError: name 'gcd' is not defined"],
+            "5": ["hold", "waits for a person", "lineage", decision.reason],
+            "6": ["find x with 7x+3=45", "✓ solved", "checked by"],
+            "7": ["assay jobs validate job-", "Does this check say what was meant?"],
+            "8": ["decision", "ledger ✓ as the log says"],
+            "9": ["worker", "has written nothing"],
+        }
+        for view in VIEWS:
+            await shown(pilot, view.key)
+            for words in said[view.key]:
+                await until(pilot, lambda words=words: words in everything(pilot))
+            app = app_of(pilot)
+            for widget in (app.pane, app.main.query_one("#top"), app.main.query_one("#views"), app.query_one(Footer)):
+                assert app.screen.region.contains_region(widget.region), (view.name, widget)
+            assert all(view.brief in app.main.query_one("#views", PlainText).text.plain or view.title for view in VIEWS)
+        assert "success 4" in everything(pilot) or "success" in everything(pilot)
+
+
+async def test_a_screen_that_nobody_sees_asks_nothing(appliance: Appliance) -> None:
+    asked: list[str] = []
+
+    class Counting(Pane):
+        def questions(self) -> Mapping[str, ApiQuestion]:
+            return {"cycles": ApiQuestion(self.id, lambda client, _: asked.append(self.id or ""), live=True)}
+
+    toys = [View(name, key, name, name, "a toy", Counting) for name, key in (("one", "1"), ("two", "2"))]
+    appliance.start()
+    async with open_app(appliance, views=toys).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        await until(pilot, lambda: len(asked) > 2)
+        assert set(asked) == {"view-one"}
+        await pilot.press("2")
+        await until(pilot, lambda: asked[-1] == "view-two")
+        before = asked.count("view-one")
+        await until(pilot, lambda: asked.count("view-two") > 3)
+        assert asked.count("view-one") <= before + 1
+
+
+class CyclesPane(Pane):
+    """A toy: the second tenant of the seam."""
+
+    FILTER = "part of its name"
+
+    def compose(self):
+        yield PlainText(id="cycles-text")
+
+    def questions(self) -> Mapping[str, ApiQuestion]:
+        return {"cycles": ApiQuestion("cycles", lambda client, _: client.cycles(limit=5))}
+
+    def show(self, status: object, answers: Answers) -> None:
+        found = [one.id for one in answers.get("cycles", ()) if self.filtered_by in one.id]
+        self.query_one(PlainText).show(plain(f"{len(found)} cycles: {', '.join(found)}"))
+
+
+async def test_a_new_screen_is_one_module_and_one_row(appliance: Appliance) -> None:
+    appliance.start()
+    made.put_night(appliance.core.ledger, appliance.data)
+    row = View("cycles", "0", "Cycles", "Cycles", "every cycle", CyclesPane)
+    async with open_app(appliance, views=(*VIEWS, row)).run_test(size=(120, 40)) as pilot:
+        await shown(pilot, "0")
+        await until(pilot, lambda: f"1 cycles: {made.CYCLE}" in everything(pilot))
+        await pilot.press("slash", *"nothing", "enter")
+        await until(pilot, lambda: "0 cycles: " in everything(pilot))
+        await pilot.press("colon", *"cycles", "enter", "question_mark")
+        assert "every cycle" in everything(pilot)
 
 
 async def test_the_detail_follows_the_cursor_and_enter_opens_it_whole(appliance: Appliance) -> None:
     appliance.start()
     decision = made.put_night(appliance.core.ledger, appliance.data)
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
-        await shown(pilot)
-        assert "question" in detail(pilot)
-        assert "NameError: name 'gcd' is not defined" in detail(pilot)
-        await pilot.press("tab")
-        assert decision.candidate in detail(pilot)
+        await shown(pilot, "5")
+        await until(pilot, lambda: decision.candidate in detail(pilot))
         for finding in decision.findings:
             assert finding.gate in detail(pilot)
             assert finding.reason in detail(pilot)
-        await pilot.press("tab", "down")
-        assert "tried  5: 7*5+3 = 38, not 45" in detail(pilot)
+        await pilot.press("down")
+        await until(pilot, lambda: str(decision.champion) in detail(pilot))
+        await shown(pilot, "6")
+        await pilot.press("down")
+        await until(pilot, lambda: "tried  5: 7*5+3 = 38, not 45" in detail(pilot))
         await pilot.press("enter")
-        assert isinstance(pilot.app.screen, Reading)
+        assert isinstance(pilot.app.screen, ReadingScreen)
         assert "n with n*n == 2" in pilot.app.screen.query_one(PlainText).text.plain
         await pilot.press("escape")
-        assert not isinstance(pilot.app.screen, Reading)
+        assert len(pilot.app.screen_stack) == 1
 
 
-async def test_a_new_table_is_one_object_and_one_row(appliance: Appliance) -> None:
-    cycles = Table(
-        name="cycles",
-        columns=(("cycle", 12), ("phase", 10)),
-        side="left",
-        empty="No cycle yet.",
-        fetch=lambda client: client.cycles(limit=5),
-        row=lambda cycle: Row(cycle.id, (plain(cycle.id), plain(cycle.phase))),
-        detail=lambda cycle, status: plain(f"{cycle.id} began {cycle.created}"),
-    )
+async def test_an_evaluation_is_shown_item_by_item_beside_the_champion(appliance: Appliance) -> None:
     appliance.start()
     made.put_night(appliance.core.ledger, appliance.data)
-    app = AssayApp(appliance.socket, seconds=0.05, tables=(*TABLES, cycles))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
-        await until(pilot, lambda: bool(cells(pilot, "cycles")))
-        table(pilot, "cycles").focus()
-        await until(pilot, lambda: "began" in detail(pilot))
+    async with open_app(appliance).run_test(size=(120, 40)) as pilot:
+        await shown(pilot, "5")
+        await pilot.press("e")
+        await until(pilot, lambda: "512 items" in everything(pilot))
+        table = pilot.app.screen.query_one(RecordTable)
+        assert len(table.rows_shown) == 512
+        await pilot.press("g")
+        gained = [row.cells[0].plain for row in table.rows_shown]
+        assert gained
+        assert set(gained) == {"+ gained"}
+        await pilot.press("l")
+        assert table.rows_shown == ()
+        await pilot.press("escape")
+        assert len(pilot.app.screen_stack) == 1
+
+
+async def test_rollouts_are_filtered_by_the_daemon_and_two_stand_side_by_side(appliance: Appliance) -> None:
+    appliance.start()
+    ledger = appliance.core.ledger
+    ledger.put_rollouts([made.judged(f"r{i}", family=f"family{i % 3}") for i in range(6)])
+    ledger.put_rollouts([made.judged("wrong", family="family1", outcome=Outcome.FAIL)])
+    async with open_app(appliance).run_test(size=(120, 40)) as pilot:
+        await shown(pilot, "4")
+        await until(pilot, lambda: len(cells(pilot)) == 7)
+        await pilot.press("slash", *"family=family1 fail", "enter")
+        await until(pilot, lambda: len(cells(pilot)) == 1)
+        assert "/ family=family1 fail" in of_pane(pilot)
+        await pilot.press("slash")
+        line = pilot.app.query_one("#command-typed", Input)
+        line.value = "colour=red"
+        await pilot.press("enter")
+        assert any("is no filter" in notice.message for notice in pilot.app._notifications)
+        assert len(cells(pilot)) == 1
+        await pilot.press("slash")
+        line.value = ""
+        await pilot.press("enter")
+        await until(pilot, lambda: len(cells(pilot)) == 7)
+        await pilot.press("v")
+        assert len(pilot.app.screen_stack) == 1
+        await pilot.press("m", "down", "v")
+        assert isinstance(pilot.app.screen, Conversations)
+        await until(pilot, lambda: "rollout  wrong" in everything(pilot) and "rollout  r5" in everything(pilot))
+        assert "the model" in everything(pilot)  # it is not on record, so there are no words
+        await pilot.press("escape")
+
+
+async def test_pages_go_back_to_the_oldest_rollout(appliance: Appliance) -> None:
+    appliance.start()
+    appliance.core.ledger.put_rollouts([made.judged(f"r{i:03}", family=f"f{i}") for i in range(230)])
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot, "4")
+        await until(pilot, lambda: len(cells(pilot)) == 100)
+        await pilot.press("n")
+        await until(pilot, lambda: "| f129 |" in cells(pilot)[0].replace("  ", " ") and "page 2" in of_pane(pilot))
+        await pilot.press("n")
+        await until(pilot, lambda: len(cells(pilot)) == 30)
+        await pilot.press("n")
+        assert "page 3" in of_pane(pilot)
+        await pilot.press("p", "p", "p")
+        await until(pilot, lambda: "f229" in cells(pilot)[0])
 
 
 async def test_new_rollouts_appear_and_the_cursor_stays_on_its_record(appliance: Appliance) -> None:
@@ -155,14 +271,15 @@ async def test_new_rollouts_appear_and_the_cursor_stays_on_its_record(appliance:
     ledger.put_cycle(made.cycle())
     ledger.put_rollouts([made.judged(f"r{i}", family=f"family{i}") for i in range(6)])
     async with open_app(appliance).run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
+        await shown(pilot, "4")
         await pilot.press("down", "down")
-        assert table(pilot, "rollouts").selected == "r3"
+        rows = app_of(pilot).pane.query_one(RecordTable)
+        assert rows.selected == "r3"
         ledger.put_rollouts([made.judged("newest", outcome=Outcome.HACK_SUSPECTED)])
         appliance.core.events.add("note", "something happened")
-        await until(pilot, lambda: len(cells(pilot, "rollouts")) == 7)
-        assert cells(pilot, "rollouts")[0].startswith("! hack?")
-        assert table(pilot, "rollouts").selected == "r3"
+        await until(pilot, lambda: len(cells(pilot)) == 7)
+        assert cells(pilot)[0].startswith("! hack?")
+        assert rows.selected == "r3"
         assert "family3" in detail(pilot)
 
 
@@ -171,18 +288,130 @@ async def test_a_failed_cycle_says_why(appliance: Appliance) -> None:
     appliance.core.ledger.put_cycle(made.cycle(state=CycleState.FAILED, failure="runsc is not there\nforged line"))
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot)
-        assert "failed: runsc is not there\\nforged line" in text(pilot, CyclePanel)
+        assert "failed: runsc is not there\\nforged line" in of_pane(pilot)
 
 
 async def test_an_empty_appliance_says_what_to_do_first(appliance: Appliance) -> None:
     appliance.start()
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot)
-        assert "assay cycle start" in text(pilot, CyclePanel)
-        assert "No rollout yet" in detail(pilot)
-        await pilot.press("a", "b", "tab", "tab")
+        assert "assay cycle start" in of_pane(pilot)
+        said = {
+            "2": "No night yet",
+            "3": "No rollout",
+            "4": "No rollout yet",
+            "5": "No model yet",
+            "6": "s submits one",
+        }
+        for key, words in said.items():
+            await shown(pilot, key)
+            await until(pilot, lambda words=words: words in everything(pilot))
+        await pilot.press("a", "b")
         assert len(pilot.app.screen_stack) == 1
-        assert "s submits one" in detail(pilot)
+
+
+# keys
+async def test_a_command_is_completed_and_a_wrong_one_is_said(appliance: Appliance) -> None:
+    appliance.start()
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        app = app_of(pilot)
+        await pilot.press("colon", *"check")
+        await until(pilot, lambda: app.query_one("#command-typed", Input)._suggestion == "checkpoints")
+        await pilot.press("tab", "enter")
+        await until(pilot, lambda: app.current.name == "checkpoints")
+        await pilot.press("colon", *"fly", "enter")
+        assert any("no command 'fly'" in notice.message for notice in app._notifications)
+        await pilot.press("colon", *"4", "escape", "4")
+        await until(pilot, lambda: app.current.name == "rollouts")
+        await pilot.press("colon", *"rollouts fail", "enter")
+        await until(pilot, lambda: "/ fail" in of_pane(pilot))
+
+
+async def test_tab_completes_to_where_the_names_part_and_nothing_that_acts_is_chosen(appliance: Appliance) -> None:
+    appliance.start()
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        app = app_of(pilot)
+        await pilot.press("colon", *"ro", "tab")
+        assert app.query_one("#command-typed", Input).value == "roll"
+        said = "'roll' may be rollouts, rollback."
+        await until(pilot, lambda: any(notice.message == said for notice in app._notifications))
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.screen is app.main
+        await pilot.press("colon", *"rollo", "tab", "enter")
+        await until(pilot, lambda: app.current.name == "rollouts")
+
+
+async def test_the_palette_has_the_screens_before_what_acts(appliance: Appliance) -> None:
+    appliance.start()
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: bool(pilot.app.screen.query(OptionList)))
+        listed = pilot.app.screen.query_one(OptionList)
+        await until(pilot, lambda: listed.option_count == len(app_of(pilot).commands()))
+        names = [str(option.prompt).split("\n")[0] for option in listed.options]
+        assert names[: len(VIEWS)] == [view.name for view in VIEWS]
+        assert names[-4:] == ["approve", "reject", "rollback", "submit"]
+
+
+async def test_ctrl_c_says_how_to_quit_and_that_the_daemon_goes_on(appliance: Appliance) -> None:
+    appliance.start()
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        await pilot.press("ctrl+c")
+        assert [notice.message for notice in app_of(pilot)._notifications] == ["q quits; the daemon goes on"]
+
+
+async def test_the_palette_finds_a_screen(appliance: Appliance) -> None:
+    appliance.start()
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        await pilot.press("ctrl+p", *"valid")
+        await until(pilot, lambda: "CommandPalette" in type(pilot.app.screen).__name__)
+        await pilot.pause(0.5)
+        await pilot.press("enter")
+        await until(pilot, lambda: app_of(pilot).current.name == "validation")
+
+
+async def test_a_click_opens_a_screen(appliance: Appliance) -> None:
+    appliance.start()
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        line = app_of(pilot).main.query_one("#views", PlainText)
+        await pilot.click("#views", offset=(line.text.plain.index("Jobs"), 0))
+        await until(pilot, lambda: app_of(pilot).current.name == "jobs")
+
+
+async def test_light_and_dark_say_the_same(appliance: Appliance) -> None:
+    appliance.start()
+    made.put_night(appliance.core.ledger, appliance.data)
+    async with open_app(appliance, light=True).run_test(size=(80, 24)) as pilot:
+        await shown(pilot, "4")
+        assert pilot.app.theme == LIGHT.name
+        before = everything(pilot)
+        light = pilot.app.export_screenshot()
+        await pilot.press("T")
+        await pilot.pause()
+        assert pilot.app.theme == DARK.name
+        assert everything(pilot) == before
+        assert str(LIGHT.success).lower() in light.lower()
+        assert str(DARK.success).lower() in pilot.app.export_screenshot().lower()
+
+
+async def test_read_only_nothing_can_be_asked_for_that_changes_anything(appliance: Appliance) -> None:
+    appliance.start()
+    made.put_night(appliance.core.ledger, appliance.data)
+    async with open_app(appliance, read_only=True).run_test(size=(80, 24)) as pilot:
+        await shown(pilot, "6")
+        await pilot.press("a", "r", "b", "s", "x")
+        assert len(pilot.app.screen_stack) == 1
+        assert "read-only" in top(pilot)
+        assert not {"approve", "submit"} & {one.name for one in app_of(pilot).commands()}
+        with pytest.raises(ApiError, match="read-only"):
+            app_of(pilot).client().rollback("ada")
 
 
 # hostile text
@@ -197,12 +426,14 @@ async def test_text_of_models_guests_and_strangers_is_shown_and_does_nothing(app
     ledger.put_job(made.job("h", JobState.UNSOLVED, HOSTILE, reason=HOSTILE, tried=(HOSTILE,)))
     ledger.put_cycle(made.cycle(id=HOSTILE, state=CycleState.FAILED, failure=HOSTILE))
     async with open_app(appliance).run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
-        screens = [everything(pilot)]
-        for _ in range(2):
-            await pilot.press("enter")
+        screens = []
+        for key in "467821":
+            await shown(pilot, key)
             screens.append(everything(pilot))
-            await pilot.press("escape", "tab", "tab")
+            await pilot.press("enter")
+            await pilot.pause(0.1)
+            screens.append(everything(pilot))
+            await pilot.press("escape")
         bad = {"Cc", "Cf", "Zl", "Zp"}
         assert not [c for part in screens for c in part.replace("\n", "") if unicodedata.category(c) in bad]
         assert "[bold red]x[/]" in screens[0]
@@ -256,15 +487,15 @@ async def test_the_candidate_goes_into_service_when_its_digits_were_typed_and_a_
         await type_and_enter(pilot, PASSPHRASE)
         await until(pilot, lambda: ledger.alias("champion") == decision.candidate)
         await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
-        await until(pilot, lambda: f"champion {decision.candidate[:8]}" in text(pilot, TopLine))
-        assert "candidate" not in text(pilot, TopLine)
+        await until(pilot, lambda: f"champion {decision.candidate[:8]}" in top(pilot))
+        assert "candidate" not in top(pilot)
         (approval,) = ledger.approvals()
         assert (approval.person, approval.verdict, approval.decision) == ("ada", "approve", decision.digest())
 
         await pilot.press("b")
         await type_and_enter(pilot, str(decision.champion)[:8])
         await until(pilot, lambda: ledger.alias("champion") == decision.champion)
-        await until(pilot, lambda: f"champion {str(decision.champion)[:8]}" in text(pilot, TopLine))
+        await until(pilot, lambda: f"champion {str(decision.champion)[:8]}" in top(pilot))
 
 
 @pytest.mark.usefixtures("ada")
@@ -274,7 +505,7 @@ async def test_a_rejected_candidate_is_none_any_more(appliance: Appliance) -> No
         await shown(pilot)
         await pilot.press("r")
         await sign(pilot, decision.candidate)
-        await until(pilot, lambda: "candidate" not in text(pilot, TopLine))
+        await until(pilot, lambda: "candidate" not in top(pilot))
     assert appliance.core.ledger.alias("champion") == decision.champion
     assert [approval.verdict for approval in appliance.core.ledger.approvals()] == ["reject"]
 
@@ -334,7 +565,7 @@ async def test_without_a_key_of_ones_own_there_is_nothing_to_sign_with(
 async def test_a_question_with_a_check_becomes_a_job(appliance: Appliance) -> None:
     appliance.start()
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
-        await shown(pilot)
+        await shown(pilot, "6")
         await pilot.press("s")
         assert isinstance(pilot.app.screen, SubmitDialog)
         pilot.app.screen.query_one("#question", Input).value = "find x with 7x+3=45"
@@ -344,8 +575,8 @@ async def test_a_question_with_a_check_becomes_a_job(appliance: Appliance) -> No
         assert "without a check" in everything(pilot)
         pilot.app.screen.query_one("#check", Input).value = "7*x+3 == 45"
         await pilot.press("enter")
-        await until(pilot, lambda: len(cells(pilot, "jobs")) == 1)
-        assert "queued | find x with 7x+3=45" in cells(pilot, "jobs")[0]
+        await until(pilot, lambda: len(cells(pilot)) == 1)
+        assert "queued | find x with 7x+3=45" in cells(pilot)[0]
     (job,) = appliance.core.ledger.jobs()
     assert job.spec == PredicateSpec(predicate="7*x+3 == 45")
 
@@ -353,7 +584,7 @@ async def test_a_question_with_a_check_becomes_a_job(appliance: Appliance) -> No
 async def test_a_check_that_decides_nothing_is_refused_with_the_reason(appliance: Appliance) -> None:
     appliance.start()
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
-        await shown(pilot)
+        await shown(pilot, "6")
         await pilot.press("s")
         pilot.app.screen.query_one("#question", Input).value = "anything"
         check = pilot.app.screen.query_one("#check", Input)
@@ -371,19 +602,19 @@ async def test_without_a_daemon_the_screen_says_what_to_start_and_finds_it_when_
     appliance: Appliance,
 ) -> None:
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "assay serve" in everything(pilot))
-        assert str(appliance.socket) in everything(pilot)
+        await until(pilot, lambda: "assay serve" in of_absence(pilot))
+        assert str(appliance.socket) in of_absence(pilot)
         await pilot.press("a", "s", "b", "enter")
         assert len(pilot.app.screen_stack) == 1
         appliance.start()
         appliance.core.ledger.put_cycle(made.cycle())
         await shown(pilot)
-        await until(pilot, lambda: made.CYCLE[:12] in text(pilot, CyclePanel))
+        await until(pilot, lambda: made.CYCLE[:12] in of_pane(pilot))
         appliance.stop()
-        await until(pilot, lambda: pilot.app.query_one(ContentSwitcher).current == "absent")
+        await until(pilot, lambda: app_of(pilot).main.query_one("#whole", ContentSwitcher).current == "absent")
         appliance.start()
         await shown(pilot)
-        assert pilot.app.focused is table(pilot, "rollouts")
+        assert pilot.app.focused is not None
 
 
 async def test_a_socket_that_nobody_answers_is_reported_as_such(appliance: Appliance) -> None:
@@ -392,9 +623,8 @@ async def test_a_socket_that_nobody_answers_is_reported_as_such(appliance: Appli
         deaf.bind(str(appliance.socket))
         deaf.listen()
         async with open_app(appliance).run_test(size=(80, 24)) as pilot:
-            page = pilot.app.query_one(Absent)
-            await until(pilot, lambda: "does not answer" in page.query_one(PlainText).text.plain)
-            assert "start `assay serve` again" in everything(pilot)
+            await until(pilot, lambda: "does not answer" in of_absence(pilot))
+            assert "start `assay serve` again" in of_absence(pilot)
 
 
 async def test_help_names_every_key_and_q_quits(appliance: Appliance) -> None:
@@ -418,6 +648,6 @@ async def test_a_rollout_that_infrastructure_broke_is_no_failure_on_the_screen(a
     broken = made.judged("b", outcome=Outcome.INFRA_ERROR, answer=None, reason="a sandbox died", purpose=Purpose.JOB)
     appliance.core.ledger.put_rollouts([broken])
     async with open_app(appliance).run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
-        assert cells(pilot, "rollouts") == ["~ infra | divisors | 0 | - | none | job"]
+        await shown(pilot, "4")
+        assert cells(pilot) == ["~ infra | divisors | 0 | - | none | job"]
         assert "a sandbox died" in detail(pilot)

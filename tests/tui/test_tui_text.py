@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import tui_records as made
 from hypothesis import given
@@ -9,16 +11,19 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from appliance.client import (
+    AuditLine,
     CanaryView,
     CheckpointView,
     Event,
     GateFinding,
     GateOutcome,
+    MachineView,
     RolloutView,
     Status,
     ToolStatus,
     WorkerStatus,
 )
+from appliance.client.screen import ProcessUse
 from appliance.records.artifacts import MEANING, Artifact
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState, Validation
@@ -26,18 +31,20 @@ from appliance.records.service import Canary, CanaryState
 from policies.canary import Counts
 from policies.policy import load
 from runtime.sandbox import Usage
-from tui import jobs, models, rollouts
+from tui import governance, jobs, models, rollouts
+from tui.conversation import rollout_text
 from tui.decisions import figure_text
 from tui.jobs import JobRecord
+from tui.learning import ticks_of
+from tui.now import machine_text
 from tui.progress import cycle_text
-from tui.snapshot import StatusSnapshot
 from tui.text import plain, sparkline
 from verifiers.contract.statement import Assurance, StatementPart
 from verifiers.contract.verdict import Outcome, Verdict
 
 
-def snapshot(**changes: object) -> StatusSnapshot:
-    status = Status(
+def snapshot(**changes: object) -> Status:
+    return Status(
         version="1",
         pid=1,
         data="/d",
@@ -52,11 +59,10 @@ def snapshot(**changes: object) -> StatusSnapshot:
         policy="p",
         last_event=0,
     ).model_copy(update=changes)
-    return StatusSnapshot(status=status)
 
 
-def with_events(shot: StatusSnapshot, *events: Event) -> StatusSnapshot:
-    return StatusSnapshot(status=shot.status, events=tuple(enumerate(events, 1)))
+def numbered(*events: Event) -> tuple[tuple[int, Event], ...]:
+    return tuple(enumerate(events, 1))
 
 
 def event(kind: str, minutes: float = -1.0, **figures: float) -> Event:
@@ -76,30 +82,30 @@ def test_a_cycle_never_takes_more_than_three_lines_of_the_width(
     cycle = made.cycle(phase=phase, state=state, id=name, failure=name)
     metrics = {"success": figure, "tool_errors_in_correct": figure, "tokens": figure, "sampling_seconds": 0.1}
     steps = [event("step", step=float(i), steps=10.0, success=i / 10) for i in range(10)]
-    lines = cycle_text(with_events(snapshot(cycle=cycle, step_metrics=metrics), *steps), width).plain.split("\n")
+    lines = cycle_text(snapshot(cycle=cycle, step_metrics=metrics), numbered(*steps), width).plain.split("\n")
     assert len(lines) <= 3
     assert max(cell_len(line) for line in lines) <= width
 
 
 def test_the_bar_counts_finished_steps_of_the_present_phase_only() -> None:
     earlier = event("warm_start", step=500.0, steps=500.0)
-    begun = with_events(snapshot(), earlier, event("phase"))
-    assert "500" not in cycle_text(begun, 80).plain
-    assert "working" in cycle_text(begun, 80).plain
-    first = with_events(snapshot(), earlier, event("phase"), event("step", step=0.0, steps=60.0))
-    assert "step 1 of 60" in cycle_text(first, 80).plain
-    looked = with_events(snapshot(), event("phase"), event("evaluation", step=2.0, steps=4.0))
-    assert "evaluation 2 of 4  50 %" in cycle_text(looked, 80).plain
+    begun = numbered(earlier, event("phase"))
+    assert "500" not in cycle_text(snapshot(), begun, 80).plain
+    assert "working" in cycle_text(snapshot(), begun, 80).plain
+    first = numbered(earlier, event("phase"), event("step", step=0.0, steps=60.0))
+    assert "step 0, 1 of 60 done" in cycle_text(snapshot(), first, 80).plain
+    looked = numbered(event("phase"), event("evaluation", step=2.0, steps=4.0))
+    assert "evaluation 2 of 4  50 %" in cycle_text(snapshot(), looked, 80).plain
 
 
 def test_events_of_an_earlier_cycle_do_not_count() -> None:
     old = event("step", minutes=-100.0, step=59.0, steps=60.0)
-    assert "waiting for its worker" in cycle_text(with_events(snapshot(), old), 80).plain
+    assert "waiting for its worker" in cycle_text(snapshot(), numbered(old), 80).plain
 
 
 def test_a_finished_cycle_says_where_its_time_went() -> None:
     done = snapshot(cycle=made.cycle(phase="done", state=CycleState.DONE))
-    assert "done in 2.6 min: prepare 1 s, warm start 88 s, training 64 s" in cycle_text(done, 100).plain
+    assert "done in 2.6 min: prepare 1 s, warm start 88 s, training 64 s" in cycle_text(done, (), 100).plain
 
 
 @given(st.lists(st.floats(-2, 3), max_size=50), st.integers(0, 30))
@@ -115,9 +121,9 @@ def test_a_rollouts_detail_says_what_its_session_used() -> None:
     one = made.judged("r")
     used = Usage(calls=3, seconds=0.25, output_bytes=1200, moves=1, cpu_seconds=0.5, peak_memory_mib=41.6)
     rollout = one.rollout.model_copy(update={"usage": used})
-    text = rollouts.detail(RolloutView.of(one.model_copy(update={"rollout": rollout}))).plain
+    text = rollout_text(RolloutView.of(one.model_copy(update={"rollout": rollout}))).plain
     assert "3 calls in 0.25 s, 1,200 bytes printed, moved 1 times, 0.50 s of processor, 42 MiB at most" in text
-    assert "bytes printed" not in rollouts.detail(RolloutView.of(one)).plain
+    assert "bytes printed" not in rollout_text(RolloutView.of(one)).plain
 
 
 def test_failed_calls_are_counted_beside_all_calls() -> None:
@@ -168,11 +174,11 @@ def test_a_model_that_is_tried_beside_the_champion_says_how_it_does(tmp_path) ->
         closes_latest=made.at(600),
     )
     view = CheckpointView(checkpoint=model, aliases=("canary",), decision=None)
-    text = models.detail(view, snapshot(canary=shown).status).plain
+    text = models.detail(view, snapshot(canary=shown)).plain
     assert "answers 25 % of the jobs" in text
     assert "it verified 4 of 5, the champion 9 of 9" in text
     other = shown.model_copy(update={"canary": canary.model_copy(update={"candidate": "b" * 64})})
-    assert "beside" not in models.detail(view, snapshot(canary=other).status).plain
+    assert "beside" not in models.detail(view, snapshot(canary=other)).plain
     working = shown.model_copy(update={"canary": canary.model_copy(update={"state": CanaryState.REPLAY})})
     assert "works earlier jobs again, 0 to go" in working.summary
 
@@ -181,7 +187,6 @@ def test_a_job_says_what_is_done_now_and_then_who_solved_it_and_what_carries_the
     running = made.job("1", JobState.RUNNING, step="attempt 3 of 16", tries_done=2, budget_seconds=60.0)
     assert [cell.plain for cell in jobs.row(JobRecord(running)).cells][1:] == [
         "question",
-        "5",
         "running",
         "find x with 7x+3=45",
         "attempt 3 of 16",
@@ -213,3 +218,43 @@ def test_a_job_says_what_is_done_now_and_then_who_solved_it_and_what_carries_the
     assert "(nobody)" in jobs.detail(JobRecord(solved, changed)).plain
     text = jobs.detail(JobRecord(solved.model_copy(update={"validation": validation}), changed)).plain
     assert ("(nobody)" in text, "not meant" in text, "(ada, t)" in text) == (False, True, True)
+
+
+def test_the_machine_fits_a_box_of_a_narrow_screen() -> None:
+    machine = MachineView(
+        cores=2,
+        cpu=1.0,
+        load=1.0,
+        memory_total=24 << 30,
+        memory_available=20 << 30,
+        disk_total=250 << 30,
+        disk_free=int(59.7 * (1 << 30)),
+        processes=(ProcessUse(name="core", pid=1, memory_bytes=148_000_000, cpu_seconds=3.2),),
+    )
+    lines = machine_text(machine).plain.splitlines()
+    assert max(map(cell_len, lines)) <= 36  # half of 80 columns, without borders and margins
+    assert lines[2].endswith(" 76 %, 60 GiB left")
+    assert lines[-1] == "daemon    141 MiB, 3 s cpu"
+
+
+@given(st.integers(0, 500), st.integers(0, 500))
+def test_the_steps_on_an_axis_are_whole_and_equally_far_apart(first: int, more: int) -> None:
+    ticks = ticks_of([float(first), float(first + more)])
+    assert ticks[0] == first
+    assert ticks[-1] <= first + more
+    assert len(ticks) <= 6
+    assert len({after - before for before, after in pairwise(ticks)}) <= 1
+    assert all(tick == int(tick) for tick in ticks)
+
+
+def test_an_entry_about_names_says_what_each_stands_for_now() -> None:
+    what = {"before": {"champion": "a" * 64, "candidate": "b" * 64}, "after": {"champion": "b" * 64, "candidate": None}}
+    line = AuditLine(number=7, at=made.at(0), kind="aliases", what=what)
+    assert governance.row(line).cells[-1].plain == "champion -> bbbbbbbb, candida…"
+
+
+def test_a_night_has_its_whole_name_at_80_columns() -> None:
+    name = "night-20261123t212916-0006"
+    lines = cycle_text(snapshot(cycle=made.cycle(id=name, phase="training", seconds={"prepare": 1.0})), (), 78)
+    assert lines.plain.split("\n")[0].startswith(f"{name}  ")
+    assert "decision" in lines.plain.split("\n")[0]

@@ -16,7 +16,7 @@ from verifiers.answers.compare_sets import compare_sets, end_of, is_set, matched
 from verifiers.answers.equality import EqualityFinding, Truth, decided, different, equal, undecided
 from verifiers.answers.grammar import values as v
 from verifiers.answers.grammar.nodes import ZERO, Expression, Negation, Number, Product, Quotient, Symbol
-from verifiers.answers.grammar.units import UnitError, UnitMeasure, in_unit, measure, named
+from verifiers.answers.grammar.units import UnitError, UnitMeasure, in_unit, measure, named, rates_differ
 from verifiers.answers.piecewise import compare_piecewise
 from verifiers.answers.residue_classes import as_images, compare_images
 from verifiers.answers.scalars import Scalars
@@ -135,8 +135,11 @@ class Comparer:
     # -- numbers
 
     def _numbers(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
-        if isinstance(answer, v.Quantity) and isinstance(expected, v.Quantity) and answer.unit == expected.unit:
-            return self._close(answer.of, expected.of)
+        if isinstance(answer, v.Quantity) and isinstance(expected, v.Quantity):
+            if answer.unit == expected.unit:
+                return self._close(answer.of, expected.of)
+            if rates_differ(answer.unit, expected.unit):
+                return different("a frequency and an angular velocity: 1 Hz is 2 pi rad/s")
         try:
             first, second = _measured(answer), _measured(expected)
         except UnitError as error:

@@ -40,7 +40,9 @@ class Facts:
     """Which numbers agree with the facts; see `NumbersItem`."""
 
     def __init__(self, facts: Iterable[Figure], derived: str) -> None:
+        facts = list(facts)
         base = list(dict.fromkeys((fact.value, fact.percent) for fact in facts))
+        self._facts, self._derives = facts, derived != "none"
         self._plain = {value for value, percent in base if not percent}
         self._percent = {value for value, percent in base if percent} | {100 * value for value in self._plain}
         if derived != "none":
@@ -61,7 +63,20 @@ class Facts:
 
     def agree(self, number: WrittenNumber) -> bool:
         """Whether one of its readings holds."""
-        return any(all(map(self.hold, reading)) for reading in number.readings)
+        return any(
+            all(self.hold(one) and not self._in_another_unit(one) for one in reading) for reading in number.readings
+        )
+
+    def _in_another_unit(self, number: Figure) -> bool:
+        """Whether facts have this value, and each of them in another unit; what may be derived as well is in any."""
+        scale = Fraction(10) ** max(-60, min(number.decimals, 50))
+        units = {
+            fact.unit
+            for fact in (self._facts if number.unit and not self._derives else ())
+            if fact.value == number.value
+            or (number.significant > 1 and number.value in _both_ways(fact.value * scale, scale))
+        }
+        return bool(units) and not units & {"", number.unit}
 
     def hold(self, number: Figure) -> bool:
         """Whether it is a fact, or one rounded to the decimals that are written (two significant digits at least)."""

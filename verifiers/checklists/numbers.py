@@ -25,6 +25,7 @@ from typing import Literal
 from verifiers.checklists.factors import SHARE, Tail
 from verifiers.checklists.foreign_number_words import foreign
 from verifiers.checklists.language import COMMA, language_of
+from verifiers.checklists.measures import unit_of
 from verifiers.checklists.number_words import SpelledNumber, spelled
 
 Decimals = Literal["point", "comma", ""]
@@ -72,6 +73,8 @@ class Figure:
     """Digits without leading zeros; 0 for numbers in words."""
     scale: tuple[Fraction | int, bool] = (1, False)
     """What stands behind its digits: the factor, and whether it is a share."""
+    unit: str = ""
+    """As `measures` names it; empty where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,8 @@ def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dat
         places = last.decimals - (len(str(int(tail.factor))) - 1 if tail.factor >= 1 else 0)
         percent = tail.share is not None
         scale = (tail.factor * (tail.share or 1), percent)
-        figures[-1] = replace(last, value=value, decimals=places, percent=percent, scale=scale)
+        unit = "" if percent else unit_of(before, text[tail.end : tail.end + 40])
+        figures[-1] = replace(last, value=value, decimals=places, percent=percent, scale=scale, unit=unit)
         if negative:
             figures[0] = replace(figures[0], value=-figures[0].value)
         written = text[start : tail.end].strip()
@@ -299,5 +303,6 @@ def _spelled(text: str) -> Iterator[WrittenNumber]:
         negative = MINUS.search(before) is not None
         value = (one.value + tail.added) * tail.factor * (tail.share or 1) * (-1 if negative else 1)
         written = text[one.start : tail.end]
-        said = Figure(written, value, tail.share is not None)
+        unit = "" if tail.share is not None else unit_of(before, text[tail.end : tail.end + 40])
+        said = Figure(written, value, tail.share is not None, unit=unit)
         yield WrittenNumber(written, ((said,),), not one.ordinal and not tail.raised)

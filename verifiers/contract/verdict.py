@@ -6,10 +6,14 @@ What is not known is never a pass: `unknown`, `timeout` and `memory` are failure
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
+
+FOREIGN_REWARD = "foreign_reward"
+"""In the evidence: the score of a program that is not ours."""
 
 
 class Outcome(StrEnum):
@@ -71,6 +75,15 @@ class Verdict(BaseModel):
     @property
     def passed(self) -> bool:
         return self.outcome is Outcome.PASS
+
+    @property
+    def foreign_reward(self) -> float | None:
+        """What a program that is not ours gave it, from 0 to 1; None where none did. It has no part in the outcome and
+        none in the score, so nothing that is trained or promoted rests on it."""
+        found = self.evidence.get(FOREIGN_REWARD)
+        if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
+            return None
+        return float(found) if 0 <= found <= 1 else None
 
 
 class Judgement(NamedTuple):

@@ -35,7 +35,9 @@ def explain(spec: FilesSpec) -> Iterator[str]:
         for file in command.leaves:
             yield f"  It has to leave this in {file.path}:"
             yield from quoted(file.text)
-    if spec.foreign is not None:
+    if spec.foreign is not None and not spec.foreign.command:
+        yield "The world that it was done in gives a score beside, which is no verdict."
+    elif spec.foreign is not None:
         yield f"A test that came with the task gives a score beside: {one_line(' '.join(spec.foreign.command))}"
         yield f"  for at most {spec.foreign.seconds:g} s, with {len(spec.foreign.files)} files of its own."
 

@@ -52,8 +52,9 @@ class CommandCondition(SpecData):
 class ForeignTest(SpecData):
     """A test that somebody else wrote. It runs beside the submission: its score is a foreign reward and no verdict."""
 
-    files: tuple[PlacedFile, ...] = Field(max_length=200)
-    command: tuple[str, ...] = Field(min_length=1, max_length=20)
+    files: tuple[PlacedFile, ...] = Field(default=(), max_length=200)
+    command: tuple[str, ...] = Field(default=(), max_length=20)
+    """Nothing where the world itself scored what was done in it: the score is then among what was submitted."""
     rewards: tuple[str, ...] = Field(min_length=1, max_length=4)
     """Where it may write its score, below the working folder: a number, or JSON with one called `reward`."""
     seconds: float = Field(default=60.0, gt=0, le=600)
@@ -68,6 +69,11 @@ class FilesSpec(SpecModel):
     foreign: ForeignTest | None = None
     seconds: float = Field(default=5.0, gt=0, le=60)
     """Of one command."""
+
+    @property
+    def only_foreign(self) -> bool:
+        """Whether nothing of ours decides: such a spec passes nothing, and what it judges is never trained on."""
+        return self.foreign is not None and not (self.files or self.commands)
 
     def summary(self) -> str:
         return f"{self.kind}: {', '.join(self.declared)}"

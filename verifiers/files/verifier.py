@@ -19,7 +19,7 @@ from runtime.sandbox import CallStatus, ExecResult, Limits, Priority, Sandbox, S
 from verifiers.boxes.conductor import ConductorParts
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip, escaped
-from verifiers.contract.verdict import Ground, Judgement, Verdict
+from verifiers.contract.verdict import FOREIGN_REWARD, Ground, Judgement, Verdict
 from verifiers.files.kind import FILES
 from verifiers.files.spec import CommandCondition, FilesSpec, ForeignTest, PlacedFile
 from verifiers.files.submission import SubmittedFile, read, same_lines
@@ -58,6 +58,8 @@ def check(spec: FilesSpec) -> None:
         paths = {*spec.declared, *(file.path for file in files)}
         if inside := next((path for path in sorted(paths) if not paths.isdisjoint(_folders(path))), None):
             raise SpecError(f"{inside} lies in what is a file itself", hint="Give one of the two another name.")
+    if spec.foreign is not None and not spec.foreign.command and not set(spec.foreign.rewards) <= set(spec.declared):
+        raise SpecError("the foreign score is in no declared file", hint="Declare it, or give a command.")
     if not (spec.files or spec.commands or spec.foreign):
         raise SpecError("nothing is asked of the files", hint="Give conditions of files, or commands.")
 
@@ -103,11 +105,14 @@ class FilesVerifier:
             failed = self._tried(submitted, command, seconds)
             if failed is not None:
                 return failed._replace(isolation=self._isolation)
-        if spec.foreign is not None:
+        if spec.foreign is not None and not spec.foreign.command:
+            found = next((submitted[path].text for path in spec.foreign.rewards if path in submitted), "")
+            facts[FOREIGN_REWARD] = _number(found)
+        elif spec.foreign is not None:
             with closing(self._sandbox()) as sandbox:
-                facts["foreign_reward"] = _rewarded(sandbox, submitted, spec.foreign)
-        if not (spec.files or spec.commands):
-            said = facts["foreign_reward"]
+                facts[FOREIGN_REWARD] = _rewarded(sandbox, submitted, spec.foreign)
+        if spec.only_foreign:
+            said = facts[FOREIGN_REWARD]
             reason = f"only a foreign test judged it: {'no score' if said is None else f'its score is {said:g}'}"
             return Judgement(Ground.UNKNOWN, reason, facts, isolation=self._isolation)
         return Judgement(Ground.TESTED, "all that was asked of the files holds", facts, isolation=self._isolation)

@@ -12,7 +12,7 @@ all tokens are taken and all plates covered; whoever falls into a pit begins the
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 MOVES = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
@@ -42,6 +42,10 @@ class GameState(NamedTuple):
     tick: int = 0
     down: int = 1
     heading: int = 0
+
+
+_state = partial(tuple.__new__, GameState)
+"""What `GameState` makes of its fields, in half the time: a search makes hundreds of thousands."""
 
 
 class Level:
@@ -100,9 +104,9 @@ class Game:
             place, boxes, gone, keys, colour, tick, down, heading = state
             tick = (tick + 1) % self.period if self.period else 0
             down = -down if effect == "flip" else down
-            state = GameState(place, boxes, gone, keys, colour, tick, down, (heading + TURNS.get(effect, 0)) % 4)
-        if effect == "forward" or effect in MOVES:
-            move = HEADINGS[state.heading] if effect == "forward" else MOVES[effect]
+            state = _state((place, boxes, gone, keys, colour, tick, down, (heading + TURNS.get(effect, 0)) % 4))
+        move = HEADINGS[state.heading] if effect == "forward" else MOVES.get(effect)
+        if move is not None:
             if self.movement == "slide":
                 state = self._went(level, state, move, level.width + level.height)
             else:
@@ -123,12 +127,16 @@ class Game:
 
     def _went(self, level: Level, state: GameState, move: tuple[int, int], most: int) -> GameState:
         """So many cells on, as far as nothing is in the way."""
-        for _ in range(most):
-            if self._stops(level, state):
-                break
-            state, on = self._entered(level, state, move)
-            if not on:
-                break
+        cells, beside = level.cells, level.beside[move]
+        while most > 0 and not self._stops(level, state):
+            at, boxes = place, _ = state[:2]
+            while most > 0 and (following := beside[at]) >= 0 and cells[following] == "." and following not in boxes:
+                at, most = following, most - 1  # over bare floor nothing changes but the place
+            if at != place:
+                state = _state((at, *state[1:]))
+            if most > 0:
+                state, on = self._entered(level, state, move)
+                most = most - 1 if on else 0
         return state
 
     def _entered(self, level: Level, state: GameState, move: tuple[int, int]) -> tuple[GameState, bool]:
@@ -137,9 +145,13 @@ class Game:
         if place < 0:
             return state, False
         mark = level.cells[place]
+        if mark == "#":
+            return state, False
         _, boxes, gone, keys, colour, tick, down, heading = state
+        if mark == "." and place not in boxes:  # most of all cells
+            return _state((place, boxes, gone, keys, colour, tick, down, heading)), True
         on = True
-        if mark == "#" or (mark == "|" and tick):
+        if mark == "|" and tick:
             return state, False
         if mark in "123" and colour != int(mark):
             return state, False
@@ -158,7 +170,7 @@ class Game:
             colour = "abc".index(mark) + 1
         elif mark in "xy":
             place, on = level.ends[place], False
-        return GameState(place, boxes, gone, keys, colour, tick, down, heading), on
+        return _state((place, boxes, gone, keys, colour, tick, down, heading)), on
 
     def frame(self, level: Level, state: GameState) -> str:
         """What the player sees: a sign for each cell, row by row."""

@@ -1,10 +1,10 @@
 """Which Lean this machine has, without starting it.
 
 Looked for, in this order: a folder that somebody names, by hand or in $LEAN_TOOLCHAIN; the toolchain that the project's
-`lean-toolchain` file names, and then no other, because compiled files are read by their own version only; elan's
-default toolchain and its other ones, the newest first ($ELAN_HOME or ~/.elan); `lean` on the PATH. A folder is a
-toolchain when it has lib/lean with the shared library and Init.olean. $LEAN_PROJECT names a Lake project whose compiled
-packages can be imported too.
+`lean-toolchain` file names, and then no other, because compiled files are read by their own version only; the one that
+`install.sh --with lean=PLACE` has put beside this environment; elan's default toolchain and its other ones, the newest
+first ($ELAN_HOME or ~/.elan); `lean` on the PATH. A folder is a toolchain when it has lib/lean with the shared library
+and Init.olean. $LEAN_PROJECT names a Lake project whose compiled packages can be imported too.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ PROGRAM = "lean"
 LIBRARY = "libleanshared.so"
 VERSION_AT = slice(7, 40)
 """In the header of a compiled file of format 2."""
+OWN = Path(f"{sys.prefix}-lean")
+"""Where install.sh puts one."""
 CHANNELS = ("stable", "beta", "nightly")
 REPLAY_TOOLS = ("leanchecker", "lean4checker")
 
@@ -33,7 +35,7 @@ REPLAY_TOOLS = ("leanchecker", "lean4checker")
 class Toolchain:
     root: Path
     source: str
-    """Where it was found: `configured`, `elan` or `PATH`."""
+    """Where it was found: `configured`, `install.sh`, `elan` or `PATH`."""
     version: str
     projects: tuple[Path, ...] = ()
     """Further folders with compiled files: Mathlib's and what it needs."""
@@ -90,6 +92,9 @@ def find(
     if configured is not None:
         return _toolchain(configured, "configured", projects)
     if wanted:
+        own = _toolchain(OWN, "install.sh", projects)
+        if own is not None and own.version == wanted.rpartition(":")[2].removeprefix("v"):
+            return own
         return _toolchain(_installed(environ) / _folder(wanted), "elan", projects)
     for root, source in _candidates(environ):
         found = _toolchain(root, source, projects)
@@ -106,7 +111,7 @@ def how_to_have_one(environ: Mapping[str, str] | None = None) -> str:
     wanted = _wanted(Path(environ["LEAN_PROJECT"])) if environ.get("LEAN_PROJECT") else ""
     if wanted:
         return f"LEAN_PROJECT needs {wanted}, which is not here: `elan toolchain install {wanted}`"
-    return "install Lean 4 with elan, or name a toolchain's folder in LEAN_TOOLCHAIN"
+    return "`./install.sh --with lean=PLACE`, elan, or a toolchain's folder in LEAN_TOOLCHAIN"
 
 
 def tools(toolchain: Toolchain | None) -> dict[str, str]:
@@ -150,7 +155,7 @@ def project_folders(project: Path) -> tuple[Path, ...]:
 
 
 def _toolchain(root: Path, source: str, projects: tuple[Path, ...]) -> Toolchain | None:
-    root = root.expanduser().absolute()
+    root = Path(os.path.normpath(root.expanduser().absolute()))  # a mount takes no `..`
     first = root / "lib" / "lean" / "Init.olean"
     if not first.is_file() or not (root / "lib" / "lean" / LIBRARY).exists():
         return None
@@ -187,6 +192,7 @@ def _installed(environ: Mapping[str, str]) -> Path:
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    yield OWN, "install.sh"
     installed = _installed(environ)
     settings = installed.parent / "settings.toml"
     if settings.is_file():

@@ -175,7 +175,8 @@ class Guest(ClosesOnExit):
         else:
             self._place = self.opening.session()
         self._calls = 1
-        begun = self._place.run(harness.begin(self.seed))
+        most = max(self.opening.limits.output_bytes, self.opening.sessions.limits.output_bytes)
+        begun = self._place.run(harness.begin(self.seed, most))
         if begun.status is not CallStatus.OK:
             self.close()
             raise InfrastructureError(f"the judge's own part did not start: {begun.error or begun.status}")

@@ -15,7 +15,7 @@ anything) it tells as signals. They say that a failure looks like an attempt; th
 from __future__ import annotations
 
 SOURCE = r"""
-def _assay_begin(seed):
+def _assay_begin(seed, most):
     import builtins, posix, sys
     write, kind_of, length, text_of = posix.write, type, len, str
     compile_, exec_, everything = compile, exec, BaseException
@@ -93,7 +93,13 @@ def _assay_begin(seed):
         found = ["[" + plain(key, depth) + ", " + plain(item, depth) + "]" for key, item in items_of(values)]
         return '{"d": [' + ", ".join(found) + "]}"
 
+    left = [most]
+
     def plain(value, depth):
+        # What is written down has a sign for each value at least, so that more of them cannot be told anyway.
+        left[0] -= 1
+        if left[0] < 0:
+            raise Odd("more than fits into " + code_of(most) + " bytes of output")
         kind = kind_of(value)
         if value is none:
             return "null"
@@ -106,7 +112,7 @@ def _assay_begin(seed):
         if kind is float:
             return code_of(value) if value - value == 0.0 else '{"f": "' + code_of(value) + '"}'
         if depth > 64:
-            raise Odd("something nested more than 64 deep")
+            raise Odd("something nested more than 64 deep, which is not plain data")
         for base, items, before, behind in rows:
             if kind is base:
                 return before + row(value, depth + 1) + behind
@@ -136,7 +142,8 @@ def _assay_begin(seed):
                 return before + row(items(value), depth + 1) + behind
         if is_a(value, dict):
             return pairs(value, depth + 1)
-        raise Odd("a " + text_of(kind.__module__)[:60] + "." + text_of(kind.__qualname__)[:60])
+        named = text_of(kind.__module__)[:60] + "." + text_of(kind.__qualname__)[:60]
+        raise Odd("a " + named + ", which is not plain data")
 
     out = sys.stdout
     flush = out.flush
@@ -225,6 +232,7 @@ def _assay_begin(seed):
         except everything as error:
             reply = raised(error)
         else:
+            left[0] = most
             try:
                 reply = '"v": ' + plain(value, 0)
             except Odd as odd:
@@ -242,11 +250,11 @@ def _assay_begin(seed):
 """Defines `_assay_begin`; its three functions become the names of the judge's calls in the candidate's main module."""
 
 
-def begin(seed: int) -> str:
+def begin(seed: int, most: int) -> str:
     """The first call of a session; nothing of a candidate has run in it yet. A seed other than 0 makes `random` draw
-    other numbers than in a fresh session."""
+    other numbers than in a fresh session. `most`: bytes of output that a call may have."""
     names = "_assay_load, _assay_call, _assay_read"
-    return f"{SOURCE}\n{names} = _assay_begin({seed})\nnan, inf = float('nan'), float('inf')\n"
+    return f"{SOURCE}\n{names} = _assay_begin({seed}, {most})\nnan, inf = float('nan'), float('inf')\n"
 
 
 def load(nonce: str, source: str, wanted: str, driver: str) -> str:

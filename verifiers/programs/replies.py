@@ -221,7 +221,7 @@ def shown(reply: ProgramReply) -> str:
             name = reply.names[0] if reply.names else "an exception"
             text = f"raised {name}: {reply.text}" if reply.text else f"raised {name}"
         case "odd":
-            text = f"returned {reply.text}, which is not plain data"
+            text = f"returned {reply.text}"
         case "loaded":
             text = "was loaded"
         case "lost":

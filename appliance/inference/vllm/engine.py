@@ -66,12 +66,13 @@ class VllmEngine:
         patience: Patience | None = None,
         start: Start | None = None,
         settings: VllmSettings | None = None,
+        gpu: bool = False,
     ) -> None:
-        """`dtype` is what is computed in: float32 without a GPU, bfloat16 on one. Raises ModelError where vLLM has no
-        environment, or this machine not what `settings` ask for."""
+        """`dtype` is what is computed in: float32 without a GPU, bfloat16 on one. `start` starts another process than
+        vLLM's on this machine, and `gpu` says whether that has one. Raises ModelError where vLLM has no environment, or
+        this machine not what `settings` ask for."""
         if rows < 1 or slots < 2:
             raise ValueError(f"an engine needs at least 1 row and 2 slots, not {rows} and {slots}")
-        gpu = False
         settings = settings or VllmSettings()
         if start is None:
             environment = require_environment()
@@ -168,10 +169,17 @@ class VllmEngine:
 
     def withdraw(self, request: int) -> Turn:
         """See `Engine`. What vLLM has sampled since the last step is lost."""
-        row = self._rows[request]
-        turn = Turn(request, tuple(row.ids), tuple(row.logprobs), "withdrawn", tuple(row.spans))
+        if request not in self._rows:
+            raise KeyError(request)
+        turn = self.under_way(request)
         self.finish(request)
         return turn
+
+    def under_way(self, request: int) -> Turn:
+        row = self._rows.get(request)
+        if row is None:
+            return Turn(request, (), (), "withdrawn")
+        return Turn(request, tuple(row.ids), tuple(row.logprobs), "withdrawn", tuple(row.spans))
 
     @property
     def capacity(self) -> EngineCapacity:

@@ -55,16 +55,24 @@ class VllmSettings(FrozenModel, use_attribute_docstrings=True):
         """Whether anything is asked for that only a GPU has."""
         return bool(self.gpus) or self.tensor_parallel > 1 or self.memory_share is not None or self.sleep > 0
 
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """Lists what somebody set to something else than the default, each as `vllm.key = value`."""
+        own = type(self).model_fields
+        return tuple(f"vllm.{name} = {getattr(self, name)}" for name in own if getattr(self, name) != own[name].default)
+
+    def without_effect(self, engine: str) -> str:
+        """Says that what was set changes nothing, where it is another engine that samples; empty otherwise."""
+        if engine == "vllm" or not self.chosen:
+            return ""
+        return f"{', '.join(self.chosen)} changes nothing: model.engine is {engine}"
+
     def require(self, environment: VllmEnvironment, gpus: int | None = None) -> None:
         """Raises ModelError where a machine with so many GPUs (otherwise this one) cannot do what is asked for."""
         gpus = count_gpus() if gpus is None else gpus
         if not self.needs_gpu:
             return
-        asked = ", ".join(
-            f"vllm.{name} = {getattr(self, name)}"
-            for name in ("gpus", "tensor_parallel", "memory_share", "sleep")
-            if getattr(self, name) != type(self).model_fields[name].default
-        )
+        asked = ", ".join(self.chosen)
         if environment.package != "vllm" or not gpus:
             why = "this machine has no NVIDIA GPU" if not gpus else "vLLM's environment is its build for processors"
             raise ModelError(f"{asked} needs a GPU, and {why}", hint="remove it from the section [vllm]")

@@ -18,12 +18,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm.environment import INSTALL, VllmEnvironment
 from appliance.inference.vllm.folders import make_folder, remove_folder
 from appliance.inference.vllm.server.wire import JsonFrames, WireError, packed
+from appliance.processes.memory_kills import MemoryKills
 
 ROOT = Path(__file__).resolve().parents[3]
 START = "import sys; sys.path += {paths!r}; from {module} import main; main()"
@@ -57,8 +58,33 @@ class Patience:
     """Of processor time, for one answer."""
 
 
+class EngineProcess(Protocol):
+    """Is a process with one engine, here or on another host."""
+
+    cache_tokens: int | None
+    """Tokens that its key-value cache holds; None where it sees to that itself."""
+    block: int
+    """Tokens of a block of it."""
+    preempted: int
+    """Requests that were, as it said last."""
+
+    @property
+    def pid(self) -> int:
+        """Of the process that leads all of it."""
+
+    def ask(self, kind: str, **message: Any) -> dict[str, Any]:
+        """Sends a message and returns its answer. Raises EngineFault, ModelError for what can never work, and
+        DivergedError."""
+
+    def count_preemptions(self) -> int:
+        """Asks how many requests were preempted since it was made."""
+
+    def kill(self) -> None:
+        """Ends it. Ending it again does nothing."""
+
+
 class VllmProcess:
-    """Is a process with one engine. Not thread-safe."""
+    """Is an `EngineProcess` on this machine. Not thread-safe."""
 
     def __init__(
         self,
@@ -91,38 +117,33 @@ class VllmProcess:
                 start_new_session=True,
                 cwd=self.folder,
             )
-        self.pid = self._process.pid
+        self._pid = self._process.pid
+        self._memory = MemoryKills.seen_from(self._pid)
         try:
             opened = self.ask("open", **settings)
             self.version = str(opened["version"])
             self.own_network = opened["network"] == "own"
             """Whether it sees no network but a loopback of its own; else it listens on this machine's."""
-            self.cache_tokens, self.block = int(opened["tokens"]), int(opened["block"])
+            self.cache_tokens: int | None = opened["tokens"]
+            self.block = int(opened["block"])
             self.preempted = 0
             """As it said last."""
         except BaseException:
             self.kill()
             raise
 
+    @property
+    def pid(self) -> int:
+        return self._pid
+
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
-        """Sends a message and returns its answer. Raises EngineFault, ModelError for what can never work, and
-        DivergedError."""
+        """See `EngineProcess`."""
         try:
             self._socket.sendall(packed({"ask": kind, **message}))
             answer = self._receive(kind)
         except (WireError, OSError) as error:
             raise EngineFault(f"the engine ended while it was asked to {kind}: {error}{self._last_words()}") from error
-        if "error" not in answer:
-            return answer
-        said = str(answer["error"])
-        if answer.get("kind") == "unfit":
-            raise ModelError(
-                f"vLLM cannot be used here: {said}",
-                hint=f"{INSTALL} builds the version that was tested; or set model.engine to torch",
-            )
-        if answer.get("kind") == "diverged":
-            raise DivergedError(said)
-        raise EngineFault(f"the engine failed when it was asked to {kind}: {said}")
+        return answered(kind, answer)
 
     def count_preemptions(self) -> int:
         """Asks how many requests were preempted since it was made. One that fails is found out by who needs more."""
@@ -154,6 +175,8 @@ class VllmProcess:
         return seconds, read
 
     def _last_words(self) -> str:
+        if self._memory.more:
+            return " (memory ran out, and the kernel killed it)"
         with suppress(OSError):
             lines = (self.folder / "log").read_text(errors="replace").strip().splitlines()
             if lines:
@@ -168,6 +191,23 @@ class VllmProcess:
                 os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
         remove_folder(self.folder)
+
+
+def answered(kind: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Returns an engine's answer to what it was asked. Raises what `VllmProcess.ask` raises where it is an error."""
+    if "error" not in answer:
+        return answer
+    said = str(answer["error"])
+    if answer.get("kind") == "unfit":
+        raise ModelError(
+            f"the engine cannot be used here: {said}",
+            hint=f"{INSTALL} builds the vLLM that was tested; or set model.engine to torch",
+        )
+    if answer.get("kind") == "model":
+        raise ModelError(said, hint=str(answer.get("hint", "")))
+    if answer.get("kind") == "diverged":
+        raise DivergedError(said)
+    raise EngineFault(f"the engine failed when it was asked to {kind}: {said}")
 
 
 class _Wait:

@@ -27,11 +27,11 @@ from appliance.inference.adapters import (
     has_adapter,
     without_adapter,
 )
-from appliance.inference.engine import ModelError, PushProof
+from appliance.inference.engine import ModelError, NoProbabilitiesError, PushProof
 from appliance.inference.vllm import proof
 from appliance.inference.vllm.folders import remove_folder
 from appliance.inference.vllm.placement import VllmSettings
-from appliance.inference.vllm.process import DivergedError, EngineFault, VllmProcess
+from appliance.inference.vllm.process import DivergedError, EngineFault, EngineProcess
 from appliance.inference.vllm.sizes import cache_bytes, rank_of
 from appliance.inference.vllm.weights import WeightFile, private_folder, write_files, write_weights, written_config
 from runtime.errors import InfrastructureError
@@ -42,7 +42,7 @@ REPLACEMENTS = 3
 """Engines that are started in a row, without one turn in between, before the infrastructure has failed."""
 ADAPTERS = 4
 """Versions of an adapter that are kept at once: the newest, and those that requests under way still need."""
-Start = Callable[[dict[str, Any]], VllmProcess]
+Start = Callable[[dict[str, Any]], EngineProcess]
 """Starts a process with one engine of these settings."""
 
 
@@ -77,7 +77,7 @@ class VllmSupervisor:
         self._rows, self._slots, self._start = rows, slots, start
         self._dtype, self._gpu, self._settings = dtype, gpu, settings
         self._asleep = False
-        self._process: VllmProcess | None = None
+        self._process: EngineProcess | None = None
         self._shape: tuple[str, int] = ("", 0)
         self._folder: Path | None = None
         self._base: _Base | None = None
@@ -395,8 +395,8 @@ def _room() -> Iterator[None]:
         ) from error
 
 
-def _diverged(version: str) -> ModelError:
-    return ModelError(
+def _diverged(version: str) -> NoProbabilitiesError:
+    return NoProbabilitiesError(
         f"the weights {version} give no finite probabilities",
         hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
     )

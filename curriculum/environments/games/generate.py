@@ -83,7 +83,7 @@ def _attempt(topic: str, level: int, rng: Random) -> GameSpec | None:
 def _level(
     rules: GameData, level: int, obstacles: Sequence[str], least: int, rng: Random, *, walks: int
 ) -> tuple[str, list[str]] | None:
-    falls = rules.movement == "fall"
+    falls, data = rules.movement == "fall", rules.model_dump()
     for _ in range(ATTEMPTS):
         text = drawn(
             rng,
@@ -98,7 +98,7 @@ def _level(
         )
         if text is None:
             continue
-        made = Game({**rules.model_dump(), "levels": [{"map": text, "shortest": MOST}]})
+        made = Game({**data, "levels": [{"map": text, "shortest": MOST}]})
         found = shortest(made, made.levels[0])
         if found is None or not least <= len(found) <= MOST:
             continue

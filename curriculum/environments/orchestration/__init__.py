@@ -1,8 +1,8 @@
 """Orchestration of many tools in the manner of LiveMCP-101 (2508.15760): servers of the Model Context Protocol.
 
-A world has several servers, each a process that speaks the protocol on standard input and output by the real SDK. What
-they know drifts from day to day; the setup says which day it is. The model lists their tools and calls them through the
-client, which is the world's program.
+A world has several servers in a process of their own, each of which speaks the protocol over a pair of pipes by the
+real SDK. What they know drifts from day to day; the setup says which day it is, so no call changes anything. The model
+lists their tools and calls them through the client, which is the world's program.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class OrchestrationEnvironment:
     name = "orchestration"
     version = 1
     tools: Sequence[ToolSchema] = TOOLS
-    reads_only = False
+    reads_only = True
 
     @property
     def program(self) -> str:
@@ -85,7 +85,7 @@ class OrchestrationEnvironment:
         steps = executed(asked.question, asked.seed, asked.day).steps
         return failure_modes(steps, calls, answered=answered, passed=passed)
 
-    def packages(self) -> PackageSet | None:
+    def packages(self, setup: Mapping[str, Any]) -> PackageSet | None:
         """The SDK, for guests alone."""
         return ADAPTERS["mcp"].installed()
 

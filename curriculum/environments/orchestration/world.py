@@ -1,15 +1,16 @@
 """The client of a world of orchestration: starts servers, lists their tools, forwards calls. It runs in the guest.
 
-What always holds: each server is a process of its own that speaks the Model Context Protocol on its standard input and
-output, by the SDK; nothing else connects it to this one. A server that does not answer in time, ends, or says what is
-no answer breaks the world; what it says is text for the model and nothing else. Nothing that it asks for is done.
+What always holds: the servers are a process of their own, in which each speaks the Model Context Protocol by the SDK,
+as on standard input and output, over a pair of pipes; nothing else connects them to this one. All of them begin with
+the world, and no call changes one. A server that ends, or says what is no answer, breaks the world at once. No clock is
+read here: one that does not answer is waited for until the host ends the call, whose limit is of the world's own time.
+What a server says is text for the model and nothing else; nothing that it asks for is done.
 """
 
 import asyncio
 import contextlib
 import functools
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     SETUP: dict[str, Any] = {}
     ToolError = Exception
 
-SECONDS = 1.7
-"""For one call of the world, the start of a server included: less than a call may take."""
 LINE_BYTES = 1 << 18
 SHOWN = 4_000
 
@@ -45,30 +44,43 @@ def told(tool: Any) -> Any:
     return complaining
 
 
-def serve(name: str) -> None:
-    """Is a server, until its input ends."""
+async def serve(name: str, output: int, into: int) -> None:
+    """Is a server, until its input ends: what the SDK's `run_stdio_async` does, on descriptors of its own."""
     service = SERVICES[name](SETUP["seed"], SETUP["day"])
     server = MCPServer(name, instructions=SERVICES[name].__doc__, log_level="CRITICAL")
     for tool in TOOLS[name]:
         server.add_tool(told(getattr(service, tool)), structured_output=False)
-    server.run("stdio")
+    lowlevel = server._lowlevel_server
+    async with pipes(output, into) as (received, sent):
+        await lowlevel.run(received, sent, lowlevel.create_initialization_options())
 
 
-def started(name: str) -> "tuple[int, int]":
-    """Forks a server, and gives the descriptors of its output and its input."""
-    to_read, to_write = os.pipe(), os.pipe()
+async def serve_all(wires: "dict[str, tuple[int, int]]") -> None:
+    async with anyio.create_task_group() as tasks:
+        for name, (output, into) in wires.items():
+            tasks.start_soon(serve, name, output, into)
+
+
+def started(names: "list[str]") -> "dict[str, tuple[int, int]]":
+    """Forks the process of the servers, and gives the descriptors of each one's output and input. One process, because
+    a forked interpreter with the SDK is 50 MiB under gVisor, which copies what is written to by 2 MiB."""
+    ways = {name: (os.pipe(), os.pipe()) for name in names}
     if os.fork():
-        os.close(to_read[0])
-        os.close(to_write[1])
-        return to_write[0], to_read[1]
+        for to_server, from_server in ways.values():
+            os.close(to_server[0])
+            os.close(from_server[1])
+        return {name: (from_server[0], to_server[1]) for name, (to_server, from_server) in ways.items()}
     try:
-        os.dup2(to_read[0], 0)
-        os.dup2(to_write[1], 1)
         silent = os.open(os.devnull, os.O_RDWR)
-        os.dup2(silent, 2)
-        os.closerange(3, 1024)
-        sys.stdin, sys.stdout = os.fdopen(0, "r"), os.fdopen(1, "w")
-        serve(name)
+        for number in (0, 1, 2):
+            os.dup2(silent, number)
+        kept = {name: (to_server[0], from_server[1]) for name, (to_server, from_server) in ways.items()}
+        held = {number for ends in kept.values() for number in ends}
+        for number in range(3, 1024):
+            if number not in held:
+                with contextlib.suppress(OSError):
+                    os.close(number)
+        anyio.run(serve_all, kept)
     finally:
         os._exit(0)
 
@@ -115,7 +127,7 @@ class Broken(Exception):
 
 
 class Clients:
-    """The servers of the world, each with its client, which a task of the loop holds; begun when first asked for."""
+    """The servers of the world, each with its client, which a task of the loop holds."""
 
     def __init__(self, names: "list[str]") -> None:
         self.names = names
@@ -123,11 +135,10 @@ class Clients:
         self.held: dict[str, asyncio.Task[None]] = {}
         self.clients: dict[str, Any] = {}
         self.tools: dict[str, dict[str, Any]] = {}
-        self.until = 0.0
+        self.wires = started(names)
 
     async def hold(self, name: str, ready: "asyncio.Future[None]") -> None:
-        output, into = started(name)
-        async with mcp.Client(pipes(output, into), read_timeout_seconds=SECONDS) as client:
+        async with mcp.Client(pipes(*self.wires[name])) as client:
             listed = await client.list_tools()
             self.tools[name] = {tool.name: tool for tool in listed.tools}
             self.clients[name] = client
@@ -135,13 +146,11 @@ class Clients:
             await asyncio.Event().wait()
 
     async def first(self, name: str, what: Any) -> Any:
-        """Its result, unless the server ends before it, or takes too long."""
+        """Its result, unless the server ends before it."""
         done = asyncio.ensure_future(what)
-        await asyncio.wait(
-            {done, self.held[name]}, timeout=self.until - self.loop.time(), return_when=asyncio.FIRST_COMPLETED
-        )
+        await asyncio.wait({done, self.held[name]}, return_when=asyncio.FIRST_COMPLETED)
         if not done.done():
-            raise Broken(f"the server {name} ended, or did not answer in {SECONDS} s")
+            raise Broken(f"the server {name} ended")
         return done.result()
 
     def begin(self, name: str) -> None:
@@ -150,14 +159,15 @@ class Clients:
             self.held[name] = self.loop.create_task(self.hold(name, ready))
             await self.first(name, ready)
 
-        if name not in self.clients:
-            self.loop.run_until_complete(begun())
+        self.loop.run_until_complete(begun())
 
     def call(self, server: str, tool: str, arguments: "dict[str, Any]") -> Any:
         return self.loop.run_until_complete(self.first(server, self.clients[server].call_tool(tool, arguments)))
 
 
 CLIENTS = Clients(list(SETUP["servers"]))
+for each in CLIENTS.names:
+    CLIENTS.begin(each)
 
 
 def plain(text: str) -> str:
@@ -179,10 +189,9 @@ def list_tools(server: "str | None") -> str:
 
 
 def known(server: str) -> "dict[str, Any]":
-    """The tools of that server, which is begun when it is not yet."""
+    """The tools of that server."""
     if server not in CLIENTS.names:
         raise ToolError(f"there is no server {server[:40]!r}; there are {', '.join(CLIENTS.names)}")
-    CLIENTS.begin(server)
     return CLIENTS.tools[server]
 
 
@@ -204,7 +213,6 @@ def call_tool(server: str, tool: str, arguments: "dict[str, Any]") -> str:
 
 
 def call(tool: str, arguments: "dict[str, Any]") -> str:
-    CLIENTS.until = CLIENTS.loop.time() + SECONDS
     if tool == "list_tools":
         return list_tools(arguments.get("server"))
     return call_tool(arguments["server"], arguments["tool"], arguments.get("arguments", {}))

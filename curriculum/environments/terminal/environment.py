@@ -36,7 +36,8 @@ class TerminalSetup(SpecData):
     declared: tuple[FilePath, ...] = Field(min_length=1, max_length=MOST_FILES)
     """What is submitted."""
     seconds: float = Field(default=1.5, gt=0, le=60)
-    """What a command may take, of wall clock: less than a call of the sandboxes may, which is 2 s unless set."""
+    """The longest `timeout` that a command may have. Without one it may take what a call of the sandboxes may (2 s
+    unless set) of its own time, in which it computes or rests: what others took of the processors does not count."""
 
 
 class TerminalEnvironment:

@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 import typer
 from forked_commands import run_forked
+from printed_json import check_printed
 
 from appliance import places
 from appliance.cli.main import app, complain
@@ -65,6 +66,7 @@ def in_process(argv: list[str], typed: str | bytes = "") -> subprocess.Completed
     signal.signal(signal.SIGTERM, before)
     assert isinstance(out.buffer, io.BytesIO)
     output = out.buffer.getvalue().decode(errors="surrogateescape")
+    check_printed(argv, output)
     return subprocess.CompletedProcess(argv, int(code or 0), output, err.getvalue())
 
 

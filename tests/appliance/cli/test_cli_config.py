@@ -12,7 +12,7 @@ from broken_models import HARMS, sound
 from forked_commands import run_forked
 
 from appliance.cli import doctor
-from appliance.cli.checks import CheckGrade
+from appliance.cli.documents.doctor_checks import CheckGrade
 from appliance.config import Settings
 
 

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from printed_json import check_printed
 from typer.testing import CliRunner
 
-from appliance.cli.curriculum_rates import block, lines_of, zone
 from appliance.cli.main import app
+from appliance.client.pass_rates import block, lines_of, zone
 from appliance.records.rollouts import Purpose
 from appliance.records.training import PassCount
 from curriculum.registry import BUILT_IN, DOMAINS, TASKSETS
@@ -19,6 +20,7 @@ from curriculum.summary import about
 def curriculum(*arguments: str, code: int = 0) -> str:
     result = CliRunner().invoke(app, ["curriculum", *arguments])
     assert result.exit_code == code, (result.output, result.exception)
+    check_printed(["curriculum", *arguments], result.stdout)
     return result.output
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket as socket_module
 import subprocess
 from pathlib import Path
@@ -13,8 +14,8 @@ import pytest
 from forked_commands import run_forked
 
 from appliance.cli import doctor
-from appliance.cli.checks import CheckGrade
 from appliance.cli.doctor_isolation import self_test
+from appliance.cli.documents.doctor_checks import CheckGrade, ok, warning
 from appliance.config import Settings
 from appliance.daemon.broker_process import BrokerProcess, command
 from appliance.daemon.listening import MAX_PATH_BYTES
@@ -217,3 +218,26 @@ def test_the_command_exits_5_where_model_code_cannot_be_run_safely(tmp_path: Pat
     result = assay("doctor", "--data", str(data))
     assert result.returncode == 5
     assert "failed: policy" in result.stdout
+
+
+def test_every_line_of_the_doctor_has_a_section_in_the_documents_and_every_finding_a_mend() -> None:
+    sources = [ROOT / "appliance" / "cli" / f"{name}.py" for name in ("doctor", "doctor_gpus", "doctor_isolation")]
+    calls = re.compile(r"""\b(?:ok|warning|failed|_packages)\(\s*(?:"([a-z -]+)"|(name))""")
+    names = {found[1] for path in sources for found in calls.finditer(path.read_text()) if found[1]}
+    for backend in BackendName:
+        names |= {backend.value, f"{backend.value} self-test"}
+    assert {"disk", "broker", "claims", "gvisor self-test"} <= names
+    headings = re.findall(r"^## (.+)$", (ROOT / "docs" / "doctor.md").read_text(), re.MULTILINE)
+    assert set(headings) == names, "a section for each line, and no other"
+    for name in names:
+        file, anchor = ok(name, "figure").page.split("#")
+        assert (ROOT / file).is_file()
+        assert anchor in {heading.lower().replace(" ", "-") for heading in headings}
+
+
+def test_a_finding_names_its_page_on_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    doctor._show(warning("disk", "1 GiB free", "make room"))
+    doctor._show(ok("memory", "plenty"))
+    shown = capsys.readouterr().out
+    assert "make room" in shown
+    assert shown.count("see docs/doctor.md#") == 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -31,6 +32,10 @@ from benchmarks.kills import FIXTURE, SMALL, count, environment, kill_tree, left
 from runtime.broker import ask
 from runtime.errors import RefusedError
 
+TUTORIAL = (Path(__file__).parents[3] / "docs" / "tutorial.md").read_text().partition("## With a real model")[0]
+COMMAND = re.compile(r"(?m)^    assay (.+)$")
+LINE = re.compile(r"(?m)^    (\{.+\})$")
+LEFT_OUT = ("serve", "key new", "model approve", "model rollback", "cycle start", "cycle watch")
 ASKED_FOR = {
     "seconds",
     "sealed_items",
@@ -182,6 +187,30 @@ def test_a_second_run_says_so_and_shows_the_same(
     assert {name: found[name] for name in ASKED_FOR - {"seconds"}} == {
         name: first[1][name] for name in ASKED_FOR - {"seconds"}
     }
+
+
+def test_what_the_tutorial_has_one_type_next_is_answered(
+    data: Path, first: tuple[subprocess.CompletedProcess[str], dict[str, object]]
+) -> None:
+    """All but what asks for a person's passphrase or begins a night: those have tests of their own."""
+    environ, found = environment(data, FIXTURE, SMALL), {"BUNDLE": str(first[1]["bundle"])}
+    (mine := data.with_name("mine.jsonl")).write_text("\n".join(LINE.findall(TUTORIAL)))
+    program = [sys.executable, "-m", "appliance.cli.main"]
+    served = subprocess.Popen([*program, "serve"], env=environ, stderr=subprocess.DEVNULL)
+    try:
+        while subprocess.run([*program, "status"], env=environ, capture_output=True).returncode == 3:
+            assert served.poll() is None
+        for line in COMMAND.findall(TUTORIAL):
+            if line.startswith(LEFT_OUT):
+                continue
+            words = [found.get(word, word) for word in shlex.split(line)]
+            ran = subprocess.run([*program, *words], env=environ, cwd=mine.parent, capture_output=True, text=True)
+            assert (ran.returncode, ran.stderr if "Traceback" in ran.stderr else "") == (0, ""), (line, ran.stderr)
+            if line.startswith("rollouts ls") and len(rows := ran.stdout.splitlines()) > 1:
+                found["ID"] = rows[1].split()[0]
+    finally:
+        served.terminate()
+        served.wait(60)
 
 
 def test_beginning_anew_keeps_what_was_there(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from appliance.cli.checks import CheckGrade
 from appliance.cli.doctor_gpus import gpus, others, peers, ptrace, shared_memory
+from appliance.cli.documents.doctor_checks import CheckGrade
 from appliance.hardware import read_gpus
 
 TWO = read_gpus("NVIDIA H100 80GB HBM3, 81559, 81000\nNVIDIA H100 80GB HBM3, 81559, 500\n")

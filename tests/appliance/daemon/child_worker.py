@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from appliance.jobs.lifecycle import gives_way
 from appliance.ledger.remote import RemoteLedger
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
@@ -34,7 +35,7 @@ def finish() -> None:
         cycle = ledger.cycle(sys.argv[3])
         ledger.put_cycle(cycle.model_copy(update={"state": CycleState.DONE, "phase": "done"}))
         return
-    while (job := ledger.next_job()) is not None:
+    while (job := ledger.claim_job()) is not None:
         ledger.put_job(job.model_copy(update={"state": JobState.UNSOLVED, "reason": "tried"}))
 
 
@@ -73,7 +74,7 @@ match mode:
         pass
     case "poisoned":
         # The oldest job kills its worker; the others are done.
-        job = ledger.next_job()
+        job = ledger.claim_job()
         ledger.put_job(job.model_copy(update={"state": JobState.RUNNING}))
         if "poison" in job.question:
             os.kill(os.getpid(), signal.SIGSEGV)
@@ -87,22 +88,25 @@ match mode:
         grandchild = subprocess.Popen(["/bin/sleep", "1000"])
         (data / "grandchild").write_text(str(grandchild.pid))
         time.sleep(1000)
-    case "attentive" | "deaf":
-        # At a job until it is told to stop; the deaf one does not listen.
-        while (job := ledger.next_job()) is not None:
+    case "attentive" | "deaf" | "polite":
+        # At a job until it is told to stop; the deaf one does not listen, the polite one stops for an urgent job.
+        while (job := ledger.claim_job()) is not None:
             with JobWatchdog(
                 job,
                 ledger,
                 now=lambda: datetime.now(UTC).isoformat(),
                 clock=time.monotonic,
                 leave=lambda: os._exit(3),
+                urgent=lambda job=job: mode == "polite" and gives_way(job, ledger.next_job()),
+                stops_for_urgent=True,
                 poll_seconds=0.05,
                 grace_seconds=0.2,
             ) as watchdog:
                 watchdog.report("attempt 2 of 16", 1)
-                while mode == "deaf" or not watchdog.stop_reason():
+                while mode == "deaf" or not (watchdog.stop_reason() or (mode == "polite" and job.priority == 9)):
                     time.sleep(0.02)
-                update = {"state": JobState.UNSOLVED, "reason": watchdog.stop_reason()}
+                state = JobState.QUEUED if watchdog.again else JobState.UNSOLVED
+                update = {"state": state, "reason": watchdog.stop_reason()}
             ledger.put_job(job.model_copy(update=update))
     case "descriptors":
         seen = {"pid": os.getpid(), "group": os.getpgrp(), "parent": os.getppid()}
@@ -110,13 +114,22 @@ match mode:
             seen["descriptors"] = len(list(listed)) - 1
         (data / f"seen-{attempt}").write_text(json.dumps(seen))
         finish()
+    case "starved-second":
+        if attempt == 1:
+            print(len(bytes(range(256)) * (1 << 20)))
+        finish()
+    case "server-stopped-once":
+        if attempt == 0:
+            os.kill(os.getppid(), signal.SIGSTOP)
+            time.sleep(1000)
+        finish()
     case "stopped-once":
         if attempt == 0:
             os.kill(os.getpid(), signal.SIGSTOP)
         finish()
     case "held-once":
         # At a job, and hearing of nothing, until somebody ends it.
-        job = ledger.next_job()
+        job = ledger.claim_job()
         if job is not None and attempt == 0:
             ledger.put_job(job.model_copy(update={"state": JobState.RUNNING}))
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -127,6 +140,23 @@ match mode:
             os.kill(os.getppid(), signal.SIGKILL)
             time.sleep(1000)
         (data / "parent").write_text(str(os.getppid()))
+        finish()
+    case "beside":
+        # A cycle that runs until it is told to go on.
+        if work == "train":
+            (data / "cycle-runs").touch()
+            while not (data / "go-on").exists():
+                time.sleep(0.02)
+        finish()
+    case "late":
+        # Stopped at its first try, until its lease is over.
+        if attempt == 0:
+            os.kill(os.getpid(), signal.SIGSTOP)
+            advance("late")
+        finish()
+    case "hang-once":
+        if attempt == 0:
+            time.sleep(1000)
         finish()
     case "hang":
         time.sleep(1000)

@@ -62,6 +62,13 @@ def test_a_job_is_watched_cancelled_and_tried_again(standing, ask) -> None:
     assert (refused.returncode, "has not ended" in refused.stderr) == (4, True)
 
 
+def test_the_shell_offers_the_ids_of_jobs_that_the_daemon_knows(standing, ask) -> None:
+    job = standing.ready().submit(SubmitJob(question="q", spec=WAITS)).id
+    line = f"assay jobs show {job[:9]}"
+    found = ask(_ASSAY_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD="3")
+    assert (job in found.stdout.split(), found.stderr) == (True, "")
+
+
 def test_a_question_without_a_check_is_refused_with_what_to_add(ask) -> None:
     refused = ask("submit", "--question", "what is the weather?")
     assert refused.returncode == 2

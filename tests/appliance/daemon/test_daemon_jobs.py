@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from daemon_kit import until
+from daemon_kit import dispatched, until
 
 from appliance.client.messages import SubmitJob
 from appliance.config import Settings
@@ -17,6 +17,7 @@ from appliance.daemon.core import Core
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError, RequestError
 from appliance.daemon.supervisor import RetryPolicy
 from appliance.records.artifacts import Artifact
+from appliance.records.cycles import CycleState
 from appliance.records.jobs import Job, JobFile, JobState
 from curriculum.registry import make_draft
 from verifiers.answers.spec import AnswerSpec
@@ -86,6 +87,29 @@ def test_work_that_does_not_stop_is_left_and_the_next_job_gets_its_turn(data) ->
             assert running.supervisor.status.last_failure == ""
 
 
+def test_a_more_urgent_job_is_done_first_and_the_one_that_gave_way_is_taken_up_again(data) -> None:
+    with core(data, "polite") as running:
+        job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
+        with at_work(running, job):
+            urgent = running.jobs.submit(SubmitJob(question="now", spec=SPEC, priority=9))
+            until(lambda: running.ledger.job(urgent.id).state is JobState.UNSOLVED)
+            until(lambda: running.ledger.job(job.id).state is JobState.RUNNING)
+        assert ends(running) == [(urgent.id, "unsolved"), (job.id, "cancelled")]
+
+
+def test_solvers_work_beside_a_cycle_and_leave_the_model_s_part(data) -> None:
+    with core(data, "beside") as running, dispatched(running) as thread:
+        cycle = running.cycles.start("night")
+        thread.wake()
+        until(lambda: (data / "cycle-runs").exists())
+        job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
+        thread.wake()
+        until(lambda: running.ledger.job(job.id).state is JobState.UNSOLVED)
+        assert running.ledger.cycle(cycle.id).state is CycleState.RUNNING
+        (data / "go-on").touch()
+        until(lambda: running.ledger.cycle(cycle.id).state is CycleState.DONE)
+
+
 def test_a_budget_that_is_used_up_ends_the_work_and_says_so(data) -> None:
     with core(data, "attentive") as running:
         job = running.jobs.submit(SubmitJob(question="q", spec=SPEC, budget_seconds=0.1))
@@ -110,6 +134,27 @@ def test_a_job_that_waits_is_given_up_at_its_deadline(data) -> None:
         time.now = "2026-05-01T14:00:00+00:00"
         assert running.jobs.end_overdue() == 10
         assert running.ledger.job(begun.id).state is JobState.RUNNING
+
+
+@pytest.mark.parametrize("now", ["2026-05-02T12:00:00+00:00", "2026-04-30T12:00:00+00:00"])
+def test_a_clock_that_is_set_by_a_day_ends_only_what_has_a_deadline(data, now: str) -> None:
+    time = Time()
+    with core(data, now=time) as running:
+        before = [running.jobs.submit(SubmitJob(question=str(n), spec=SPEC)) for n in range(2)]
+        bound = running.jobs.submit(SubmitJob(question="b", spec=SPEC, deadline="2026-05-01T18:00:00Z"))
+        time.now = now
+        running.jobs.end_overdue()
+        passed = now > "2026-05-01T18"
+        state = JobState.UNSOLVED if passed else JobState.QUEUED
+        assert running.ledger.job(bound.id).state is state
+        after = running.jobs.submit(SubmitJob(question="a", spec=SPEC))
+        running.supervisor.run_jobs()
+        ended = [running.ledger.job(one.id) for one in (*before, after)]
+        assert [(one.state, one.reason) for one in ended] == [(JobState.UNSOLVED, "tried")] * 3
+        # The lease does not hang on the clock that was set, and the order of the log is that of arrival.
+        assert running.supervisor.status.last_failure == ""
+    with core(data, now=time) as running:  # and what is on record is whole for the next start
+        assert {one.state for one in running.ledger.jobs()} == {JobState.UNSOLVED}
 
 
 def test_jobs_are_taken_up_by_priority_and_an_interrupted_one_at_its_turn(data) -> None:

@@ -34,6 +34,9 @@ def test_the_socket_answers_with_what_the_status_says(start) -> None:
     assert found["assay_info", status.version] == 1
     assert found["assay_ledger_sound",] == 1
     assert found["assay_worker_running",] == 0
+    assert found["assay_disk_free_bytes",] > 0
+    assert found["assay_ledger_bytes",] > 0
+    assert found["assay_candidate_waiting",] == 0
     assert found["process_cpu_seconds_total",] > 0
 
 
@@ -57,7 +60,8 @@ def test_a_running_cycle_is_told_with_its_phases_and_its_steps_figures_whatever_
         uptime_seconds=3.0,
         worker=WorkerStatus(state="running"),
         decision=None,
-        next_cycle=None,
+        next_cycle="2026-11-24T01:00:00+00:00",
+        cycles_wait_for="model.path names nothing",
         cycle=cycle,
         step_metrics={"success": 0.25, "learning_ratio": 1.0, "odd name{}": 2.0},
         aliases={"champion": "a" * 64, "candidate": None},
@@ -75,3 +79,6 @@ def test_a_running_cycle_is_told_with_its_phases_and_its_steps_figures_whatever_
     assert found["assay_champion_info", "a" * 12] == 1
     assert found["assay_events_total",] == 17
     assert found["assay_ledger_sound",] == 0
+    assert found["assay_next_cycle_timestamp_seconds",] == 1795482000
+    assert found["assay_cycles_waiting",] == 1
+    assert found["assay_worker_waiting",] == 0

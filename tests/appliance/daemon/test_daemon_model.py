@@ -78,14 +78,13 @@ def test_no_cycle_begins_by_hand_and_the_status_says_why(data, model, name, caps
 def test_a_scheduled_cycle_waits_with_an_event_and_begins_when_the_folder_is_whole(data, model) -> None:
     (model / "tokenizer.json").rename(data / "tokenizer.json")
     with core(data) as running:
-        running.cycles.start_due()
+        running.cycles.start("night", scheduled=True)
         assert len(said(running, "a cycle is due and waits: model.path")) == 1
         (cycle,) = running.ledger.cycles()
         with dispatched(running) as thread:
             until(lambda: "no tokenizer.json" in status_of(running).worker.waits_for)
             with pytest.raises(ConfigError, match=r"no tokenizer\.json"):
                 running.cycles.start("night")
-            running.cycles.start_due()
             assert [known.id for known in running.ledger.cycles()] == [cycle.id]
             assert (attempts(data), running.ledger.cycle(cycle.id).state) == (0, CycleState.RUNNING)
             (data / "tokenizer.json").rename(model / "tokenizer.json")
@@ -98,7 +97,7 @@ def test_a_scheduled_cycle_waits_with_an_event_and_begins_when_the_folder_is_who
 def test_an_unfinished_cycle_waits_over_a_restart_and_takes_the_recipe_that_was_put_right(data, model) -> None:
     edit("config.json", max_position_embeddings=100)(model)
     with core(data) as running:
-        running.cycles.start_due()
+        running.cycles.start("night", scheduled=True)
         (cycle,) = running.ledger.cycles()
         assert running.cycles.run(cycle.id).state is CycleState.RUNNING
         assert "it reads 100 tokens" in status_of(running).worker.waits_for
@@ -143,7 +142,7 @@ def test_a_worker_that_blames_a_model_that_it_does_not_begin_from_is_not_tried_a
 def test_jobs_are_worked_on_while_a_cycle_waits_for_its_model(data, model) -> None:
     shutil.rmtree(model)
     with core(data) as running:
-        running.cycles.start_due()
+        running.cycles.start("night", scheduled=True)
         with dispatched(running) as thread:
             until(lambda: status_of(running).worker.waits_for)
             for _ in range(2):

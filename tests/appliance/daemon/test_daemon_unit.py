@@ -11,10 +11,14 @@ from pathlib import Path
 import pytest
 
 from appliance.config import Settings
+from appliance.inference.local_api import CREDENTIAL, KEY
 from appliance.places import broker_folder, broker_socket
+from runtime.service_manager import credential
 
 ROOT = Path(__file__).parents[3]
-DAEMON, BROKER = "assay.service", "assay-broker.service"
+DAEMON, BROKER, ENGINE = "assay.service", "assay-broker.service", "assay-engine.service"
+GPU = "assay-gpu.conf"
+ANALYZE = shutil.which("systemd-analyze")
 TEXT = (ROOT / "docs" / "running.md").read_text()
 
 
@@ -88,15 +92,73 @@ def test_the_daemon_has_no_capability_and_the_broker_only_those_that_the_documen
     assert broker["Delegate"] == "yes"
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not here")
-@pytest.mark.parametrize("name", [DAEMON, BROKER])
+def test_units_say_when_they_serve_and_the_daemon_that_it_lives() -> None:
+    for name in (DAEMON, BROKER, ENGINE):
+        service = unit(name)["Service"]
+        assert (service["Type"], service["NotifyAccess"]) == ("notify", "main")
+        assert service["SystemCallArchitectures"] == "native"
+        assert service["RestrictAddressFamilies"].split()[:3] == ["AF_UNIX", "AF_INET", "AF_INET6"]
+        assert environment(name)["ASSAY_LOG__FORMAT"] == "json"
+    assert int(unit(DAEMON)["Service"]["WatchdogSec"]) >= 60
+
+
+def test_a_secret_comes_as_a_credential_under_the_name_that_is_looked_for(tmp_path) -> None:
+    lines = (ROOT / "systemd" / DAEMON).read_text().splitlines()
+    assert f"LoadCredential={CREDENTIAL}" in lines
+    assert f"SetCredential={CREDENTIAL}:none" in lines
+    assert f"/etc/credstore/{CREDENTIAL}" in TEXT
+    (tmp_path / CREDENTIAL).write_text("s3cret\n")
+    handed = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
+    assert credential(CREDENTIAL, KEY, handed) == "s3cret"
+    assert credential(CREDENTIAL, KEY, handed | {KEY: "by hand"}) == "by hand"
+    assert credential("another", KEY, handed) is None
+    assert credential(CREDENTIAL, KEY, {}) is None
+    settings({KEY: "x"}, tmp_path)  # a secret's variable is no key of the configuration
+
+
+def test_the_engine_and_a_gpu_are_as_the_documents_say() -> None:
+    assert f"cp /opt/assay/systemd/{GPU} /etc/systemd/system/{DAEMON}.d/" in TEXT
+    assert f"/opt/assay/systemd/{ENGINE}" in TEXT
+    dropped = (ROOT / "systemd" / GPU).read_text()
+    assert "PrivateDevices=no" in dropped, "which would hide them"
+    devices = {line for line in dropped.splitlines() if line.startswith("DeviceAllow=")}
+    assert devices == {
+        line for line in (ROOT / "systemd" / ENGINE).read_text().splitlines() if line.startswith("DeviceAllow=")
+    }
+
+
+@pytest.mark.skipif(ANALYZE is None, reason="there is no systemd-analyze here (Debian's package systemd has it)")
+@pytest.mark.parametrize(
+    ("name", "dropped", "most"), [(DAEMON, "", 1.5), (BROKER, "", 5.0), (DAEMON, GPU, 2.0), (ENGINE, "", 2.0)]
+)
+def test_exposure_stays_below_its_bar(name: str, dropped: str, most: float, tmp_path: Path) -> None:
+    text = (ROOT / "systemd" / name).read_text()
+    if dropped:
+        added = (ROOT / "systemd" / dropped).read_text().partition("[Service]\n")[2]
+        text = text.replace("\n[Install]", f"\n{added}\n[Install]")
+    (tmp_path / name).write_text(text)
+    found = subprocess.run(
+        [str(ANALYZE), "security", "--offline=true", "--no-pager", str(tmp_path / name)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    level = re.search(r"Overall exposure level for \S+: ([\d.]+)", found.stdout)
+    assert level, found.stderr
+    assert float(level[1]) <= most
+    assert "ignoring" not in found.stderr
+
+
+@pytest.mark.skipif(ANALYZE is None, reason="there is no systemd-analyze here (Debian's package systemd has it)")
+@pytest.mark.parametrize("name", [DAEMON, BROKER, ENGINE])
 def test_systemd_understands_every_line(name: str, tmp_path: Path) -> None:
-    for one in (DAEMON, BROKER):
+    for one in (DAEMON, BROKER, ENGINE):
         text = (ROOT / "systemd" / one).read_text()
         text = re.sub(r"(?m)^ExecStart=\S+", "ExecStart=/bin/true", text)
         (tmp_path / one).write_text(re.sub(r"(?m)^User=\S+", "User=root", text))
     found = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(tmp_path / name)],
+        [str(ANALYZE), "verify", "--man=no", str(tmp_path / name)],
         capture_output=True,
         text=True,
         timeout=60,

@@ -102,21 +102,21 @@ def test_jobs_and_an_unfinished_cycle_wait_for_room_on_the_disk(data, broker, mo
 def test_a_worker_that_finds_no_broker_has_not_failed_its_job(data, broker) -> None:
     with core(data, "hopeless") as running:
         job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
-        broker.left = 2  # asked before the work and before the worker, and away by then
+        broker.left = 1  # asked before the worker, and away by then
         running.supervisor.run_jobs()
         assert attempts(data) == 1
         assert running.ledger.job(job.id).state is JobState.QUEUED
         assert "no broker answers" in job_detail(running, job.id).job.reason
 
 
-def test_a_job_that_always_takes_the_broker_with_it_is_given_up(data, broker) -> None:
+def test_a_job_that_always_takes_the_broker_with_it_is_set_aside(data, broker) -> None:
     with core(data, "hopeless") as running:
         job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
         for _ in range(3):
-            broker.left = 2
+            broker.left = 1
             running.supervisor.run_jobs()
         assert attempts(data) == 3
-        assert running.ledger.job(job.id).state is JobState.FAILED
+        assert running.ledger.job(job.id).state is JobState.SET_ASIDE
 
 
 def test_jobs_fail_at_once_where_the_broker_is_not_ours_and_is_not_there(data, broker) -> None:

@@ -51,7 +51,6 @@ def test_a_second_cycle_is_not_started_while_one_is_unfinished(data) -> None:
     with core(data, "finish") as running:
         first = running.cycles.start("night")
         assert running.cycles.start("night", 9).id == first.id
-        running.cycles.start_due()
         assert [cycle.id for cycle in running.ledger.cycles()] == [first.id]
         running.cycles.run(first.id)
         second = running.cycles.start("night")
@@ -67,13 +66,23 @@ def test_a_crash_is_an_event_and_the_cycle_goes_on(data) -> None:
         assert all("out of luck" in text for text in texts)
 
 
-def test_a_cycle_that_never_gets_anywhere_is_given_up_with_the_reason(data) -> None:
+def test_a_cycle_that_never_gets_anywhere_is_set_aside_with_the_reason_until_a_person_resumes_it(data) -> None:
     with core(data, "crash") as running:
         cycle = running.cycles.start("night")
-        ended = running.cycles.run(cycle.id)
-        assert (ended.state, attempts(data)) == (CycleState.FAILED, 3)
-        assert "no room" in ended.failure
+        aside = running.cycles.run(cycle.id)
+        assert (aside.state, attempts(data)) == (CycleState.SET_ASIDE, 3)
+        assert "no room" in aside.failure
+        assert f"assay cycle resume {cycle.id}" in aside.failure
         assert running.cycles.unfinished() is None
+        other = running.cycles.start("night")
+        with pytest.raises(RefusedByPolicyError, match="is not finished"):
+            running.cycles.resume(cycle.id)
+        running.cycles.cancel(other.id)
+    with core(data, "finish") as running:
+        assert running.cycles.resume(cycle.id).state is CycleState.RUNNING
+        assert running.cycles.run(cycle.id).state is CycleState.DONE
+        with pytest.raises(RefusedByPolicyError, match="was not set aside"):
+            running.cycles.resume(cycle.id)
 
 
 def test_progress_between_crashes_resets_the_count(data) -> None:
@@ -93,17 +102,62 @@ def test_what_cannot_be_done_as_asked_is_not_tried_again(data) -> None:
 def test_a_worker_that_says_it_is_done_and_is_not_is_not_believed(data) -> None:
     with core(data, "nothing") as running:
         cycle = running.cycles.start("night")
-        assert running.cycles.run(cycle.id).state is CycleState.FAILED
+        assert running.cycles.run(cycle.id).state is CycleState.SET_ASIDE
 
 
-def test_a_job_that_kills_its_worker_fails_alone(data) -> None:
+def test_a_job_that_kills_its_worker_is_set_aside_alone_until_a_person_resumes_it(data) -> None:
     with core(data, "poisoned") as running:
         poison = submit(running, "poison", SPEC)
         others = [submit(running, f"harmless {n}", SPEC) for n in range(2)]
         running.supervisor.run_jobs()
-        assert running.ledger.job(poison.id).state is JobState.FAILED
-        assert "SIGSEGV" in running.ledger.job(poison.id).reason
+        aside = running.ledger.job(poison.id)
+        assert (aside.state, attempts(data)) == (JobState.SET_ASIDE, 4)
+        assert "SIGSEGV" in aside.reason
+        assert f"assay jobs resume {poison.id}" in aside.reason
         assert {running.ledger.job(job.id).state for job in others} == {JobState.UNSOLVED}
+        with pytest.raises(RefusedByPolicyError, match="was not set aside"):
+            running.jobs.resume(others[0].id)
+    with core(data, "finish") as running:
+        assert running.jobs.resume(poison.id).state is JobState.QUEUED
+        running.supervisor.run_jobs()
+        assert running.ledger.job(poison.id).state is JobState.UNSOLVED
+
+
+def leases_run_out(running: Core) -> None:
+    clock = running.ledger.leases.clock
+    running.ledger.leases.clock = lambda: clock() + 100.0
+
+
+def test_a_worker_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_on(data) -> None:
+    with core(data, "late") as running:
+        running.supervisor.process.look_seconds = 1_000.0  # so that nobody notices before it goes on
+        cycle = running.cycles.start("night")
+        thread = threading.Thread(target=running.cycles.run, args=(cycle.id,))
+        thread.start()
+        until(lambda: (data / "attempt-0").exists() and (data / "attempt-0").read_text())
+        late = int((data / "attempt-0").read_text())
+        until(lambda: Path(f"/proc/{late}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+        leases_run_out(running)
+        os.kill(late, signal.SIGCONT)
+        thread.join(60)
+        assert running.ledger.cycle(cycle.id).state is CycleState.DONE
+        assert running.ledger.cycle(cycle.id).plan == cycle.plan
+        assert attempts(data) == 2
+        [said] = [event.text for _, event in running.ledger.events() if event.kind == "worker"]
+        assert "has lost its lease" in said
+
+
+def test_a_worker_that_does_not_renew_its_lease_is_killed_and_another_one_goes_on(data) -> None:
+    with core(data, "hang-once") as running:
+        running.supervisor.process.look_seconds = 0.05
+        cycle = running.cycles.start("night")
+        thread = threading.Thread(target=running.cycles.run, args=(cycle.id,))
+        thread.start()
+        until(lambda: attempts(data) == 1)
+        leases_run_out(running)
+        thread.join(60)
+        assert running.ledger.cycle(cycle.id).state is CycleState.DONE
+        assert any("did not renew its lease" in event.text for _, event in running.ledger.events())
 
 
 def test_closing_ends_a_worker_that_ignores_sigterm_and_its_children(data) -> None:
@@ -204,6 +258,22 @@ def test_a_worker_that_is_stopped_is_killed_and_another_goes_on(data) -> None:
         assert all("was stopped by a signal" in text for text in texts)
 
 
+def test_what_forks_workers_may_be_stopped_for_ever_during_one_and_before_one(data) -> None:
+    with core(data, "server-stopped-once") as running:
+        running.supervisor.process.look_seconds = 0.05
+        cycle = running.cycles.start("night")
+        assert running.cycles.run(cycle.id).state is CycleState.DONE
+        (text,) = [
+            event.text for _, event in running.ledger.events() if event.kind == "worker" and "killed" in event.text
+        ]
+        assert "what forks workers was stopped by a signal" in text
+        forks = running.supervisor.process._forks
+        assert forks is not None
+        os.kill(forks[0].pid, signal.SIGSTOP)
+        assert running.cycles.run(running.cycles.start("night").id).state is CycleState.DONE
+        assert not alive(forks[0].pid)
+
+
 def test_a_worker_that_does_not_leave_a_cancelled_job_is_killed_and_the_next_job_gets_its_turn(data) -> None:
     with core(data, "held-once") as running:
         running.supervisor.process.look_seconds, running.supervisor.leave_seconds = 0.05, 0.2
@@ -266,9 +336,8 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_worker(tmp_path) -> None
     assert "cannot be written" in log.trouble
 
 
-@pytest.mark.parametrize("failures", [1, 2, 3])
-def test_pauses_grow(failures) -> None:
-    assert RetryPolicy().seconds(failures) == 5.0 ** (failures - 1)
+def test_the_first_death_costs_no_pause_and_later_pauses_grow() -> None:
+    assert [RetryPolicy().seconds(failures) for failures in (1, 2, 3, 4)] == [0.0, 5.0, 25.0, 125.0]
 
 
 def test_a_log_is_read_from_its_end_and_then_on_from_there(tmp_path) -> None:

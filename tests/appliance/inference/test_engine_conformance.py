@@ -12,9 +12,9 @@ import torch
 from inference_models import VOCABULARY
 from inference_models import tiny as sized
 from scripted_engine import ScriptedEngine
-from vllm_engines import KeptProcesses, needs_vllm
+from vllm_engines import KeptProcesses, needs_vllm, torch_process
 
-from appliance.inference.engine import Engine, GenerationRequest, ModelError, PushProof, Turn
+from appliance.inference.engine import Engine, GenerationRequest, ModelError, NoProbabilitiesError, PushProof, Turn
 from appliance.inference.engines import ENGINES, make_engine
 from appliance.inference.folder import read_model
 from appliance.inference.vllm.engine import VllmEngine
@@ -48,12 +48,23 @@ def processes() -> Iterator[KeptProcesses]:
     kept.end()
 
 
-@pytest.fixture(params=["torch", "scripted", "pool", pytest.param("vllm", marks=needs_vllm)])
+@pytest.fixture(scope="module")
+def torch_processes() -> Iterator[KeptProcesses]:
+    """The same of torch."""
+    kept = KeptProcesses(torch_process)
+    yield kept
+    kept.end()
+
+
+@pytest.fixture(params=["torch", "process", "scripted", "pool", pytest.param("vllm", marks=needs_vllm)])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     monkeypatch.setitem(ENGINES, "scripted", scripted)
     if request.param == "vllm":
         kept = request.getfixturevalue("processes")
         monkeypatch.setitem(ENGINES, "vllm", lambda rows, slots, threads: VllmEngine(rows, slots, start=kept.start))
+    if request.param == "process":
+        own = request.getfixturevalue("torch_processes")
+        monkeypatch.setitem(ENGINES, "process", lambda rows, slots, threads: VllmEngine(rows, slots, start=own.start))
     if request.param == "pool":
         made: Engine = make_pool("torch", 2, rows=1, slots=SLOTS)
     else:
@@ -217,6 +228,26 @@ def test_what_is_taken_back_in_the_middle_goes_on_from_its_tokens(engine: Engine
         assert [(span.version, span.start) for span in part.weights] == [("a", 0)]
     with pytest.raises(KeyError):
         engine.withdraw(7)
+
+
+def test_weights_without_probabilities_are_told_from_a_model_that_cannot_be_used(engine: Engine) -> None:
+    """Training goes back to its last good checkpoint for them, so all engines have to call them the same."""
+    if isinstance(engine, ScriptedEngine):
+        pytest.skip("it draws from no weights")
+    model = tiny("qwen2")
+    broken = type(model)(model.config)
+    broken.load_state_dict(model.state_dict())
+    broken.model.norm.weight.data.fill_(math.nan)
+
+    def try_it() -> None:
+        engine.push(broken, "b")
+        engine.submit(asked())
+        next_turn(engine)
+
+    with pytest.raises(NoProbabilitiesError, match="no finite probabilities"):
+        try_it()
+    engine.push(model, "a")
+    assert engine.version == "a"
 
 
 def test_a_closed_engine_holds_nothing(engine: Engine) -> None:

@@ -379,7 +379,7 @@ def members(group: int) -> set[int]:
 
 def test_a_model_that_vllm_cannot_run_is_refused_with_its_reason(engine: VllmEngine) -> None:
     odd = model(1).config.to_dict() | {"head_dim": 24}
-    with pytest.raises(ModelError, match=r"vLLM cannot be used here: .*head"):
+    with pytest.raises(ModelError, match=r"the engine cannot be used here: .*head"):
         engine.push(Qwen3ForCausalLM(Qwen3Config(**odd)).eval(), "odd")
     assert (engine.version, engine.supervisor.pid) == ("", None)
 

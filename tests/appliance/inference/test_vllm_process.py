@@ -212,3 +212,9 @@ def test_what_is_configured_is_what_a_process_is_started_with() -> None:
 def test_the_gpus_of_an_engine_are_all_that_its_process_sees(tmp_path: Path) -> None:
     seen = _variables(tmp_path, tmp_path, 1, (2, 3))
     assert (seen["CUDA_VISIBLE_DEVICES"], seen["CUDA_DEVICE_ORDER"]) == ("2,3", "PCI_BUS_ID")
+
+
+def test_settings_of_vllm_beside_another_engine_are_said_to_change_nothing() -> None:
+    chosen = VllmSettings(gpus=(1,), sleep=1)
+    assert chosen.without_effect("torch") == "vllm.gpus = (1,), vllm.sleep = 1 changes nothing: model.engine is torch"
+    assert (chosen.without_effect("vllm"), VllmSettings().without_effect("torch")) == ("", "")

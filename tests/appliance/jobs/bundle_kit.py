@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from printed_json import check_printed
 
 from appliance.jobs.attestation import seal_of, write_seal
 from appliance.jobs.bundle import write_bundle
@@ -163,6 +164,7 @@ def clean(tmp_path: Path, bundle: Path, *options: str) -> tuple[int, dict[str, A
         check=False,
     )
     assert ended.stderr == ""
+    check_printed(("verify", "--json"), ended.stdout)
     assert list(work.iterdir()) == []
     assert {path.name for path in home.iterdir()} <= {".cache"}
     return ended.returncode, json.loads(ended.stdout)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from bundle_kit import KEY, sealed, signer
+from printed_json import check_printed
 from typer.testing import CliRunner
 
 from appliance.cli.main import app
@@ -29,6 +31,13 @@ def test_a_bundle_goes_into_one_file_beside_the_person_and_out_again(bundle: Pat
     assert (unpacked.exit_code, unpacked.stdout) == (0, "job-1\n")
     assert RUN.invoke(app, ["bundle", "pack", "job-1", "--out", "again.zip"]).exit_code == 0
     assert Path("again.zip").read_bytes() == Path("job-1.zip").read_bytes()
+
+
+def test_what_was_written_is_said_as_json(bundle: Path) -> None:
+    for arguments in (("bundle", "pack", str(bundle), "--json"), ("bundle", "unpack", "job-1.zip", "--json")):
+        ran = RUN.invoke(app, arguments)
+        check_printed(arguments, ran.stdout)
+        assert json.loads(ran.stdout)["file"] in ("job-1.zip", "job-1")
 
 
 def test_a_word_that_lies_beside_the_folder_is_not_forgotten(bundle: Path) -> None:

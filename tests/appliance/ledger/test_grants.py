@@ -16,7 +16,7 @@ from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.ledger.remote import RemoteLedger, serve_ledger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.artifacts import Artifact
-from appliance.records.cycles import CycleState
+from appliance.records.cycles import KEPT_ROLLOUTS, CycleState
 from appliance.records.evaluations import Evaluation
 from appliance.records.events import Event
 from appliance.records.jobs import JobState
@@ -72,6 +72,11 @@ ALLOWED: dict[str, tuple[tuple[str, ...], Call]] = {
     "a checkpoint": (("train", NIGHT), lambda to: to.put_checkpoint(made.checkpoint(4))),
     "its candidate": (("train", NIGHT), lambda to: to.set_aliases({"candidate": made.digest(2)}, "trained", made.AT)),
     "how far it is": (("train", NIGHT), lambda to: to.put_cycle(made.cycle(plan=PLAN, phase="training"))),
+    "what is left out": (("train", "night-2"), lambda to: to.put_cycle(made.cycle("night-2", plan={"left_out": {}}))),
+    "the digests of what it keeps": (
+        ("train", "night-2"),
+        lambda to: [to.put_cycle(made.cycle("night-2", plan={KEPT_ROLLOUTS: [one * 64]})) for one in "ab"],
+    ),
     "a longer plan": (("train", "night-2"), lambda to: to.put_cycle(made.cycle("night-2", plan={"start": "x"}))),
     "an event": (("train", NIGHT), lambda to: to.put_event(Event(kind="note", text="x", created=made.AT))),
     "answers to sealed questions": (
@@ -146,6 +151,14 @@ REFUSED: dict[str, tuple[tuple[str, ...], Call]] = {
     "a new night": (("train", NIGHT), lambda to: to.put_cycle(made.cycle("night-3"))),
     "another seed": (("train", NIGHT), lambda to: to.put_cycle(made.cycle(plan=PLAN, seed=8))),
     "another plan": (("train", NIGHT), lambda to: to.put_cycle(made.cycle(plan={**PLAN, "candidate": made.digest(3)}))),
+    "digests that are none": (
+        ("train", NIGHT),
+        lambda to: to.put_cycle(made.cycle(plan={**PLAN, KEPT_ROLLOUTS: ["x"]})),
+    ),
+    "digests while it evaluates": (
+        ("evaluate", NIGHT),
+        lambda to: to.put_cycle(made.cycle(plan={**PLAN, KEPT_ROLLOUTS: ["a" * 64]})),
+    ),
     "a shorter plan": (("train", NIGHT), lambda to: to.put_cycle(made.cycle(plan={}))),
     "a plan with more than training says": (
         ("train", NIGHT),

@@ -110,7 +110,7 @@ def test_an_older_ledger_is_backed_up_and_then_migrated(path: Path, later_script
         ledger.put_cycle(made.cycle())
     Database(path, later_scripts).close()
     assert "source" in columns(path, "events")
-    backup = path.with_name(f"ledger.sqlite3.before-migration-from-{schema.NEWEST}")
+    [backup] = path.parent.glob(f"ledger.sqlite3.before-migration-from-{schema.NEWEST}-*T*")
     assert "source" not in columns(backup, "events")
     assert backup.stat().st_mode & 0o777 == 0o600
     with SqliteLedger(backup) as old:
@@ -144,7 +144,7 @@ def test_a_ledger_of_before_is_backed_up_and_its_rollouts_say_who_drew_their_tok
         assert ledger.rollout_counts("night-1") == {"evaluation": 1, "train": 2}
     with closing(sqlite3.connect(of_before)) as connection:
         assert connection.execute("SELECT payload FROM rollouts ORDER BY sequence").fetchall() == before
-    assert of_before.with_name("ledger.sqlite3.before-migration-from-0003").exists()
+    assert len(list(of_before.parent.glob("ledger.sqlite3.before-migration-from-0003-*T*"))) == 1
 
 
 def test_every_record_of_a_ledger_of_before_is_read(of_before: Path) -> None:

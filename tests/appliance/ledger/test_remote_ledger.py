@@ -82,7 +82,7 @@ def test_a_remote_ledger_answers_as_the_ledger_itself_does(ledger: SqliteLedger)
             assert asked.approvals() == [made.approval()]
             assert asked.alias("champion") == made.digest(1)
             assert asked.alias("candidate") is None
-            assert asked.next_job(with_model=False) == made.job()
+            assert asked.next_job(part="solvers") == made.job()
             assert asked.job_counts() == {"queued": 1}
             assert asked.events() == [(1, Event(kind="note", text="\x1b]0;x\x07", created=made.AT))]
 

@@ -17,9 +17,9 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import CycleState
 from appliance.records.events import Event
 from appliance.records.jobs import JobFile, JobState, Validation
-from appliance.records.rollouts import Purpose
+from appliance.records.rollouts import Message, Purpose, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.service import CanaryState
-from appliance.records.training import RolloutFilter
+from appliance.records.training import Judged, RolloutFilter
 from verifiers.contract.verdict import Outcome
 
 
@@ -208,7 +208,7 @@ def test_without_a_model_those_that_the_solvers_have_tried_wait(ledger: SqliteLe
     ledger.put_job(made.job("tried").model_copy(update={"solvers_done": True}))
     ledger.put_job(made.job("new"))
     assert ledger.next_job().id == "tried"
-    assert ledger.next_job(with_model=False).id == "new"
+    assert ledger.next_job(part="solvers").id == "new"
 
 
 def test_a_job_that_has_ended_stays_as_it_ended(ledger: SqliteLedger) -> None:
@@ -403,3 +403,34 @@ def test_passes_are_counted_by_purpose_taskset_and_the_level_of_their_task(ledge
               ledger.pass_counts("night-1")]  # fmt: skip
     assert counts == [(Purpose.TRAIN, "divisors", 1, 5, 4, 1), (Purpose.VALIDATION, "divisors", None, 1, 1, 0)]
     assert ledger.pass_counts("night-3") == []
+    asked = ledger.pass_counts("night-1", {"t": 4})
+    assert [(one.purpose, one.level) for one in asked] == [(Purpose.TRAIN, 1), (Purpose.VALIDATION, 4)]
+
+
+def test_groups_and_how_failures_ended_are_counted_and_what_a_model_wrote_is_no_status(ledger: SqliteLedger) -> None:
+    record = made.step_record(rollouts=6)
+    wrong = made.verdict(passed=False)
+    fake = ToolCall(code='"status":"parse_error" "tool":"dig"', status=ToolStatus.OK)
+    odd = ToolCall(code="?", status=ToolStatus.PARSE_ERROR)
+    world = ToolCall(tool="dig", status=ToolStatus.OK)
+    changes: list[dict[str, object]] = [
+        {"nodes": _calling(record.judged[0], fake)},
+        {"nodes": _calling(record.judged[1], odd), "ended": RolloutEnd.TURNS},
+        {"nodes": _calling(record.judged[2], world), "ended": RolloutEnd.TOKENS},
+        {"nodes": record.judged[3].rollout.nodes[:1], "ended": RolloutEnd.TOKENS},
+        {"answers": 0},
+    ]
+    judged = [
+        one.model_copy(update={"rollout": one.rollout.model_copy(update=change), "verdict": wrong})
+        for one, change in zip(record.judged, changes, strict=False)
+    ]
+    groups = tuple(group.model_copy(update={"kept": (0, 5)}) for group in record.groups)
+    ledger.commit_step(record.model_copy(update={"judged": (*judged, record.judged[5]), "groups": groups}))
+    (found,) = ledger.pass_counts("night-1")
+    assert (found.rollouts, found.passed, found.groups, found.learned) == (6, 1, 1, 1)
+    assert (found.wrong, found.turns, found.cut, found.no_room, found.formless) == (1, 1, 1, 1, 1)
+    assert (found.malformed, found.asked_world) == (1, 1)
+
+
+def _calling(judged: Judged, call: ToolCall) -> tuple[Message, ...]:
+    return tuple(node if node.call is None else node.model_copy(update={"call": call}) for node in judged.rollout.nodes)

@@ -131,3 +131,17 @@ def test_qwen3_s_template_by_name_writes_what_its_family_writes() -> None:
     assert by_template.prompt(ASKED) == ids
     assert by_template.call("print(1)") == call
     assert by_template.follow(ids, call, "<|im_end|>") == by_family.follow(ids, call, "<|im_end|>")
+
+
+def test_a_vocabulary_of_whole_phrases_is_proved_as_any_other_and_has_single_digits() -> None:
+    own = {"tokenizer.json": tokenizer_of("qwen3").encode(), "chat_template.jinja": qwen3_template().encode()}
+    plain = load_renderer(own)
+    told = [plain.text(plain.prompt((TextMessage(f"gcd of {n} and 18?"),)) + plain.call("print(1)")) for n in range(30)]
+    phrases = {**own, "tokenizer.json": tokenizer_of("qwen3", 900, tuple(told), digits=True).encode()}
+    renderer = load_renderer(phrases)
+    ids, call = renderer.prompt(ASKED), renderer.call("print(12)")
+    assert 4 * len(ids) < len(plain.prompt(ASKED))
+    assert renderer.text(ids) == plain.text(plain.prompt(ASKED))
+    assert [renderer.text([one]) for one in ids if renderer.text([one]).isdigit()] == ["1", "2", "1", "8"]
+    assert renderer.read(call, ids) == ToolRequest("print(12)")
+    assert renderer.follow(ids, call, "12\n") is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import socket
 import subprocess
@@ -10,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from appliance.worker.egress_probe import DENIED, LINKS, NETWORK, ROUTES, probe, report_of
+from appliance.worker.egress_probe import DENIED, LINKS, NETWORK, ROUTES, TRIES, probe, probed, report_of
 from policies.contract.decision import GateOutcome
 from policies.contract.evidence import Evidence, Measurements, ProbeReport
 from policies.contract.rules import Section
 from policies.gates.egress import judge
 from policies.gates.gate import AskedGates, GateContext
 from runtime.errors import InfrastructureError
-from runtime.sandbox import CallStatus, Tier
+from runtime.sandbox import CallResult, CallStatus, Tier
 
 HELD = {name: way[3][0] for name, way in ROUTES.items()}
 
@@ -40,6 +41,10 @@ def outcome(report: ProbeReport) -> GateOutcome:
         GateContext(AskedGates(), "2026-01-02T03:00:00+00:00"),
     )
     return found.outcome
+
+
+def ended(status: CallStatus, output: str = "") -> CallResult:
+    return CallResult(status=status, output=output, seconds=1.0, tier=Tier.SANDBOX, sandbox="a")
 
 
 def probe_report(**endings: object) -> ProbeReport:
@@ -90,6 +95,23 @@ def test_no_route_is_a_denial_only_where_there_is_no_network() -> None:
     networked = probe_report(udp="EHOSTUNREACH", network_interfaces="open")
     assert (networked.open, networked.unknown) == ((LINKS,), ("udp (EHOSTUNREACH)",))
     assert outcome(networked) is GateOutcome.FAILED
+
+
+def test_a_machine_that_leaves_no_time_for_all_routes_is_asked_for_one_after_the_other() -> None:
+    ran: list[str] = []
+
+    def run(program: str) -> CallResult:
+        ran.append(program)
+        asked = ast.literal_eval(program.partition("\n")[0].removeprefix("ROUTES = "))
+        late = len(asked) > 1 or "udp" in asked or (len(ran) == 2)
+        output = json.dumps({name: HELD[name] for name in asked})
+        return ended(CallStatus.TIMEOUT) if late else ended(CallStatus.OK, output)
+
+    report = probed(run)
+    assert (report.held, report.open, report.unknown) == (len(ROUTES) - 1, (), ("udp (no ending)",))
+    assert len(ran) == 1 + len(ROUTES) + 1 + (TRIES - 1)
+    with pytest.raises(InfrastructureError, match="ended with memory"):
+        probed(lambda _: ended(CallStatus.MEMORY))
 
 
 @pytest.mark.parametrize("output", ["", "[]", "{", "3"])

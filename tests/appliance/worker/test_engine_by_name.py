@@ -61,7 +61,7 @@ def test_a_night_and_a_job_are_worked_by_the_engine_that_the_configuration_names
         id="j", question="find x", spec=question, solvers_done=True, state=JobState.QUEUED, created=AT, updated=AT
     )
     ledger.put_job(asked.model_copy(update={"attempts": 12}))
-    run_jobs(tmp_path, settings, ledger, load_policy(tmp_path))
+    run_jobs("any", tmp_path, settings, ledger, load_policy(tmp_path))
     job = ledger.job("j")
     assert job is not None
     assert (job.state, job.weights) == (JobState.SOLVED, ledger.alias(CHAMPION))

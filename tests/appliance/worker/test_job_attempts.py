@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.folder import read_model
 from appliance.jobs.check import check_bundle
+from appliance.jobs.lifecycle import GAVE_WAY, WAITS, gives_way
 from appliance.jobs.solve import POLICY_MODEL, JobSolver, attempts
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.jobs import Job, JobFile, JobState
@@ -56,13 +58,20 @@ def queued(spec: Spec, tries: int, data: Path, **files: bytes) -> Job:
     )
 
 
-def solve(context: WorkContext, renderer: Renderer, job: Job, scripts: dict[int, list[tuple[int, ...]]]) -> Job:
+def solve(
+    context: WorkContext,
+    renderer: Renderer,
+    job: Job,
+    scripts: dict[int, list[tuple[int, ...]]],
+    gives_way: Callable[[], bool] = lambda: False,
+) -> Job:
     agent = Agent(ScriptedEngine(scripts), context.sessions, renderer, BUDGET, time.monotonic)
     solver = JobSolver(
         agent, renderer, context.checker, context.ledger, context.data, {}, lambda: AT,
         sessions=context.sessions, branches=1,
     )  # fmt: skip
-    return solver.solve(job, attempts(job, temperature=1.0, derive=derive, policy=context.policy))
+    made = attempts(job, temperature=1.0, derive=derive, policy=context.policy)
+    return solver.solve(job, made, gives_way=gives_way)
 
 
 def test_a_data_job_is_solved_on_a_branch_that_went_on_from_before_a_failure(
@@ -112,3 +121,46 @@ def test_a_job_that_nobody_solved_says_how_many_branches_were_tried(context: Wor
     ended = solve(context, renderer, job, {0: [renderer.call("print(1)"), renderer.call("1 / 0"), wrong], 1: [wrong]})
     assert (ended.state, ended.reason) == (JobState.UNSOLVED, "none of 1 attempt and 1 branch was verified")
     assert ended.tries_done == 2
+
+
+def test_a_job_that_gave_way_after_an_attempt_goes_on_with_those_that_it_had_not_made(
+    context: WorkContext, ledger: SqliteLedger, renderer: Renderer
+) -> None:
+    job = queued(AnswerSpec(expected="42"), 3, context.data).model_copy(update={"weights": ScriptedEngine({}).version})
+    ledger.put_job(job)
+    wrong, right = renderer.answer("\\boxed{0}"), renderer.answer("\\boxed{42}")
+    way = solve(context, renderer, job, {0: [wrong], 1: [wrong], 2: [wrong]}, gives_way=lambda: True)
+    assert (way.state, way.reason, way.tries_done) == (JobState.QUEUED, GAVE_WAY, 1)
+    [made] = ledger.rollouts(RolloutFilter(job="j1"))
+    ended = solve(context, renderer, ledger.put_job(way), {0: [wrong], 1: [right]})
+    assert (ended.state, ended.reason) == (JobState.SOLVED, "verified on attempt 3 of 3")
+    both = {one.rollout.id for one in ledger.rollouts(RolloutFilter(job="j1"))}
+    assert made.rollout.id in both
+    assert len(both) == 3
+
+
+def test_a_job_that_waits_for_a_model_is_put_on_record_by_who_asked_and_once(
+    context: WorkContext, ledger: SqliteLedger
+) -> None:
+    job = ledger.put_job(queued(AnswerSpec(expected="42"), 1, context.data))
+    solver = JobSolver(None, None, context.checker, ledger, context.data, {}, lambda: AT, sessions=context.sessions)
+    left = solver.solve(job, [])
+    assert (left.state, left.reason) == (JobState.QUEUED, WAITS)
+    assert ledger.job(job.id) == job
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "gives"),
+    [
+        ({"priority": 5}, {"priority": 6}, True),
+        ({"priority": 5}, {"priority": 5}, False),
+        ({"priority": 5}, {"priority": 9, "replay_of": "j0"}, False),
+        ({"priority": 5, "replay_of": "j0"}, {"priority": 0}, True),
+    ],
+)
+def test_a_job_gives_way_to_a_more_urgent_one_and_a_replay_to_anybody_s(tmp_path, mine, other, gives) -> None:
+    job = queued(AnswerSpec(expected="42"), 1, tmp_path)
+    one, two = job.model_copy(update=mine), job.model_copy(update={**other, "id": "j2"})
+    assert gives_way(one, two) is gives
+    assert not gives_way(one, None)
+    assert not gives_way(one, one.model_copy(update={"priority": 9}))

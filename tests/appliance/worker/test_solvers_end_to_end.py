@@ -7,8 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -29,10 +29,12 @@ from appliance.worker.context import WorkContext
 from curriculum.seeds import derive
 from policies.envelopes import Signer, sign_envelope
 from policies.validation import VALIDATION_TYPE, Page, SignedValidation
+from runtime.errors import InfrastructureError
 from runtime.settings import RuntimeSettings
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checker import Checker
 from verifiers.checklists.spec import ChecklistSpec, CountItem, FormatItem, JsonItem
+from verifiers.contract.proposal import ProposalReply
 from verifiers.lean.spec import LeanSpec
 from verifiers.predicate.spec import PredicateSpec
 from verifiers.programs.generators import Integers, Lists
@@ -315,6 +317,23 @@ def test_a_file_that_is_not_the_one_that_was_given_ends_the_job_as_failed(place:
 def test_a_job_that_is_stopped_comes_back_unwritten_with_the_reason(place: Place) -> None:
     ended = place.solver.solve(asked(SOLVED["question"], place.data), [], stop_reason=lambda: "its time is over")
     assert (ended.state, ended.reason) == (JobState.UNSOLVED, "its time is over")
+    assert place.ledger.job("j1") is None
+
+
+class Lost:
+    """A checker whose worker is lost while it looks for an answer."""
+
+    def propose(self, *_arguments: object) -> ProposalReply:
+        raise InfrastructureError("the worker was lost")
+
+    def check_many(self, pairs: Sequence[object], *_arguments: object) -> list[object]:
+        return [None] * len(pairs)
+
+
+def test_a_job_whose_solvers_were_lost_is_begun_anew_and_not_left_to_a_model(place: Place) -> None:
+    solver = replace(place.solver, checker=Lost())
+    with pytest.raises(InfrastructureError, match="the worker was lost"):
+        solver.solve(asked(UNSOLVED["question"], place.data), [])
     assert place.ledger.job("j1") is None
 
 

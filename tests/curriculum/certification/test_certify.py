@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -14,11 +14,12 @@ from toy_worlds import TOYS
 from appliance.worker.setup import left_out
 from curriculum.catalog import Catalog
 from curriculum.certification.certificate import Certificate, made_by, shipped
-from curriculum.certification.certify import HACK, NULL, REFERENCE, certify
+from curriculum.certification.certify import HACK, NULL, ONLY_FOREIGN, REFERENCE, certify
 from curriculum.certification.worlds import try_worlds
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import asked
 from curriculum.contract.taskset import TaskDraft
+from curriculum.environments.foreign import FOREIGN_SPEC
 from curriculum.registry import BUILT_IN, TASKSETS
 from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions
@@ -152,3 +153,16 @@ def test_worlds_are_equal_apart_and_whole_after_a_flood(pool: SessionPool) -> No
 def test_a_world_that_breaks_is_a_sentence_in_the_report(pool: SessionPool) -> None:
     [fault] = try_worlds([of_world("one that dies")], TOYS, pool)
     assert "broke" in fault
+
+
+def test_what_only_a_foreign_program_scores_is_never_certified() -> None:
+    class Scored(Words):
+        def draft(self, level: int, rng: Random) -> TaskDraft:
+            return replace(super().draft(level, rng), spec=FOREIGN_SPEC)
+
+    def nobody(pairs: Sequence[tuple[Spec, str]]) -> Sequence[Verdict]:
+        raise AssertionError("nothing of ours decides")
+
+    found = certify(Catalog({"toys": (Scored(),)}), "words", nobody, seeds=3)
+    assert not found.holds
+    assert found.faults == (ONLY_FOREIGN,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -9,11 +10,14 @@ from typing import Any
 import pytest
 
 from curriculum.contract.errors import CurriculumError
+from curriculum.environments.games import search
 from curriculum.environments.games.environment import GAMES
 from curriculum.environments.games.generate import TOPICS, game
+from curriculum.environments.games.maps import OBSTACLES, drawn
 from curriculum.environments.games.search import shortest
 from curriculum.registry import make_draft
 from verifiers.games.rules import Game
+from verifiers.games.spec import GameData
 from verifiers.registry import decide
 
 LEVELS = range(5)
@@ -46,6 +50,29 @@ def test_an_oracle_that_knows_the_rules_has_all_of_the_score(drafts) -> None:
         assert "the game is won" in one.call("look", {})
         verdict = decide(draft.spec, one.submission())
         assert (verdict.passed, verdict.score) == (True, 1.0), verdict.reason
+
+
+def test_maps_that_are_not_searched_could_not_have_been_won(monkeypatch) -> None:
+    made = []
+    for seed in range(120):
+        movement = ("step", "slide", "turn", "fall")[seed % 4]
+        obstacles = (rng := Random(seed)).sample(OBSTACLES[:5], 2)
+        text = drawn(
+            rng, obstacles, rooms=3, height=6, width=3, walls=0.3, pits=1, wrap=seed % 3 == 0, falls=movement == "fall"
+        )
+        if text is not None:
+            spec = next(one for topic in TOPICS if (one := _rules(topic)).movement == movement)
+            data = {**spec.model_dump(), "period": 2, "levels": [{"map": text, "shortest": 60}]}
+            made.append(Game(data | {"wrap": seed % 3 == 0}))
+    found = [shortest(one, one.levels[0]) for one in made]
+    monkeypatch.setattr(search, "_may_be_won", lambda _level: True)
+    assert [shortest(one, one.levels[0]) for one in made] == found
+    assert found.count(None) > 10 < len(found) - found.count(None)
+
+
+@cache
+def _rules(topic: str) -> GameData:
+    return game(topic, 0, Random(1)).game
 
 
 def test_an_agent_that_acts_at_random_has_next_to_nothing(drafts) -> None:

@@ -164,7 +164,7 @@ def test_who_ends_the_terminal_has_failed_and_submits_nothing(world: World) -> N
 @pytest.fixture(scope="module")
 def short_pool(tmp_path_factory: pytest.TempPathFactory, full_roots: Path) -> Iterator[SessionPool]:
     own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots)
-    with Sessions(RuntimeSettings(own=own, sandboxes=4, limits=Limits(call_seconds=4.0, memory_mib=192))) as pool:
+    with Sessions(RuntimeSettings(own=own, sandboxes=4, limits=Limits(call_seconds=1.0, memory_mib=192))) as pool:
         yield pool
 
 
@@ -177,6 +177,15 @@ def test_who_stops_the_terminal_has_failed_and_submits_nothing(short_pool: Sessi
         [branch] = world.fork(1)
         with branch:
             assert branch.submission() is None
+
+
+@pytest.mark.parametrize("command", ["sleep 1000", "while :; do :; done", "exec 3>&1; sleep 1000 & sleep 1000 | cat"])
+def test_a_command_without_a_time_is_ended_by_the_host_and_the_terminal_goes_on(
+    short_pool: SessionPool, command: str
+) -> None:
+    with World.open(short_pool, TERMINAL, SETUP) as world:
+        assert ran(world, f"echo kept > b.txt; echo begun; {command}") == "begun\n[it took too long and was ended]"
+        assert ran(world, "cat b.txt") == "kept\n[exit code 0]"
 
 
 def test_a_terminal_that_gives_no_answer_any_more_was_spoiled_by_its_commands(pool: SessionPool) -> None:

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.task import Split
+from curriculum.environments.foreign import FOREIGN_SPEC
 from curriculum.own.doors import not_sealed, not_seen, refusal
 from curriculum.own.rows import LEVELS, OwnRow, key_of_question, split_of_question, with_levels
 from curriculum.own.taskset import OwnContent, OwnTaskset, own_taskset
 from curriculum.registry import BUILT_IN
 from curriculum.sealed import TaskStream, sealed_set
 from verifiers.answers.spec import AnswerSpec
+from verifiers.contract.kinds import AnswerForm
 from verifiers.lean.spec import LeanSpec
 from verifiers.programs.spec import ProgramSpec
 from verifiers.registry.spec import Spec
@@ -31,6 +33,28 @@ def row(number: int, spec: Spec | None = None) -> OwnRow:
 def taskset(count: int = 120) -> OwnTaskset:
     content = OwnContent(name="sums", licence="CC0", added="now", rows=with_levels([row(at) for at in range(count)]))
     return OwnTaskset(content.model_copy(update={"digest": content.rows_digest()}))
+
+
+def test_a_row_without_a_world_is_written_as_rows_were_before_there_were_worlds() -> None:
+    written = row(1).model_dump(mode="json")
+    assert written.keys() == {"question", "spec", "answer", "origin", "files", "level"}
+    assert OwnRow.model_validate(written) == row(1)
+
+
+def test_a_row_of_a_world_is_a_task_of_that_world_and_says_what_it_lacks() -> None:
+    setup = {"package": "nobody_has_this", "item": None}
+    played = row(1, FOREIGN_SPEC).model_copy(
+        update={"answer": "", "environment": "openenv", "world": setup, "tools": ("step",), "turns": 3}
+    )
+    assert OwnRow.model_validate(played.model_dump(mode="json")) == played
+    content = OwnContent(name="worlds", added="now", rows=(played,))
+    made = OwnTaskset(content)
+    draft = made.draft_of(played.split, 0, Random(0))
+    assert (draft.environment, draft.world, draft.tools, draft.turns) == ("openenv", setup, ("step",), 3)
+    assert draft.form is AnswerForm.WORLD
+    assert "not installed" in made.missing()
+    unknown = content.model_copy(update={"rows": (played.model_copy(update={"environment": "no_such"}),)})
+    assert "no environment" in OwnTaskset(unknown).missing()
 
 
 @given(st.text(min_size=1, max_size=80))

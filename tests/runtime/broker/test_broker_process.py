@@ -152,6 +152,17 @@ def test_settings_that_cannot_work_end_it_with_two(tmp_path: Path, text: str, wh
     assert why in answer.stderr
 
 
+def test_its_log_can_be_json_a_line_an_event(tmp_path: Path) -> None:
+    command = [sys.executable, "-I", "-m", "runtime.broker", "--settings", "-", "--socket", str(tmp_path / "sock")]
+    command += ["--log", "json"]
+    answer = subprocess.run(command, input="{}", capture_output=True, text=True, timeout=120, cwd="/")
+    assert answer.returncode == 2
+    (line,) = map(json.loads, answer.stderr.splitlines())
+    assert (line["level"], line["logger"]) == ("error", "runtime.broker")
+    assert "state_dir" in line["event"]
+    assert line["timestamp"].endswith("Z")
+
+
 def test_what_cannot_be_is_told_to_the_client_with_a_hint(make_settings: Settings, capfd: object) -> None:
     with BrokerProbe.own(make_settings(backends=(BackendName.GVISOR,), runsc="/nowhere/runsc")) as probe:
         with pytest.raises(RefusedError, match="no runsc at /nowhere/runsc") as refused:

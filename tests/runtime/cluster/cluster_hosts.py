@@ -44,7 +44,9 @@ class ThreadSession:
     def usage(self) -> Usage:
         return Usage(calls=self.calls)
 
-    def start(self, code: str, *, seconds: float | None = None, keep: bool = False) -> Future[CallResult]:
+    def start(
+        self, code: str, *, seconds: float | None = None, keep: bool = False, patience: float = 1.0
+    ) -> Future[CallResult]:
         if self.closed:
             raise BadRequestError(f"{self.id} is closed")
         return self._thread.submit(self._run, code, keep)

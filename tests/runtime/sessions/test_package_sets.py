@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 
 from runtime.backends.packages import find_set
 from runtime.errors import RefusedError
-from runtime.package_sets import InstalledSet, install_set, set_named
+from runtime.package_sets import InstalledSet, extend_set, install_set, installed_names, set_named
 from runtime.profile import PackageSet, Profile
 from runtime.sandbox import Tier
 from runtime.sessions import Sessions
@@ -82,6 +83,25 @@ def test_what_is_installed_has_no_code_that_runs_by_itself_and_one_name(toy: tup
     assert set_named("toy", sets) == found.digest
     assert sorted(path.name for path in sets.iterdir()) == sorted([found.digest, "toy.name"])
     assert not list(found.folder.rglob("*.pth"))
+
+
+def test_a_set_is_extended_by_files_and_by_nothing_that_it_has_already(toy: tuple[Path, InstalledSet]) -> None:
+    sets, base = toy
+    added = {"mine/__init__.py": b"raise SystemExit", "mine/run.pth": b"import os\n"}
+    found = extend_set("toy-mine", base.folder, added, sets)
+    assert found.digest != base.digest
+    assert (found.folder / "toy_for_guests.py").read_bytes() == (base.folder / "toy_for_guests.py").read_bytes()
+    assert not list(found.folder.rglob("*.pth"))
+    assert extend_set("toy-mine", base.folder, added, sets) == found
+    assert installed_names(sets) == ["toy", "toy-mine"]
+    changed = extend_set("toy-mine", base.folder, {"mine/__init__.py": b"x = 1"}, sets)
+    assert changed.digest != found.digest
+    assert not found.folder.exists()
+    for path in ("toy_for_guests.py", "../x.py", "/x.py", ""):
+        with pytest.raises(RefusedError):
+            extend_set("toy-other", base.folder, {path: b""}, sets)
+    shutil.rmtree(changed.folder)
+    (sets / "toy-mine.name").unlink()
 
 
 def test_a_session_has_the_packages_that_it_asked_for_imported_ahead_and_others_do_not(

@@ -13,10 +13,10 @@ import pytest
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
 from runtime.guest.wire import ReplyKind
 from runtime.profile import BoxUsage
-from runtime.sandbox import CallStatus, Limits
+from runtime.sandbox import CallStatus, Limits, Tier
 from runtime.sessions import Sessions, pacing
 from runtime.sessions.outcomes import CallOutcome, LossCause
-from runtime.sessions.pacing import Answered, Pace, Spent, Watched, is_over, spent, until_answered
+from runtime.sessions.pacing import Answered, OwnTime, Pace, Spent, Watched, is_over, spent, until_answered
 
 PYTHON = "/usr/bin/python3"
 DONE = CallOutcome(ReplyKind.OK, b"", b"", 1.0)
@@ -24,9 +24,9 @@ STOPPED = CallOutcome(LossCause.TIMEOUT, b"", b"", 1.0)
 FOR_EVER = 1_000.0
 
 
-def test_a_call_waited_as_long_as_its_thread_that_waited_longest() -> None:
+def test_a_call_waited_as_long_as_its_two_threads_that_waited_longest() -> None:
     before = BoxUsage(cpu_seconds=1.0, waits={1: 5.0, 2: 0.5})
-    assert spent(before, BoxUsage(cpu_seconds=3.0, waits={1: 5.5, 2: 3.0, 3: 1.0})) == Spent(2.0, 2.5)
+    assert spent(before, BoxUsage(cpu_seconds=3.0, waits={1: 5.5, 2: 3.0, 3: 1.0})) == Spent(2.0, 3.5)
     assert spent(before, BoxUsage(cpu_seconds=0.5)) == Spent(0.0, 0.0)
 
 
@@ -98,7 +98,9 @@ def test_what_is_answered_within_its_limit_says_what_it_computed_and_waited() ->
     probe = CallProbe(lambda: used)
     waiting = threading.Timer(0.1, probe.answer.set_result, (DONE,))
     waiting.start()
-    assert probe.wait(Pace(FOR_EVER, FOR_EVER, 1.0)) == Spent(0.25, 3.0)
+    used_up = probe.wait(Pace(FOR_EVER, FOR_EVER, 1.0))
+    assert used_up.computed == 0.25
+    assert used_up.waited >= 3.0, "and what the first look was late by"
     assert probe.signals in ([], ["gives way", "as usual"])
 
 
@@ -156,3 +158,71 @@ def test_one_that_computes_for_its_limit_is_ended_with_its_sandbox(pool: Session
         assert ended.computed > 0.1
         with pytest.raises(InfrastructureError):
             box.run("1")
+
+
+def test_a_call_that_nobody_waits_for_goes_on_for_as_long_as_others_had_the_processors() -> None:
+    own = OwnTime(Pace(2.0, 12.0, 1.0))
+    assert own.left(BoxUsage(cpu_seconds=5.0, waits={1: 1.0}), 0.1) == pytest.approx(1.9)
+    assert own.left(BoxUsage(cpu_seconds=5.5, waits={1: 2.5}), 2.0) == pytest.approx(1.5)
+    assert own.left(BoxUsage(cpu_seconds=5.9, waits={1: 99.0}), 11.95) == pacing.MEASURE_PAUSE_SECONDS
+    assert own.left(BoxUsage(cpu_seconds=5.9, waits={1: 99.0}), 12.0) is None, "it ends all the same"
+
+
+@pytest.mark.parametrize(
+    "usage", [BoxUsage(cpu_seconds=7.0, waits={1: 9.0}), BoxUsage(), InfrastructureError("nobody says it")]
+)
+def test_it_is_over_by_what_it_computed_rested_or_by_its_wall_clock_where_nobody_says_more(
+    usage: BoxUsage | SandboxError,
+) -> None:
+    own = OwnTime(Pace(2.0, 12.0, 1.0))
+    own.left(BoxUsage(cpu_seconds=5.0, waits={1: 1.0}) if isinstance(usage, BoxUsage) and usage.waits else usage, 0.1)
+    assert own.left(usage, 2.1) is None
+
+
+def test_what_went_before_a_first_look_that_came_late_does_not_count() -> None:
+    own = OwnTime(Pace(2.0, 12.0, 1.0))
+    late, later = BoxUsage(cpu_seconds=5.0), BoxUsage(cpu_seconds=5.5)
+    assert own.left(late, 7.0) == pytest.approx(1.9)
+    assert own.left(later, 8.0) == pytest.approx(0.9)
+    assert own.left(later, 9.0) is None, "it rested"
+    assert OwnTime(Pace(2.0, 12.0, 1.0)).left(late, 12.0) is None, "every call ends with its wall clock"
+
+
+def test_a_session_with_patience_is_told_that_its_time_is_over_and_may_still_answer(pool: Sessions) -> None:
+    caught = (
+        "import signal, time\n"
+        "def over(*_): raise TimeoutError('over')\n"
+        "signal.signal(signal.SIGURG, over)\n"
+        "try: time.sleep(1000)\n"
+        "except TimeoutError as error: print(error)\n"
+    )
+    with pool.open(tier=Tier.SANDBOX) as session:
+        assert session.run("kept = 1").status is CallStatus.OK
+        assert session.start(caught, seconds=0.5, patience=FOR_EVER).result().output == "over\n"
+        assert session.run("print(kept)").output == "1\n"
+
+
+def test_a_session_with_patience_is_ended_when_it_has_rested_or_computed_for_its_limit(pool: Sessions) -> None:
+    for code in ("import time; time.sleep(1000)", "while True: pass"):
+        with pool.open(tier=Tier.SANDBOX) as session:
+            assert session.run("1 + 1").status is CallStatus.OK
+            ended = session.start(code, seconds=0.5, patience=FOR_EVER).result()
+            assert ended.status is CallStatus.TIMEOUT
+
+
+def test_a_session_with_patience_goes_on_while_others_have_the_processors(
+    pool: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the kernel says of waiting is made up; what it does with it is not."""
+    begun = time.monotonic()
+    with pool.open(tier=Tier.SANDBOX) as session:
+        assert session.run("import time").status is CallStatus.OK
+        launcher = type(pool._waiter.launcher)
+        monkeypatch.setattr(
+            launcher,
+            "usage",
+            lambda self, handle, done, waits=False: done(BoxUsage(waits={1: time.monotonic() - begun})),
+        )
+        slow = "time.sleep(1.2); print('done')"
+        assert session.start(slow, seconds=0.4, patience=FOR_EVER).result().output == "done\n"
+        assert session.start(slow, seconds=0.4, patience=1.5).result().status is CallStatus.TIMEOUT

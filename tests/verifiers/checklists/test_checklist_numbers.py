@@ -43,6 +43,35 @@ def test_a_number_is_the_same_in_every_usual_form(form: str) -> None:
     assert holds(f"The two fields together gave {form} of it.", required=("200",), facts=("200",), free_up_to=100)
 
 
+@pytest.mark.parametrize(
+    "form",
+    "200 miles|200-mile|200 kg|$200|200 euros|USD 200|200 days|two hundred miles|200 °C|200 square miles|200m".split(
+        "|"
+    ),
+)
+def test_a_fact_in_one_unit_is_no_fact_in_another(form: str) -> None:
+    assert not holds(f"The road is {form} of it.", facts=("200 km",))
+
+
+@pytest.mark.parametrize(
+    ("fact", "form"),
+    [
+        (
+            "200 km",
+            "200 kilometres|200-kilometer|200km|two hundred kilometres|200 of them|200 km²|200 square kilometres",
+        ),
+        ("$200", "200 dollars|US$200|USD 200|$ 200|200 in cash"),
+        ("200", "200 miles|$200|200 people"),
+        ("200 people", "200 hours|200 inhabitants"),
+        ("24 hours", "24 h|24-hour|24 hrs|24 Stunden"),
+        ("5 °C", "5 °C|5 degrees Celsius|5°C|5 degrees"),
+    ],
+)
+def test_a_unit_may_be_written_out_left_away_or_be_one_that_nobody_lists(fact: str, form: str) -> None:
+    for one in form.split("|"):
+        assert holds(f"It came to {one} in the end.", facts=(fact,)), one
+
+
 CELLS = "200k|(200)|($200)|–200|−200|- 200|200-|200 bn|200,000|200 000|200‰|200%|200.5|200m$|200e3|2oo"
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+import verifiers.lean.toolchain as module
 from verifiers.lean.toolchain import Toolchain, find, how_to_have_one, program, project_folders, tools
+
+
+@pytest.fixture(autouse=True)
+def _none_from_install_sh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(module, "OWN", tmp_path / "environment-lean")
 
 
 def elan(home: Path, *names: str, like: Toolchain) -> Path:
@@ -84,6 +92,24 @@ def test_a_projects_own_toolchain_is_taken_and_no_other(toolchain: Toolchain, tm
     found = find(toolchain.root, environ=environ)
     assert found is not None
     assert found.source == "configured"
+
+
+def test_the_one_of_install_sh_comes_before_elans_and_serves_a_project_of_its_version(
+    toolchain: Toolchain, tmp_path: Path
+) -> None:
+    elan(tmp_path, "leanprover--lean4---v4.9.0", like=toolchain)
+    module.OWN.symlink_to(toolchain.root)
+    environ = {"HOME": str(tmp_path), "PATH": ""}
+    found = find(environ=environ)
+    assert found is not None
+    assert (found.root, found.source) == (module.OWN, "install.sh")
+    project = tmp_path / "project"
+    project.mkdir()
+    for named, source in ((f"leanprover/lean4:v{toolchain.version}", "install.sh"), ("v4.9.0", "elan")):
+        (project / "lean-toolchain").write_text(named)
+        found = find(environ=environ | {"LEAN_PROJECT": str(project)})
+        assert found is not None
+        assert found.source == source
 
 
 def test_elan_may_live_elsewhere(toolchain: Toolchain, tmp_path: Path) -> None:

@@ -49,6 +49,13 @@ def test_a_pass_is_tested_and_says_where(verifier: ProgramVerifier) -> None:
     assert verdict.seconds > 0
 
 
+def test_a_result_of_more_values_than_the_output_has_bytes_is_not_written_down(verifier: ProgramVerifier) -> None:
+    source = "def solve(numbers):\n    return [numbers] * 10_000_000\n"
+    verdict = verifier.verify(SQUARES, source)
+    assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.REFUTED)
+    assert "more than fits into" in verdict.reason
+
+
 def test_a_failure_names_input_result_and_expectation(verifier: ProgramVerifier) -> None:
     verdict = verifier.verify(SQUARES, WRONG)
     assert verdict.reason == "solve([7, -7, 7]) gave 98, not 147"

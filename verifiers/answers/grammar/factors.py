@@ -12,7 +12,7 @@ from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import Expression, Negation, Number, Power, Quotient, Symbol
 from verifiers.answers.grammar.reader import Reader
 from verifiers.answers.grammar.tokens import Token
-from verifiers.answers.grammar.vocabulary import CALLED
+from verifiers.answers.grammar.vocabulary import CALLED, CONSTANTS
 
 AMBIGUOUS = Symbol("")
 FUNCTION_LETTERS = frozenset("fgh")
@@ -36,7 +36,7 @@ def beside(reader: Reader, factors: list[Expression]) -> None:
         mixed = _plain_mixed(reader, factors, before)
         if mixed is not None:
             factors[:] = [mixed]
-        elif _is_power_factor(reader, factors[-1], before):
+        elif before.text == "!" or _is_power_factor(reader, factors[-1], before):
             factors.append(reader.power())
         elif len(factors) > 1 or not backward_product(reader, before):
             raise reader.error("a number directly after another value: write the sign between them")
@@ -49,9 +49,13 @@ def beside(reader: Reader, factors: list[Expression]) -> None:
         last = factors[-1]
         if isinstance(last, Power) and isinstance(last.base, Symbol) and last.base.name in CALLED:
             raise reader.error("a power of a function that is not known")
-        if token.glued and isinstance(last, Symbol) and reader.peek().kind == "number" and reader.peek(2).text == ")":
-            raise reader.error("a letter before a number in brackets: a value of a function, or a product")
+        if token.glued and isinstance(last, Symbol) and _is_value(reader.peek()) and reader.peek(2).text == ")":
+            raise reader.error("a letter before one letter or number in brackets: a value of a function, or a product")
     _append(reader, factors, before, token)
+
+
+def _is_value(token: Token) -> bool:
+    return token.kind == "number" or (token.kind == "word" and len(token.text) == 1 and token.text not in CONSTANTS)
 
 
 def _append(reader: Reader, factors: list[Expression], before: Token, token: Token) -> None:
@@ -117,7 +121,7 @@ def _plain_mixed(reader: Reader, factors: list[Expression], before: Token) -> Ex
     plain = isinstance(inside, Number) and inside.value.denominator == 1
     if not (second.kind == "number" and second.integer and second.glued) or len(factors) > 1 or not plain:
         return None
-    if not 0 < first.value < second.value or after.text in ("^", "!", "/", "*", "\\frac"):
+    if not 0 < first.value < second.value or after.text in ("^", "!", "/", "*", "\\times", "\\frac"):
         return None
     if after.glued and after.kind in ("word", "symbol"):
         return None

@@ -33,6 +33,9 @@ OPERATIONS: dict[str, Literal["union", "intersection", "difference"]] = {
     "\\cap": "intersection",
     "\\setminus": "difference",
 }
+CONNECTIVES = {"\\cup": "or", "\\land": "and", "\\lor": "or"}
+"""What joins claims, and no values: `2 \\lor 3` is not an answer, and `p \\land q` is not p times q."""
+MIXED = "commas and semicolons in one list: which of them separates is not clear"
 
 
 def answer(reader: Reader) -> v.Value:
@@ -47,28 +50,35 @@ def listed(reader: Reader) -> v.Value:
     """Returns items up to a sign or the end, joined as one value."""
     found = items(reader)
     signs = [""] * len(found)
-    while reader.at(",", ";", "and", "or", "\\cup"):
-        sets = reader.at("\\cup")
+    while reader.at(",", ";", "and", "or", *CONNECTIVES):
+        claims = reader.at(*CONNECTIVES)
         sign = joiner(reader)
         if reader.at("\\dots"):
             run_on(reader, found)
             signs += [","] * (len(found) - len(signs))
             continue
         more = items(reader)
-        if sets and not all(isinstance(item, v.RelationValue) for item in (found[-1], *more)):
-            raise reader.error("a union of things that are no sets")
+        if claims and not all(isinstance(item, v.RelationValue | v.Builder) for item in (found[-1], *more)):
+            raise reader.error("a sign of logic or a union between things that are neither claims nor sets")
         found.extend(more)
         signs += [sign, *([""] * (len(more) - 1))]
         if len(found) - reader.dotted > MAX_ITEMS:
             raise TooLargeError(f"more than {MAX_ITEMS} items")
-    return systems(found, signs) or joined(found, {sign for sign in signs if sign}, reader.error)
+    return systems(found, signs) or joined(found, _one_kind(reader, found, signs), reader.error)
+
+
+def _one_kind(reader: Reader, found: list[v.Value], signs: list[str]) -> set[str]:
+    """Returns the signs between values. Raises GrammarError where commas and semicolons group what is no relation."""
+    if {",", ";"} <= set(signs) and not all(isinstance(item, v.RelationValue) for item in found):
+        raise reader.error(MIXED)
+    return {sign for sign in signs if sign}
 
 
 def joiner(reader: Reader) -> str:
     """Returns the sign between two items; `and` behind a comma counts, the comma before it does not."""
     sign = reader.take().text
-    if sign == "\\cup":
-        return "or"
+    if sign in CONNECTIVES:
+        return CONNECTIVES[sign]
     return (reader.accept("and", "or") or sign) if sign in (",", ";") else sign
 
 
@@ -211,7 +221,10 @@ def elements(reader: Reader) -> list[v.Value]:
     """Returns values between commas, up to a closing bracket."""
     outer, reader.bars = reader.bars, 0
     found: list[v.Value] = [reader.nested(reader.operand)]
-    while reader.accept(",", ";"):
+    separator = reader.token.text
+    while sign := reader.accept(",", ";"):
+        if sign != separator:
+            raise reader.error(MIXED)
         if reader.at("\\dots"):
             run_on(reader, found)
             break

@@ -105,9 +105,9 @@ def subscript(reader: Reader) -> str:
     parts: list[str] = []
     while not reader.at("}"):
         token = reader.take()
-        if token.kind == "mark" and token.text not in ("+", "-", ",", "*", "(", ")"):
+        if token.kind == "mark" and token.text not in ("+", "-", ",", "*", "\\times", "(", ")"):
             raise reader.error("a subscript that cannot be read")
-        parts.append(token.text)
+        parts.append("*" if token.text == "\\times" else token.text)
     reader.take()
     if not parts:
         raise reader.error("an empty subscript")
@@ -212,7 +212,7 @@ def _bare_argument(reader: Reader) -> n.Expression:
     factors: list[n.Expression] = []
     declared = reader.language.declared
     while reader.starts_factor() and not (reader.token.kind == "word" and reader.is_function(reader.token.text)):
-        if reader.at("(") or (factors and reader.token.text in BUILT):
+        if reader.at("(") or (factors and (reader.token.text in BUILT or reader.at("|", "|open"))):
             raise reader.error("how far the function reaches is ambiguous: use brackets")
         if factors and reader.token.kind == "number" and (declared or not backward_product(reader, reader.peek(-1))):
             raise reader.error("a number directly after another value: write the sign between them")

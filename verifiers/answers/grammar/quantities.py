@@ -24,10 +24,10 @@ from verifiers.answers.grammar.vocabulary import AFTER, BEFORE, CONSTANTS, GREEK
 MAX_ATOMS = 12
 MAX_POWER = 12
 NOUN = re.compile("[a-z]{4,20}")
-ENDS_UNIT = frozenset({"the end", ",", ";", "and", "or", ")", "}", "^"})
+ENDS_UNIT = frozenset({"the end", ",", ";", "and", "or", "\\land", "\\lor", ")", "}", "^"})
 COMMON_UNITS = frozenset("mgshLNJWVAK")
 """Letters that are units behind a number and a blank; others only where a unit is expected."""
-SEPARATORS = frozenset({",", ";", "and", "or", ")", "]", "\\}", "}", "\\approx", "=", "!=", "<", "<=", ">", ">="})
+SEPARATORS = ENDS_UNIT - {"the end", "^"} | {"]", "\\}", "\\approx", "=", "!=", "<", "<=", ">", ">="}
 
 Unit = tuple[tuple[str, int], ...]
 
@@ -316,10 +316,10 @@ def unit(reader: Reader) -> Unit:
         if reader.at("/") or reader.token.text == "per":
             reader.take()
             below = divided = True
-        elif reader.at("*") or _is_atom(reader):
+        elif reader.at("*", "\\times") or _is_atom(reader):
             if divided:
                 raise reader.error("a unit whose denominator is ambiguous: use brackets or powers")
-            reader.accept("*")
+            reader.accept("*", "\\times")
         else:
             return tuple(atoms)
 

@@ -17,6 +17,7 @@ from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.tokens import Token
 from verifiers.answers.grammar.values import Infinity, Value
+from verifiers.answers.grammar.vectors import is_vector, vectors
 from verifiers.answers.grammar.vocabulary import GREEK_NAMES
 
 MAX_DEPTH = 40
@@ -98,6 +99,7 @@ class Reader:
         self.upper_sign: bool | None = None
         """How `\\pm` is read now: as its upper or its lower sign. None where it may not occur."""
         self.has_both_signs = any(token.text in ("\\pm", "\\mp") for token in tokens)
+        self.has_vectors = any(token.kind == "symbol" and is_vector(n.Symbol(token.text)) for token in tokens)
         self.both_signs = 0
         """How often `\\pm` was met."""
         self.called = ""
@@ -224,11 +226,14 @@ class Reader:
         above: list[n.Expression] = [self.run()[0]]
         below: list[n.Expression] = []
         divisions = 0
-        while self.at("*", "/", "//", "%"):
+        while self.at("*", "\\times", "/", "//", "%"):
             sign = self.take().text
+            crossed, sign = sign == "\\times", "*" if sign == "\\times" else sign
             if sign in ("//", "%") and not self.language.modular:
                 raise self.error(f"{sign!r} is not in the language of answers")
             factor, count = self.run()
+            if crossed and self.has_vectors and is_vector(factor) and any(map(is_vector, above)):
+                raise self.error("a cross product of vectors is not read")
             if sign != "*" and count > 1:
                 raise self.error(f"a product without a sign after {sign!r} is ambiguous: add brackets")
             if sign == "*":
@@ -241,6 +246,8 @@ class Reader:
                     raise TooLargeError("too many divisions with remainder in a row", position=self.index)
                 name = "floordiv" if sign == "//" else "mod"
                 above, below = [n.FunctionCall(name, (_fraction(above, below), factor))], []
+        if self.has_vectors and sum(map(vectors, (*above, *below))) > 2:
+            raise self.error("a product of more than two vectors")
         return _fraction(above, below)
 
     def run(self) -> tuple[n.Expression, int]:
@@ -249,6 +256,8 @@ class Reader:
         factors = [self.signed()]
         while self.starts_factor() and not (self.index == begin + 1 and self._after_fraction(begin)):
             self.language.beside(self, factors)
+        if self.has_vectors and sum(map(vectors, factors)) > 1 < len(factors):
+            raise self.error("vectors or matrices side by side: their order counts")
         return product_of(factors), len(factors)
 
     def starts_factor(self) -> bool:
@@ -281,7 +290,7 @@ class Reader:
     def power(self) -> n.Expression:
         base = self.postfix()
         for star in (["^", "*"], ["^", "{", "*", "}"]) if self.context.complex else ():
-            if self.texts(len(star)) == star:
+            if [text.replace("\\ast", "*") for text in self.texts(len(star))] == star:
                 self.index += len(star)
                 base = n.FunctionCall("conj", (base,))
         if not self.accept("^"):

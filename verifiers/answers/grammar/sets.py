@@ -10,7 +10,7 @@ from typing import cast
 
 from verifiers.answers.grammar import values as v
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
-from verifiers.answers.grammar.items import MAX_ITEMS, elements, items, joiner, listed, run_on, scalar
+from verifiers.answers.grammar.items import MAX_ITEMS, MIXED, elements, items, joiner, listed, run_on, scalar
 from verifiers.answers.grammar.lists import NODES, SETS, builder
 from verifiers.answers.grammar.names import subscript
 from verifiers.answers.grammar.nodes import ZERO
@@ -147,8 +147,11 @@ def braces(reader: Reader) -> v.Value:
 
 def _members(reader: Reader) -> v.Value:
     found = items(reader)
+    signs: set[str] = set()
     while reader.at(",", ";", "and"):
-        joiner(reader)
+        signs.add(joiner(reader))
+        if {",", ";"} <= signs:
+            raise reader.error(MIXED)
         if reader.at("\\dots"):
             run_on(reader, found)
             break

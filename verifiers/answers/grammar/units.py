@@ -186,6 +186,18 @@ class UnitMeasure:
     dimension: Dimension
 
 
+TURNED = frozenset({"rad", "radian", "radians", *(name for names, _, _ in TURNING for name in names)})
+
+
+def rates_differ(one: tuple[tuple[str, int], ...], other: tuple[tuple[str, int], ...]) -> bool:
+    """Says whether one counts oscillations (Hz) and the other an angle: 1 Hz is 2 pi rad/s, and both are 1/s."""
+    first, second = ({name for name, _ in unit} for unit in (one, other))
+    return any(
+        any(name.endswith(("Hz", "hertz")) for name in a) and not TURNED.isdisjoint(b)
+        for a, b in ((first, second), (second, first))
+    )
+
+
 class UnitError(ValueError):
     """Refuses a unit that is not known, or a scale of temperature inside a product."""
 

@@ -56,14 +56,15 @@ SKIPPED = _named(
 """Commands that only space or size."""
 MARKS = {
     **PLAIN_MARKS,
-    "cfrac": "\\frac", "nicefrac": "\\frac", "sfrac": "\\frac", "ast": "*", "leqslant": "<=", "geqslant": ">=",
-    "surd": "\\surd",
+    "cfrac": "\\frac", "nicefrac": "\\frac", "sfrac": "\\frac", "ast": "\\ast", "leqslant": "<=", "geqslant": ">=",
+    "surd": "\\surd", "times": "\\times",
     "pm": "\\pm", "mp": "\\mp", "cup": "\\cup", "cap": "\\cap", "setminus": "\\setminus", "smallsetminus": "\\setminus",
     "backslash": "\\setminus", "in": "\\in", "emptyset": "\\emptyset", "varnothing": "\\emptyset", "infty": "\\infty",
     "langle": "\\langle", "rangle": "\\rangle", "lvert": "|open", "rvert": "|close", "mid": "\\mid", "vert": "|",
     "colon": ":", "int": "\\int", "sum": "\\sum", "prod": "\\prod", "lim": "\\lim", "to": "\\to",
     "rightarrow": "\\to", "degree": "\\degree", "prime": "'", "lbrace": "\\{", "rbrace": "\\}", "lbrack": "[",
-    "rbrack": "]", "wedge": "and", "vee": "or", "ldots": "\\dots", "dots": "\\dots", "cdots": "\\dots",
+    "rbrack": "]", "wedge": "\\land", "vee": "\\lor", "land": "\\land", "lor": "\\lor",
+    "ldots": "\\dots", "dots": "\\dots", "cdots": "\\dots",
     "dotsc": "\\dots", "approx": "\\approx", "equiv": "\\equiv", "pmod": "\\pmod",
     "over": "\\over", "choose": "\\choose", "underline": "\\group", "overline": "\\conj", "bar": "\\conj",
     "angle": "\\angle", "measuredangle": "\\angle", "top": "\\top", "intercal": "\\top", "bigcup": "\\cup",

@@ -1,4 +1,4 @@
-"""Serves one vLLM engine to the process that started this one, over a socket that was inherited.
+"""Serves one engine, of vLLM or of torch, to the process that started this one, over a socket that was inherited.
 
 What always holds: this process listens nowhere, ends when the one that started it ends or hangs up, and answers each
 message once and in order. After an error inside vLLM it answers and ends: such an engine may hold anything.
@@ -18,8 +18,9 @@ import socket
 import struct
 import sys
 import traceback
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from appliance.inference.vllm.server.core import Diverged, UnfitError, VllmCore, in_one_line
 from appliance.inference.vllm.server.wire import JsonFrames, WireError, packed
@@ -31,15 +32,63 @@ AHEAD = 4
 """Steps that are taken while nobody asks: who reads a turn keeps nobody waiting, and nothing is overtaken by far."""
 
 
+class EngineCore(Protocol):
+    """Is what is driven here; `VllmCore` says what each call does."""
+
+    @property
+    def working(self) -> bool: ...
+
+    @property
+    def ended(self) -> bool: ...
+
+    def load(self, path: str, aliases: dict[str, str], version: str) -> dict[str, Any]: ...
+
+    def adapt(self, name: str, path: str, drop: Sequence[str]) -> dict[str, Any]: ...
+
+    def sleep(self, level: int) -> None: ...
+
+    def wake(self) -> None: ...
+
+    def submit(
+        self,
+        number: int,
+        ids: list[int],
+        stops: list[int],
+        tokens: int,
+        temperature: float,
+        seed: int,
+        salt: str,
+        adapter: str,
+    ) -> None: ...
+
+    def probe(self, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]: ...
+
+    def abort(self, numbers: Sequence[int]) -> None: ...
+
+    def drain(self) -> None: ...
+
+    def figures(self) -> dict[str, Any]: ...
+
+    def step(self) -> bool: ...
+
+    def reports(self) -> list[dict[str, Any]]: ...
+
+    def score(
+        self, conversations: Sequence[Sequence[int]], temperature: float, adapter: str = ""
+    ) -> list[list[float]]: ...
+
+
 class VllmServer:
     """Answers messages about one engine, and has it sample meanwhile."""
 
-    def __init__(self, connection: socket.socket, core: type[VllmCore] = VllmCore, network: str = "shared") -> None:
+    def __init__(
+        self, connection: socket.socket, core: Callable[..., EngineCore] = VllmCore, network: str = "shared"
+    ) -> None:
         self._connection = connection
         self._network = network
         self._frames = JsonFrames()
         self._make = core
-        self._core: VllmCore | None = None
+        self._core: EngineCore | None = None
         self._asked = False
         """A question for progress that is answered after the next step."""
         self._ahead = 0
@@ -102,7 +151,7 @@ class VllmServer:
         self._connection.sendall(packed(message))
 
 
-def main(core: type[VllmCore] = VllmCore) -> None:
+def main(core: Callable[..., EngineCore] = VllmCore) -> None:
     """Serves until the end."""
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
     if ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:

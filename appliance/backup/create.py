@@ -1,0 +1,185 @@
+"""Makes a backup of a data folder, also while a daemon works on it.
+
+What always holds: the ledger is copied first, by SQLite and as of one moment, and the audit log is cut where that copy
+knows it to end; whatever the ledger names was on disk before it was named, so all that the copy names is there to be
+copied after it. A model in service whose files are not as its manifest says makes no backup. Nothing is written in the
+data folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+from appliance import __version__
+from appliance.audit.log import log_file
+from appliance.backup.store import (
+    BackupError,
+    BackupManifest,
+    BackupStore,
+    KeptFile,
+    NoBackupError,
+    copy,
+    digest_of,
+    is_left_out,
+)
+from appliance.learning.errors import CheckpointError
+from appliance.learning.folders import verify
+from policies.audit import Head
+
+LEDGER = "ledger.sqlite3"
+PAGES = 2_048
+"""Of the ledger at once: after each of them Ctrl-C is heard."""
+SPARE_BYTES = 64 << 20
+DAMAGED = "`assay audit verify` says what is wrong; a backup of it would be as damaged"
+Said = Callable[[str], None]
+
+
+def create(data: Path, store: BackupStore, *, stamp: str, now: str, said: Said = lambda text: None) -> str:
+    """Writes a backup of `data` into the store and returns its name. Raises BackupError and OSError."""
+    if not (data / LEDGER).is_file():
+        raise NoBackupError(f"{data} is no data folder: it has no {LEDGER}", hint="name another one with --data")
+    if store.folder.resolve().is_relative_to(data.resolve()):
+        raise NoBackupError(f"{store.folder} is in the data folder", hint="name a folder on another disk")
+    with store.writing():
+        _require_room(data, store)
+        said("the ledger")
+        digest, size = store.put(lambda target: copy_database(data / LEDGER, target))
+        files = {LEDGER: KeptFile(bytes=size, sha256=digest, mode=0o600)}
+        facts = LedgerFacts(store.object(digest))
+        champion = facts.aliases.get("champion", "")
+        for alias, model in sorted(facts.aliases.items()):
+            said(f"checking the model that is {alias}")
+            _require_model(data, model, alias)
+        for path in _files(data):
+            name = str(path.relative_to(data))
+            said(name)
+            try:
+                files[name] = _kept(path, name, store, facts)
+            except FileNotFoundError:
+                continue  # a checkpoint of a cycle that has ended, or a draft: nothing on record names it
+        if facts.line is not None and str(log_file(data).relative_to(data)) not in files:
+            raise BackupError(f"{log_file(data)} is not there", hint=DAMAGED)
+        manifest = BackupManifest(
+            created=now,
+            version=__version__,
+            data=str(data),
+            schema_revision=facts.revision,
+            head=str(Head.of(facts.line)) if facts.line is not None else "",
+            champion=champion,
+            secrets=tuple(sorted(name for name in files if is_secret(name))),
+            files=dict(sorted(files.items())),
+        )
+        return store.put_manifest(stamp, manifest)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a file below a data folder is a key or a token, by its name."""
+    path = Path(name)
+    return path.suffix in (".pem", ".key") or "token" in path.name.lower() or "secret" in path.name.lower()
+
+
+class LedgerFacts:
+    """What a backup has to know of a copied ledger, which nobody else has open. Raises BackupError where it is none."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as sql:
+                whole = str(sql.execute("PRAGMA quick_check(1)").fetchone()[0])
+                self.revision = str(sql.execute("SELECT version_num FROM alembic_version").fetchone()[0])
+                self.aliases = {
+                    str(name): str(digest)
+                    for name, digest in sql.execute("SELECT name, manifest FROM aliases")
+                    if digest is not None
+                }
+                row = sql.execute("SELECT line FROM audit_head").fetchone()
+        except (sqlite3.Error, TypeError) as error:
+            raise BackupError(f"the ledger cannot be read: {error}", hint=DAMAGED) from error
+        if whole != "ok":
+            raise BackupError(f"the ledger is damaged: {whole}", hint=DAMAGED)
+        self.line = str(row[0]).encode("ascii", "replace") if row else None
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Copies a SQLite file as of one moment, whoever writes to it. Raises BackupError."""
+    try:
+        with (
+            closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=30.0)) as read,
+            closing(sqlite3.connect(target)) as made,
+        ):
+            read.isolation_level = None
+            read.execute("BEGIN")  # one snapshot for all steps: others go on writing
+            read.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            read.backup(made, pages=PAGES, sleep=0)
+    except sqlite3.Error as error:
+        full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+        hint = "free some space on the disk of the backups" if full else "`assay doctor` looks at the disk"
+        raise BackupError(f"{source} cannot be copied: {error}", hint=hint) from error
+
+
+def cut_log(content: bytes, line: bytes | None) -> bytes:
+    """The log as the ledger's copy knows it: what came later is left out, and a newest line that is not in the file yet
+    is put there. Raises BackupError for a log that is another one."""
+    if line is None:
+        return b""
+    number = Head.of(line).number
+    lines = content.splitlines(keepends=True)
+    torn = lines[number] if len(lines) > number else b""
+    if len(lines) < number or not line.startswith(torn):
+        raise BackupError("the audit log is not the one that the ledger knows", hint=DAMAGED)
+    return b"".join([*lines[:number], line])
+
+
+def _kept(path: Path, name: str, store: BackupStore, facts: LedgerFacts) -> KeptFile:
+    mode = stat.S_IMODE(path.lstat().st_mode) & 0o777
+    if name == "audit/log.jsonl":
+        log = cut_log(path.read_bytes(), facts.line)
+        digest, size = store.put(lambda target: _write(target, log))
+    elif path.suffix == ".sqlite3":
+        digest, size = store.put(lambda target: copy_database(path, target))
+    else:
+        digest, size = digest_of(path), path.stat().st_size
+        if not store.has(digest, size):
+            digest, size = store.put(lambda target: copy(path, target))
+    return KeptFile(bytes=size, sha256=digest, mode=mode)
+
+
+def _write(target: Path, content: bytes) -> None:
+    target.write_bytes(content)
+
+
+def _files(data: Path) -> Iterator[Path]:
+    """Every regular file that is kept, in order; drafts, links and what SQLite has beside its files are not."""
+    for folder, folders, names in os.walk(data):
+        at = Path(folder)
+        folders[:] = sorted(one for one in folders if not is_left_out((at / one).relative_to(data)))
+        for name in sorted(names):
+            path = at / name
+            below = path.relative_to(data)
+            if not is_left_out(below) and str(below) != LEDGER and path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _require_model(data: Path, model: str, alias: str) -> None:
+    try:
+        verify(data / "models" / model, expect=model)
+    except CheckpointError as error:
+        raise BackupError(
+            f"the model that is {alias} is damaged: {error}", hint="`assay model rollback` first, or put its files back"
+        ) from error
+
+
+def _require_room(data: Path, store: BackupStore) -> None:
+    """Refuses early where the ledger alone does not fit; anything else may be there already."""
+    free = shutil.disk_usage(store.folder).free
+    needed = (data / LEDGER).stat().st_size + SPARE_BYTES
+    if free < needed:
+        raise BackupError(
+            f"{free >> 20} MiB are free at {store.folder}, and {needed >> 20} are needed",
+            hint="free some space there, or name a folder on another disk",
+        )

@@ -1,0 +1,185 @@
+"""Checks a backup, and puts it back as a data folder.
+
+What always holds: every byte is read and compared with its digest before a folder counts; a folder that is used is
+never written into: it is moved aside whole, only when that was asked for, and only while no daemon works on it. Stopped
+in the middle, the data folder is what it was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+from appliance.backup.create import LEDGER, LedgerFacts
+from appliance.backup.lineage import decided_since
+from appliance.backup.store import (
+    BackupError,
+    BackupManifest,
+    BackupStore,
+    DamagedBackupError,
+    NoBackupError,
+    copy,
+    digest_of,
+)
+from appliance.durable_file import sync_folder
+from appliance.learning.errors import CheckpointError
+from appliance.learning.folders import verify as verify_folder
+from appliance.ledger.lock import data_lock
+from policies import audit
+from policies.audit import Head
+from policies.envelopes import PublicKey
+
+Said = Callable[[str], None]
+OTHER = "use another backup: `assay backup ls` lists them"
+LOG, PUBLIC = "audit/log.jsonl", "keys/daemon.pub"
+
+SESSIONS = "gateway/sessions/"
+"""Not put back: an owner may have deleted one since, and what was deleted stays so."""
+
+
+class Restored(NamedTuple):
+    aside: Path | None
+    """The folder before, whole."""
+    since: int
+    """Entries of the audit log that are younger than the backup."""
+
+
+def check(store: BackupStore, manifest: BackupManifest, *, said: Said = lambda text: None) -> None:
+    """Reads every byte of a backup, its ledger and the chain of its audit log. Raises BackupError for the first thing
+    that is not as it was."""
+    for name, recorded in manifest.files.items():
+        said(name)
+        path = store.object(recorded.sha256)
+        if not store.has(recorded.sha256, recorded.bytes):
+            raise DamagedBackupError(f"{name} of the backup is missing or has another size: {path}", hint=OTHER)
+        if digest_of(path) != recorded.sha256:
+            raise DamagedBackupError(f"{name} of the backup was changed: {path}", hint=OTHER)
+    if LEDGER not in manifest.files:
+        raise DamagedBackupError("the backup has no ledger", hint=OTHER)
+    _check_log(store, manifest, LedgerFacts(store.object(manifest.files[LEDGER].sha256)))
+
+
+def _check_log(store: BackupStore, manifest: BackupManifest, facts: LedgerFacts) -> None:
+    head = str(Head.of(facts.line)) if facts.line is not None else ""
+    if (head, facts.aliases.get("champion", "")) != (manifest.head, manifest.champion):
+        raise DamagedBackupError("the ledger of the backup is another one than its manifest says", hint=OTHER)
+    for model in facts.aliases.values():
+        if f"models/{model}/manifest.json" not in manifest.files:
+            raise DamagedBackupError(f"the backup lacks the model {model[:12]}, which was in service", hint=OTHER)
+    if not head:
+        return
+    if LOG not in manifest.files or PUBLIC not in manifest.files:
+        raise DamagedBackupError("the backup lacks its audit log, or the key that it was signed with", hint=OTHER)
+    lines = store.object(manifest.files[LOG].sha256).read_bytes().splitlines(keepends=True)
+    try:
+        key = PublicKey.read(store.object(manifest.files[PUBLIC].sha256).read_text(errors="replace")).key()
+    except ValueError as error:
+        raise DamagedBackupError(f"{PUBLIC} of the backup is no key: {error}", hint=OTHER) from error
+    found = audit.check(lines, key, known=[Head.read(head)])
+    if not found.holds or str(found.head) != head:
+        raise DamagedBackupError(f"the audit log of the backup does not hold: {found.problem or 'its end'}", hint=OTHER)
+
+
+def restore(
+    store: BackupStore,
+    manifest: BackupManifest,
+    data: Path,
+    *,
+    stamp: str,
+    replace: bool,
+    kept: Sequence[Path] = (),
+    accept_key: str | None = None,
+    accept: Callable[[Path], None] = lambda folder: None,
+    said: Said = lambda text: None,
+) -> Restored:
+    """Makes `data` the folder that was backed up. `kept` are the files with heads of its log outside of it,
+    `accept_key` the fingerprint of a key of another history that a person takes; `accept` is called with the new folder
+    when it is in place. Raises BackupError, OSError, and LedgerError while a daemon works there."""
+    used = data.is_dir() and any(data.iterdir())
+    if data.is_symlink() or (data.exists() and not data.is_dir()):
+        raise NoBackupError(f"{data} is no folder", hint="name another one with --data")
+    if used and not replace:
+        raise NoBackupError(
+            f"{data} is used, and nothing is written over",
+            hint="name a new folder with --data, or move this one aside with --replace",
+        )
+    check(store, manifest, said=said)
+    owner = data.stat() if data.exists() else None
+    data.parent.mkdir(parents=True, exist_ok=True)
+    made = data.with_name(f".{data.name}.restoring")
+    aside = data.with_name(f"{data.name}.before-restore-{stamp}")
+    with data_lock(data) if used else nullcontext():
+        log, key = (_text(store, manifest, name) for name in (LOG, PUBLIC))
+        since = decided_since(log, key.decode(errors="replace"), data, kept, accept_key)
+        try:
+            if made.exists():
+                shutil.rmtree(made)
+            _fill(made, store, manifest, said)
+            if owner is not None and os.geteuid() == 0:
+                for folder, _, names in os.walk(made):
+                    for path in (Path(folder), *(Path(folder, name) for name in names)):
+                        os.chown(path, owner.st_uid, owner.st_gid)
+            if used:
+                data.rename(aside)
+            made.rename(data)
+            sync_folder(data.parent)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            if used and aside.exists() and not data.exists():
+                aside.rename(data)
+            raise
+    try:
+        accept(data)
+    except BaseException:
+        _take_back(data, aside, used=used)
+        raise
+    return Restored(aside if used else None, since)
+
+
+def _text(store: BackupStore, manifest: BackupManifest, name: str) -> bytes:
+    return store.object(manifest.files[name].sha256).read_bytes() if name in manifest.files else b""
+
+
+def _take_back(data: Path, aside: Path, *, used: bool) -> None:
+    """Makes the data folder what it was; the one that was not accepted is removed. Raises BackupError."""
+    made = data.with_name(f".{data.name}.restoring")
+    try:
+        data.rename(made)
+        if used:
+            aside.rename(data)
+        sync_folder(data.parent)
+    except OSError as error:
+        where = f"; the folder before is {aside}" if used else ""
+        raise BackupError(
+            f"the log was not accepted, and {data} cannot be moved back: {error.strerror}{where}",
+            hint="move it to its place yourself, before a daemon starts",
+        ) from error
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def _fill(made: Path, store: BackupStore, manifest: BackupManifest, said: Said) -> None:
+    made.mkdir(mode=0o700)
+    for name, recorded in manifest.files.items():
+        if name.startswith(SESSIONS):
+            continue
+        said(name)
+        target = made / name
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        copy(store.object(recorded.sha256), target)
+        target.chmod(recorded.mode & 0o700)
+        if digest_of(target) != recorded.sha256:
+            raise DamagedBackupError(f"{name} came out otherwise than it was kept: see to the disk", hint=OTHER)
+    for folder, _, _ in os.walk(made):
+        Path(folder).chmod(0o700)
+        sync_folder(Path(folder))
+    if manifest.champion:
+        try:
+            verify_folder(made / "models" / manifest.champion, expect=manifest.champion)
+        except CheckpointError as error:
+            raise DamagedBackupError(
+                f"the model in service is not whole in this backup: {error}", hint=OTHER
+            ) from error

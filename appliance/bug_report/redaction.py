@@ -1,0 +1,113 @@
+"""Takes secrets out of text: those that are known by their value, and what looks like one.
+
+What always holds: a value that was given as secret is in no result, whatever stands around it, also written in base64
+or with JSON's escapes. What only looks like a secret is taken out by patterns, which cannot know every form.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from appliance.backup.create import is_secret
+from appliance.nights.report_settings import ReportSettings
+
+REMOVED = "[removed]"
+SHORTEST = 6
+"""Characters below which a value is no secret worth the words that it would remove."""
+LARGEST_BYTES = 64 << 10
+SECRET_NAME = re.compile(
+    r"(pass(word|phrase|wd)?|secret|token(?!s)|api[_-]?key|credential|authorization|cookie|webhook|ntfy|private)",
+    re.IGNORECASE,
+)
+_PATTERNS = (
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)",
+    r"(?P<kept>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{6,}",
+    r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{12,}",
+    r"\b(?:gh[oprsu]_[A-Za-z0-9]|github_pat_\w|hf_[A-Za-z0-9]|glpat-[\w-])[\w-]{12,}",
+    r"\bxox[abprs]-[A-Za-z0-9-]{8,}|\bAKIA[0-9A-Z]{16}\b",
+    r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
+    r"(?P<kept>[a-z][a-z0-9+.-]{1,20}://)[^\s/@:]{0,200}:[^\s/@]{1,200}@",
+    r"\b[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}\b",
+    (
+        r"""(?P<kept>[\w-]{0,40}(?:pass(?:word|phrase|wd)|secret|token|api[_-]?key|credential|cookie)["']?\s*[=:]\s*)"""
+        r"""(?:"[^"\n]{1,4000}"|'[^'\n]{1,4000}'|[^\s,;}"']{4,4000})"""
+    ),
+)
+LOOKS = tuple(re.compile(one, re.IGNORECASE if "kept" in one else 0) for one in _PATTERNS)
+"""What a secret looks like: private keys, headers, keys of services, addresses with a password, mail, assignments."""
+
+
+class Redactor:
+    """Removes these `secrets` and what looks like one; `home` becomes `~`."""
+
+    def __init__(self, secrets: Iterable[str], home: str = "") -> None:
+        forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}
+        self._secrets = sorted(forms, key=lambda form: (-len(form), form))
+        self._home = home if len(home) > 1 else ""
+
+    def text(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, REMOVED)
+        for look in LOOKS:
+            text = look.sub(_removed, text)
+        return text.replace(self._home, "~") if self._home else text
+
+    def value(self, value: Any, name: str = "") -> Any:
+        """The same for JSON: a value whose key is named like a secret's goes whole, unless it is a number."""
+        if isinstance(value, Mapping):
+            return {self.text(str(key)): self.value(one, f"{name}.{key}") for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(one, name) for one in value]
+        if isinstance(value, str):
+            return REMOVED if value and SECRET_NAME.search(name) else self.text(value)
+        return value
+
+    def found_in(self, content: bytes) -> bool:
+        """Whether a known secret is in there after all."""
+        return any(secret.encode() in content for secret in self._secrets)
+
+
+def _removed(found: re.Match[str]) -> str:
+    return f"{found.groupdict().get('kept') or ''}{REMOVED}"
+
+
+def known_secrets(data: Path, environ: Mapping[str, str], more: Iterable[Path] = ()) -> set[str]:
+    """The values of this appliance's secrets: lines of its key and token files, of the files `more`, and variables that
+    are named like a secret. A file that cannot be read holds nothing that we could tell."""
+    found = {value for name, value in environ.items() if SECRET_NAME.search(name) or name.upper().endswith("_KEY")}
+    for path in (*_secret_files(data), *more):
+        try:
+            text = path.read_bytes()[:LARGEST_BYTES].decode(errors="replace")
+        except OSError:
+            continue
+        found |= {line.strip() for line in text.splitlines() if line.strip() and not line.startswith("-----")}
+    return {one for one in found if len(one) >= SHORTEST}
+
+
+def secrets_of_reports(report: ReportSettings, environ: Mapping[str, str]) -> tuple[set[str], list[Path]]:
+    """The addresses that notices go to, for whoever knows one can use it, and the files with their tokens."""
+    found: list[Path] = []
+    for place in filter(None, (report.webhook_token, report.ntfy_token, report.email.password)):
+        if "/" in place:
+            found.append(Path(place).expanduser())
+        elif folder := environ.get("CREDENTIALS_DIRECTORY"):
+            found.append(Path(folder, place))
+    return {one for one in (report.webhook, report.ntfy) if one}, found
+
+
+def _secret_files(data: Path) -> Iterable[Path]:
+    for folder in (data, data / "keys"):
+        if folder.is_dir():
+            yield from (Path(one.path) for one in os.scandir(folder) if one.is_file() and is_secret(one.name))
+
+
+def _forms(secret: str) -> set[str]:
+    """A value as it may stand in text: plain, escaped as in JSON, and in base64."""
+    raw = secret.encode()
+    return {secret, json.dumps(secret)[1:-1], base64.b64encode(raw).decode().rstrip("="), raw.hex()}

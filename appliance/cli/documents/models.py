@@ -1,0 +1,112 @@
+"""Documents about models and trainings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import RootModel
+
+from appliance.planning import Hardware
+from appliance.worker.gpu_selftest import GpuResult
+from runtime.model import FrozenModel
+
+
+class ImportedModel(FrozenModel):
+    name: str
+    folder: str
+    digest: str
+    parameters: int
+    license: str
+    known: bool
+    """It was registered before, with the same files."""
+
+
+class ExportedModel(FrozenModel):
+    folder: str | None
+    """What was written: a folder, or a file for llama.cpp."""
+    gguf: str | None
+    digest: str
+    merged: bool
+    difference: float
+    """Largest difference of log-probabilities between merged and unmerged, in nats."""
+    tensors: int | None
+    """Of a GGUF file."""
+
+
+class ProvenanceDocument(FrozenModel):
+    subjects: dict[str, str]
+    predicate: dict[str, Any]
+    """SLSA provenance, version 1."""
+
+
+class AliasesDocument(RootModel[dict[str, str | None]]):
+    """The digest of the model in service under each name."""
+
+
+class ServedEngine(FrozenModel):
+    base_url: str
+    model: str
+    version: str
+    key: str
+    """The file with the key."""
+
+
+class GpuSelftest(FrozenModel):
+    gpus: int
+    rows: tuple[GpuResult, ...]
+
+
+class PlannedShape(FrozenModel):
+    parameters: int
+    layers: int
+    hidden: int
+    intermediate: int
+    attention: int
+    key_value: int
+    vocabulary: int
+    tied: bool
+    positions: int
+    file_bytes: int
+
+
+class ConfiguredPlan(FrozenModel):
+    method: str
+    fits: bool
+    needed: int
+    """Bytes."""
+    available: int
+    phases: dict[str, int]
+    parts: dict[str, int]
+    hours: float
+    engine_share: float
+
+
+class PlannedWay(FrozenModel):
+    method: str
+    precision: str
+    gradient_checkpointing: bool
+    fits: bool
+    needed: int
+    phase: str
+    pass_tokens: int
+    context: int
+    rollouts_at_once: int
+    engine_share: float
+    hours: float
+
+
+class PlanDocument(FrozenModel):
+    model: str
+    shape: PlannedShape
+    machine: Hardware
+    configured: ConfiguredPlan
+    ways: tuple[PlannedWay, ...]
+
+
+class TrainingPlan(FrozenModel):
+    name: str
+    about: str
+    digest: str
+    stages: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...]
+    """What was scaled."""

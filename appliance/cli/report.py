@@ -1,0 +1,130 @@
+"""`assay report`: what a cycle came to, in the terminal, as Markdown, as one page, and as pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.options import Data, Json, client_of
+from appliance.cli.show import show_json, show_line
+from appliance.errors import UsageError
+
+if TYPE_CHECKING:
+    from appliance.client import ApiClient
+    from appliance.reporting.drawing import Picture
+    from appliance.reporting.night_report import ChangedTask, NightReport
+    from policies.contract.evidence import PairedItem
+
+Rollouts = dict[tuple[str, str, bool], str]
+"""Ids by task, model, and whether it passed."""
+PAGE = 1000
+SAMPLED = (0, 1)
+"""The runs of an evaluation that decide: the champion's and the candidate's. Others are greedy."""
+MOST_PAGES = 20
+"""Of an evaluation's rollouts, among which those that changed are looked for."""
+
+
+def report(
+    context: typer.Context,
+    cycle: Annotated[str, typer.Argument(metavar="CYCLE", help="Its id, or `latest`.")] = "latest",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write report.html, report.md and the PNGs into that folder."),
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """What a cycle came to: curves, tasksets before and after, decision, examples of what changed.
+
+    Example: assay report latest --out report
+    """
+    if sum((out is not None, markdown, as_json)) > 1:
+        raise UsageError("--out, --markdown and --json each say where the report goes", "name one of them")
+    api = client_of(context, data)
+    made = gather(api, newest(api) if cycle == "latest" else cycle)
+    if as_json:
+        from appliance.reporting.as_json import as_figures
+
+        show_json(as_figures(made))
+    elif out is not None:
+        for file in write_report(made, out):
+            show_line(str(file))
+    else:
+        from appliance.reporting.as_text import as_markdown, as_text
+
+        typer.echo(as_markdown(made) if markdown else as_text(made), nl=False)
+
+
+def newest(api: ApiClient) -> str:
+    """The newest cycle that has ended; the newest of all where none has. Raises UsageError without any."""
+    found = api.cycles(20)
+    if not found:
+        raise UsageError("there is no cycle yet", "`assay cycle start` starts one")
+    return next((one for one in found if one.state.ended), found[0]).id
+
+
+def gather(api: ApiClient, cycle: str) -> NightReport:
+    """Asks the daemon for everything that the report has."""
+    from appliance.reporting.night_report import changed_items, evaluation_of, night_report
+
+    detail = api.cycle(cycle)
+    evaluation = evaluation_of(detail)
+    changed = [] if evaluation is None else changed_items(evaluation)
+    rollouts = _rollouts(api, cycle, {item.task for item in changed}) if changed else {}
+    models = ("", "") if evaluation is None else (evaluation.champion.weights, evaluation.candidate.weights)
+    examples = [_example(api, item, rollouts, *models) for item in changed]
+    return night_report(detail, api.curves(cycle).steps, examples)
+
+
+def _rollouts(api: ApiClient, cycle: str, tasks: set[str]) -> Rollouts:
+    """The ids of sampled rollouts of these tasks, by task, model and whether they passed; of several the first."""
+    from appliance.client import Purpose, RolloutFilter
+
+    found: Rollouts = {}
+    before = None
+    for _ in range(MOST_PAGES):
+        page = api.rollouts(RolloutFilter(cycle=cycle, purpose=Purpose.EVALUATION, before=before), limit=PAGE)
+        for one in page:
+            if one.task in tasks and one.step in SAMPLED:
+                found[one.task, one.weights, one.verdict.passed] = one.id
+        if len(page) < PAGE:
+            break
+        before = page[-1].id
+    return found
+
+
+def _example(api: ApiClient, item: PairedItem, rollouts: Rollouts, champion: str, candidate: str) -> ChangedTask:
+    from appliance.reporting.night_report import ChangedTask
+
+    names = (rollouts.get((item.task, champion, item.lost)), rollouts.get((item.task, candidate, item.gained)))
+    before, after = (api.rollout(name) if name is not None else None for name in names)
+    return ChangedTask(task=item.task, family=item.family, gained=item.gained, before=before, after=after)
+
+
+def write_report(made: NightReport, folder: Path) -> list[Path]:
+    """Writes the page, the Markdown and the pictures; without Pillow there are no PNGs, and Markdown names none."""
+    from appliance.reporting.as_page import as_page
+    from appliance.reporting.as_text import as_markdown
+    from appliance.reporting.pictures import report_pictures
+
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = write_pictures(report_pictures(made), folder)
+    page, text = folder / "report.html", folder / "report.md"
+    page.write_text(as_page(made), encoding="utf-8")
+    text.write_text(as_markdown(made, [file.name for file in pictures]), encoding="utf-8")
+    return [page, text, *pictures]
+
+
+def write_pictures(pictures: dict[str, Picture], folder: Path) -> list[Path]:
+    """As PNGs by their names. Says on standard error where nothing can be drawn."""
+    try:
+        import PIL  # noqa: F401
+    except ImportError:
+        typer.echo("no PNGs: Pillow, which draws them, is not installed (pip install 'assay[plots]')", err=True)
+        return []
+    for name, picture in pictures.items():
+        picture.png(folder / f"{name}.png")
+    return [folder / f"{name}.png" for name in pictures]

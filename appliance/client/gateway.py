@@ -1,0 +1,84 @@
+"""What the control API says of the gateway's tokens and of the sessions that are kept."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from pydantic import Field
+
+from appliance.client.connection import ApiConnection
+from appliance.gateway.sessions import KeptSession
+from runtime.model import FrozenModel
+
+
+class NewToken(FrozenModel):
+    name: str = Field(max_length=100)
+    consent: bool = False
+
+
+class TokenView(FrozenModel):
+    """A token without its hash."""
+
+    name: str
+    consent: bool
+    created: str
+    revoked: str | None
+
+
+class MadeToken(FrozenModel):
+    """A new token; the secret is shown this once."""
+
+    token: TokenView
+    secret: str
+
+
+class SessionRow(FrozenModel):
+    """A session that is kept, in one line."""
+
+    id: str
+    token: str
+    updated: str
+    expires: str
+    turns: int
+    tokens: int
+    """Sampled and forced ones that are kept; 0 where redaction took them."""
+    redacted: bool
+    verdict: str | None
+    no_task: str
+    """Why nothing is learned from it; empty where it may become a task."""
+
+
+class SessionDetail(FrozenModel):
+    row: SessionRow
+    session: KeptSession
+
+
+class DeletedSessions(FrozenModel):
+    deleted: int
+
+
+class GatewayClient(ApiConnection):
+    """The gateway's part of the control API."""
+
+    def tokens(self) -> list[TokenView]:
+        return self.get("/v1/gateway/tokens", list[TokenView])
+
+    def new_token(self, name: str, *, consent: bool) -> MadeToken:
+        return self.post("/v1/gateway/tokens", NewToken(name=name, consent=consent), MadeToken)
+
+    def revoke_token(self, name: str) -> TokenView:
+        return self.read(
+            self.request("POST", f"/v1/gateway/tokens/{quote(name, safe='')}/revoke", {}, b"{}"), TokenView
+        )
+
+    def sessions(self, limit: int) -> list[SessionRow]:
+        """Newest first."""
+        return self.get("/v1/gateway/sessions", list[SessionRow], limit=limit)
+
+    def session(self, name: str) -> SessionDetail:
+        return self.get(f"/v1/gateway/sessions/{quote(name, safe='')}", SessionDetail)
+
+    def delete_session(self, name: str) -> DeletedSessions:
+        """`all` are all of them."""
+        path = f"/v1/gateway/sessions/{quote(name, safe='')}/delete"
+        return self.read(self.request("POST", path, {}, b"{}"), DeletedSessions)

@@ -1,0 +1,161 @@
+"""Says of each taskset of a cycle what came of it: what was learned from, and why the rest was not. Pure.
+
+What always holds: every taskset of the recipe has one outcome, in the order of the recipe; a reason names figures, and
+is about how rollouts ended, not about what they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+from appliance.records.cycles import Cycle
+from appliance.records.evaluations import Evaluation, ModelResults
+from appliance.records.rollouts import Purpose
+from appliance.records.training import PassCount
+from runtime.model import FrozenModel
+
+MOST_REASONS = 2
+Limits = tuple[int, str]
+"""Tokens of a conversation, and its tool calls in words."""
+
+
+class OutcomeState(StrEnum):
+    LEARNED = "learned"
+    """Some of its groups were learned from."""
+    SOLVED = "always solved"
+    UNSOLVED = "never solved"
+    UNEVEN = "nothing to learn from"
+    """Some tasks always, the others never."""
+    BROKEN = "lost"
+    """Every rollout, to the infrastructure."""
+    NOT_ASKED = "not asked"
+    LEFT_OUT = "left out"
+
+
+class TasksetOutcome(FrozenModel):
+    name: str
+    state: OutcomeState
+    reason: str
+    """One or more sentences without a full stop; empty where there is nothing to add."""
+    rollouts: int = 0
+    """Of training, with a verdict."""
+    passed: int = 0
+    broken: int = 0
+    groups: int = 0
+    learned: int = 0
+    """Groups that were learned from."""
+    unsolved_levels: tuple[int, ...] = ()
+    """Levels that were asked and never solved."""
+    sealed: int = 0
+    """Questions that both models answered."""
+    champion: int = 0
+    candidate: int = 0
+    """How many of them each answered rightly."""
+
+    @property
+    def said(self) -> str:
+        return f"{self.state.value}: {self.reason}" if self.reason else self.state.value
+
+
+def outcomes_of(cycle: Cycle, counts: Sequence[PassCount], evaluations: Sequence[Evaluation]) -> list[TasksetOutcome]:
+    """One for each taskset that the cycle's recipe names; none before it is known which are used, or where nothing is
+    trained."""
+    plan = cycle.plan
+    if cycle.kind == "evaluation" or "tasksets" not in plan:
+        return []
+    recipe, left_out = plan.get("recipe", {}), plan.get("left_out", {})
+    agent = recipe.get("agent", {})
+    calls, first = int(agent.get("max_calls", 0)), int(recipe.get("training", {}).get("turns", {}).get("first", 0))
+    limits = (int(agent.get("max_tokens", 0)), f"{first} to {calls}" if 0 < first < calls else str(calls))
+    trained = [one for one in counts if one.purpose is Purpose.TRAIN]
+    sealed = _sealed(evaluations)
+    names = dict.fromkeys([*recipe.get("tasksets", ()), *plan["tasksets"], *(one.family for one in trained)])
+    return [
+        TasksetOutcome(name=name, state=OutcomeState.LEFT_OUT, reason=left_out[name])
+        if name in left_out
+        else _outcome(name, [one for one in trained if one.family == name], limits, sealed.get(name, {}))
+        for name in names
+    ]
+
+
+def _outcome(name: str, counts: Sequence[PassCount], limits: Limits, sealed: Mapping[str, int]) -> TasksetOutcome:
+    rollouts, passed = sum(one.rollouts for one in counts), sum(one.passed for one in counts)
+    broken, learned = sum(one.broken for one in counts), sum(one.learned for one in counts)
+    unsolved = [one for one in counts if one.rollouts and not one.passed]
+    levels = tuple(one.level for one in unsolved if one.level is not None)
+    if not rollouts:
+        state = OutcomeState.BROKEN if broken else OutcomeState.NOT_ASKED
+    elif learned:
+        state = OutcomeState.LEARNED
+    elif passed in (0, rollouts):
+        state = OutcomeState.SOLVED if passed else OutcomeState.UNSOLVED
+    else:
+        state = OutcomeState.UNEVEN
+    match state:
+        case OutcomeState.BROKEN:
+            reason = f"the infrastructure failed all {broken} rollouts: `assay doctor`"
+        case OutcomeState.NOT_ASKED:
+            reason = (
+                "no task of it came up in training: the policy's [data] and recipe.training say how many do, "
+                "and copies of what is kept apart are thrown out"
+            )
+        case OutcomeState.UNSOLVED:
+            reason = why_unsolved(counts, limits)
+        case OutcomeState.LEARNED | OutcomeState.UNEVEN if levels:
+            listed = ", ".join(map(str, levels))
+            reason = f"level{'s' if len(levels) > 1 else ''} {listed} never solved: {why_unsolved(unsolved, limits)}"
+        case _:
+            reason = ""
+    return TasksetOutcome(
+        name=name,
+        state=state,
+        reason=reason,
+        rollouts=rollouts,
+        passed=passed,
+        broken=broken,
+        groups=sum(one.groups for one in counts),
+        learned=learned,
+        unsolved_levels=levels,
+        **sealed,
+    )
+
+
+def why_unsolved(counts: Sequence[PassCount], limits: Limits) -> str:
+    """What most of these rollouts, none of which passed, ended with."""
+    rollouts = sum(one.rollouts for one in counts)
+    tokens, calls = limits
+    ways = {
+        f"the question has no room in {tokens} tokens": sum(one.no_room for one in counts),
+        f"ran out of {tokens} tokens": sum(one.cut for one in counts),
+        f"asked for more than the {calls} tool calls that there are": sum(one.turns for one in counts),
+        "no answer in the form that is asked for": sum(one.formless for one in counts),
+        "a wrong answer": sum(one.wrong for one in counts),
+    }
+    most = sorted(((many, way) for way, many in ways.items() if many), key=lambda one: -one[0])[:MOST_REASONS]
+    told = [f"{many} of {rollouts}: {way}" for many, way in most]
+    if malformed := sum(one.malformed for one in counts):
+        told.append(f"{malformed} with a call that cannot be read")
+    return "; ".join(told)
+
+
+def _sealed(evaluations: Sequence[Evaluation]) -> dict[str, dict[str, int]]:
+    """By taskset: sealed questions, and how many champion and candidate have right; of the newest evaluation."""
+    if not evaluations:
+        return {}
+    newest = evaluations[0]
+    theirs, ours = _by_task(newest.champion), _by_task(newest.candidate)
+    found: dict[str, dict[str, int]] = {}
+    for task, (family, before) in theirs.items():
+        after = ours.get(task, (family, None))[1]
+        if before is None or after is None:
+            continue
+        row = found.setdefault(family, {"sealed": 0, "champion": 0, "candidate": 0})
+        row["sealed"] += 1
+        row["champion"] += before
+        row["candidate"] += after
+    return found
+
+
+def _by_task(results: ModelResults) -> dict[str, tuple[str, bool | None]]:
+    return {item.task: (item.family, item.passed) for item in results.items}

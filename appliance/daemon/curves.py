@@ -1,0 +1,53 @@
+"""What a cycle's training steps said of themselves: pure reading of its records and events, and of no more than its own
+time, however much is on record."""
+
+from __future__ import annotations
+
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.records.cycles import Cycle
+
+MOST_EVENTS = 20_000
+PAGE = 1_000
+
+
+def step_figures(ledger: SqliteLedger, cycle: Cycle) -> tuple[dict[str, float], ...]:
+    """Ascending, each with `step` among its figures, and `length`: tokens of a rollout."""
+    steps = {int(one["step"]): one for one in ledger.step_metrics(cycle.id)}
+    told = event_figures(ledger, cycle)
+    return tuple(_with_length({**told.get(step, {}), **figures}) for step, figures in sorted(steps.items()))
+
+
+def event_figures(ledger: SqliteLedger, cycle: Cycle) -> dict[int, dict[str, float]]:
+    """By step, what was only known after the step was trained on: it stands in events alone. A later event of the same
+    step, of a worker that was started again, counts."""
+    found: dict[int, dict[str, float]] = {}
+    after = last_event_before(ledger, cycle.created)
+    for _ in range(MOST_EVENTS // PAGE):
+        page = ledger.events(after=after, limit=PAGE)
+        for number, event in page:
+            if cycle.state.ended and event.created > cycle.updated:
+                return found
+            if event.kind == "step" and "step" in event.figures:
+                found[int(event.figures["step"])] = dict(event.figures)
+            after = number
+        if len(page) < PAGE:
+            break
+    return found
+
+
+def last_event_before(ledger: SqliteLedger, moment: str) -> int:
+    """The number of the last event that was made before then; events are made in the order of their numbers."""
+    low, high = 0, ledger.newest_event()
+    while low < high:
+        middle = (low + high + 1) // 2
+        page = ledger.events(after=middle - 1, limit=1)
+        if page and page[0][0] <= high and page[0][1].created < moment:
+            low = page[0][0]
+        else:
+            high = middle - 1
+    return low
+
+
+def _with_length(figures: dict[str, float]) -> dict[str, float]:
+    rollouts = sum(value for name, value in figures.items() if name.startswith("rollouts_"))
+    return figures | ({"length": figures["tokens"] / rollouts} if rollouts and "tokens" in figures else {})

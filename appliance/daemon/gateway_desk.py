@@ -1,0 +1,137 @@
+"""Makes and revokes the gateway's tokens, and shows and deletes what is kept of sessions.
+
+What always holds: a token that was made or revoked is in the audit log, without its hash; what is past its last day is
+deleted before anything is shown or learned from.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+from pydantic import ValidationError
+
+from appliance.client.gateway import DeletedSessions, MadeToken, SessionDetail, SessionRow, TokenView
+from appliance.client.status import GatewayStatus
+from appliance.config import GatewaySettings
+from appliance.daemon.errors import BrokenError, RequestError
+from appliance.daemon.trust import Trust
+from appliance.gateway.sessions import KeptSession, KeptSessions, PassedSession, passed_session, why_no_task
+from appliance.gateway.tokens import GatewayToken, new_token, read_tokens, revoke_token
+
+EVERY = "all"
+LISTEN_SECONDS = 0.2
+RETENTION_SECONDS = 600.0
+"""Between two looks for sessions past their last day."""
+log = structlog.get_logger("assay")
+
+
+@dataclass
+class GatewayDesk:
+    """Methods may be called from any thread."""
+
+    trust: Trust
+    data: Path
+    settings: GatewaySettings
+    now: Callable[[], str]
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def status(self) -> GatewayStatus:
+        """Where the endpoint is, and whether anything listens there."""
+        family = socket.AF_INET6 if ":" in self.settings.address else socket.AF_INET
+        with socket.socket(family) as probe:
+            probe.settimeout(LISTEN_SECONDS)
+            answers = probe.connect_ex((self.settings.address, self.settings.port)) == 0
+        in_use = [one for one in read_tokens(self.data) if one.revoked is None]
+        return GatewayStatus(
+            enabled=self.settings.enabled, base_url=self.settings.base_url, answers=answers, tokens=len(in_use)
+        )
+
+    def tokens(self) -> list[TokenView]:
+        return [_view(one) for one in read_tokens(self.data)]
+
+    def new_token(self, name: str, *, consent: bool) -> MadeToken:
+        """Raises RequestError for what is no name, GatewayTokenError, BrokenError."""
+        with self._lock:
+            try:
+                made, secret = new_token(self.data, name, consent=consent, now=self.now())
+            except ValidationError:
+                raise RequestError(
+                    f"{name[:40]!r} is no name of a token", hint="write small letters, digits, _, . and -"
+                ) from None
+            except OSError as error:
+                raise BrokenError(f"the token cannot be kept: {error.strerror}", hint="free some space") from error
+            self.trust.log("gateway.token.made", name=name, consent="yes" if consent else "no")
+        return MadeToken(token=_view(made), secret=secret)
+
+    def revoke_token(self, name: str) -> TokenView:
+        """Raises GatewayTokenError, BrokenError."""
+        with self._lock:
+            try:
+                revoked = revoke_token(self.data, name, self.now())
+            except OSError as error:
+                raise BrokenError(f"it cannot be written: {error.strerror}", hint="free some space") from error
+            self.trust.log("gateway.token.revoked", name=name)
+        return _view(revoked)
+
+    def sessions(self, limit: int) -> list[SessionRow]:
+        """Newest first."""
+        return [_row(one) for one in self._kept().all(limit)]
+
+    def session(self, name: str) -> SessionDetail:
+        """Raises KeptSessionError."""
+        found = self._kept().get(name)
+        return SessionDetail(row=_row(found), session=found)
+
+    def delete(self, name: str) -> DeletedSessions:
+        """Raises KeptSessionError, BrokenError."""
+        kept = self._kept()
+        names = kept.names() if name == EVERY else [name]
+        try:
+            for one in names:
+                kept.delete(one)
+        except OSError as error:
+            raise BrokenError(f"{one} cannot be deleted: {error.strerror}", hint="see the disk") from error
+        return DeletedSessions(deleted=len(names))
+
+    def passed(self) -> list[PassedSession]:
+        """Those that may become tasks, newest first."""
+        return [found for one in self._kept().all() if (found := passed_session(one)) is not None]
+
+    def expire(self) -> float:
+        """Deletes what is past its last day, whoever looks; returns the seconds until it has to be done again."""
+        try:
+            self._kept()
+        except BrokenError as error:
+            log.warning("sessions were not deleted", problem=str(error), hint=error.hint)
+        return RETENTION_SECONDS
+
+    def _kept(self) -> KeptSessions:
+        kept = KeptSessions(self.data)
+        try:
+            kept.expire(self.now(), self.settings.retention_days)
+        except OSError as error:
+            raise BrokenError(f"old sessions cannot be deleted: {error.strerror}", hint="see the disk") from error
+        return kept
+
+
+def _view(token: GatewayToken) -> TokenView:
+    return TokenView(name=token.name, consent=token.consent, created=token.created, revoked=token.revoked)
+
+
+def _row(kept: KeptSession) -> SessionRow:
+    return SessionRow(
+        id=kept.id,
+        token=kept.token,
+        updated=kept.updated,
+        expires=kept.expires,
+        turns=kept.turns,
+        tokens=sum(len(node.ids) for node in kept.nodes),
+        redacted=kept.redacted,
+        verdict=None if kept.verdict is None else kept.verdict.outcome.value,
+        no_task=why_no_task(kept),
+    )

@@ -1,0 +1,111 @@
+"""Reads of each GPU how warm it is and what programs of others leave of its memory, from what `nvidia-smi` prints.
+
+What always holds: reading is pure; the tool is asked at most once in `SECONDS` and has a deadline; what it does not say
+is None and pauses nothing. A process counts as somebody else's only where it is seen on this machine and is not ours:
+in a container, whose numbers of processes are others, nobody is counted.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.nights.machine import Ask, ask, own_processes
+
+SECONDS = 15.0
+GIB_OF_MIB = 1 / 1024
+GPUS = ("nvidia-smi", "--query-gpu=index,uuid,temperature.gpu,memory.total", "--format=csv,noheader,nounits")
+USERS = ("nvidia-smi", "--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits")
+
+
+@dataclass(frozen=True)
+class GpuState:
+    number: int
+    celsius: float | None
+    left_gib: float | None
+    """Of all its memory, what programs of others leave."""
+    others: tuple[int, ...] = ()
+    """Their processes."""
+
+
+def read_gpus(gpus: str, users: str, others: Callable[[int], bool]) -> tuple[GpuState, ...]:
+    """From lines of `index, uuid, degrees, MiB` and of `uuid, process, MiB`; what is no such line is passed over.
+    `others` says whether a process is somebody else's."""
+    taken = _taken(users, others)
+    found = []
+    for line in gpus.splitlines():
+        parts = [part.strip() for part in line.split(",")]
+        if len(parts) != 4 or not parts[0].isdigit():
+            continue
+        total, theirs = _number(parts[3]), taken.get(parts[1], {})
+        left = None if total is None else (total - sum(theirs.values())) * GIB_OF_MIB
+        found.append(GpuState(int(parts[0]), _number(parts[2]), left, tuple(theirs)))
+    return tuple(found)
+
+
+def _taken(users: str, others: Callable[[int], bool]) -> dict[str, dict[int, float]]:
+    """MiB by process of others, by the GPU's uuid."""
+    taken: dict[str, dict[int, float]] = {}
+    for line in users.splitlines():
+        parts = [part.strip() for part in line.split(",")]
+        if len(parts) != 3 or not parts[1].isdigit() or not others(int(parts[1])):
+            continue
+        used = _number(parts[2])
+        if used is not None:
+            taken.setdefault(parts[0], {})[int(parts[1])] = used
+    return taken
+
+
+def _number(text: str) -> float | None:
+    """None for `[N/A]`, `ERR!` and other words."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def gpu_reasons(gpus: Iterable[GpuState], least_gib: float, most_celsius: float) -> list[str]:
+    """Why work has to pause, a sentence each; a limit of 0 is none."""
+    reasons = []
+    for gpu in gpus:
+        if least_gib and gpu.left_gib is not None and gpu.left_gib < least_gib:
+            who = ", ".join(map(str, gpu.others[:3]))
+            reasons.append(
+                f"others (process {who}) leave {gpu.left_gib:.1f} GiB of GPU {gpu.number}, and work takes {least_gib:g}"
+            )
+        if most_celsius and gpu.celsius is not None and gpu.celsius >= most_celsius:
+            reasons.append(f"GPU {gpu.number} has {gpu.celsius:.0f} °C, and work takes less than {most_celsius:g}")
+    return reasons
+
+
+class GpuReader:
+    """What there was at most `SECONDS` ago. One thread at a time asks; others get what was seen last."""
+
+    def __init__(
+        self, pid: int, *, run: Ask = ask, clock: Callable[[], float] = time.monotonic, root: Path = Path("/")
+    ) -> None:
+        """`pid`: what it and its children do on a GPU is ours."""
+        self._pid, self._run, self._clock, self._root = pid, run, clock, root
+        self._next = -math.inf
+        self._seen: tuple[GpuState, ...] = ()
+
+    def look(self) -> tuple[GpuState, ...]:
+        if self._clock() >= self._next:
+            self._next = self._clock() + SECONDS
+            self._seen = self._read()
+        return self._seen
+
+    def _read(self) -> tuple[GpuState, ...]:
+        gpus = self._run(GPUS)
+        if gpus is None:
+            return ()
+        own = own_processes(self._pid, self._root)
+
+        def others(pid: int) -> bool:
+            return pid not in own and (self._root / "proc" / str(pid)).exists()
+
+        return read_gpus(gpus, self._run(USERS) or "", others)

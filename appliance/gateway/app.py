@@ -1,0 +1,291 @@
+"""The gateway's routes: `/v1/models`, `/v1/chat/completions`, and a verdict on a session's last answer.
+
+What always holds: a request is checked whole before the engine hears of it; every refusal is in OpenAI's shape; an
+answer without a verdict says so. Nothing of a token without consent is kept, in memory or on disk, after its answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal, Protocol
+
+import structlog
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from appliance.gateway.asking import AnswerChecker, AnswerChecks, read_body, require_check
+from appliance.gateway.champion import NAME, ServedModel
+from appliance.gateway.chat_request import ChatRequest, SentMessage, VerdictRequest
+from appliance.gateway.conversation import ConversationError, WrittenPrompt, after_turn, read_turn, require_tools, write
+from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
+from appliance.gateway.open_conversations import OpenConversations, key_of
+from appliance.gateway.replies import BEAT, ChatReply, GatewayError, chunks, completion, error_chunk, first_chunk
+from appliance.gateway.sessions import KeptSessionError
+from appliance.gateway.tokens import GatewayToken
+from appliance.inference.engine import GenerationRequest, Turn
+from appliance.inference.engine_loop import EngineLoop
+from appliance.inference.generate_api import turn_or_abort
+from appliance.slow_readers import TimedStream
+
+log = structlog.get_logger("assay")
+BEAT_SECONDS = 5.0
+"""Between two comments on a stream whose answer is not there yet."""
+MOST_UNDER_WAY = 64
+LEAST_DIGITS = 12
+"""Of a model's digest, where it is asked for by that."""
+
+Answers = Callable[[Request], Awaitable[Response]]
+
+
+class HasModel(Protocol):
+    """What is asked of `ServedChampion`."""
+
+    @property
+    def model(self) -> ServedModel | None: ...
+
+    @property
+    def problem(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class PreparedChat:
+    """A request that can be answered."""
+
+    request: ChatRequest
+    token: GatewayToken
+    served: ServedModel
+    prompt: WrittenPrompt
+    generation: GenerationRequest
+    name: str
+    created: int
+
+
+class GatewayApi:
+    def __init__(
+        self, loop: EngineLoop, champion: HasModel, most_tokens: int, checker: AnswerChecker, keeper: SessionKeeper
+    ) -> None:
+        """`most_tokens` are those of a conversation."""
+        self._loop, self._champion, self._most = loop, champion, most_tokens
+        self._checks, self._keeper = AnswerChecks(checker), keeper
+        self._live = OpenConversations()
+        self._under_way = 0
+        routes: list[tuple[str, str, Answers]] = [
+            ("GET", "/v1/models", self._models),
+            ("GET", "/v1/models/{name}", self._model),
+            ("POST", "/v1/chat/completions", self._chat),
+            ("POST", "/v1/assay/sessions/{id}/verdict", self._verdict),
+        ]
+        self._routes = Starlette(
+            routes=[Route(path, handler, methods=[method]) for method, path, handler in routes],
+            exception_handlers={GatewayError: _in_shape, HTTPException: _no_route, Exception: _unforeseen},
+        )
+        self._routes.router.redirect_slashes = False
+
+    async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI application. A request is under way until its answer has ended, also one that is streamed."""
+        if self._under_way >= MOST_UNDER_WAY:
+            full = GatewayError(429, f"{MOST_UNDER_WAY} requests are under way: wait for some", retry=2)
+            await full.response(scope, receive, send)
+            return
+        self._under_way += 1
+        try:
+            await self._routes(scope, receive, send)
+        finally:
+            self._under_way -= 1
+
+    async def _models(self, _: Request) -> Response:
+        served = self._champion.model
+        return JSONResponse({"object": "list", "data": [] if served is None else [self._card(served)]})
+
+    async def _model(self, request: Request) -> Response:
+        return JSONResponse(self._card(self._served(request.path_params["name"])))
+
+    def _card(self, served: ServedModel) -> dict[str, Any]:
+        card = {"id": NAME, "object": "model", "created": 0, "owned_by": "assay"}
+        return card | {"max_model_len": self._most, "weights": served.version}
+
+    def _served(self, name: str) -> ServedModel:
+        served = self._champion.model
+        if served is None:
+            raise GatewayError(503, self._champion.problem, code="no_model", retry=10)
+        if name != NAME and not (len(name) >= LEAST_DIGITS and served.version.startswith(name)):
+            said = f"no model {name[:80]!r} is served here: ask for {NAME!r}"
+            raise GatewayError(404, said, code="model_not_found", param="model")
+        return served
+
+    async def _chat(self, request: Request) -> Response:
+        asked = await read_body(request, ChatRequest)
+        prepared = await run_in_threadpool(self._prepared, asked, request.scope["token"])
+        if asked.stream:
+            streamed = self._stream(prepared)
+            return TimedStream(streamed, media_type="text/event-stream", headers={"cache-control": "no-store"})
+        number, future = self._loop.generate(prepared.generation)
+        waiting = asyncio.wrap_future(future)
+        reply = await self._reply(prepared, turn_or_abort(request, self._loop, number, waiting))
+        return JSONResponse(completion(reply))
+
+    def _prepared(self, request: ChatRequest, token: GatewayToken) -> PreparedChat:
+        """Raises GatewayError for what cannot be answered."""
+        served = self._served(request.model)
+        if request.assay.check is not None:
+            require_check(request.assay.check)
+        tools, own = request.offered, request.model_turns
+        known = self._live.find(key_of(token.name, tools, request.messages[:own])) if own and token.consent else None
+        try:
+            require_tools(tools, served.renderer, served.marks)
+            # Another model writes and reads otherwise: with that, a session begins anew.
+            session = known if known is not None and known.version == served.version else None
+            prompt = write(request, session, served.renderer)
+        except ConversationError as error:
+            raise GatewayError(400, f"{error}: {error.hint}", param="messages") from error
+        room = self._most - len(prompt.ids)
+        wanted = request.max_completion_tokens or request.max_tokens
+        if room < 1:
+            said = f"this conversation has {len(prompt.ids)} tokens, and the model's context is {self._most}"
+            raise GatewayError(400, said, code="context_length_exceeded", param="messages")
+        generation = GenerationRequest(
+            id=0,
+            prompt=prompt.ids,
+            stop=served.renderer.stop,
+            other_stops=served.renderer.other_stops,
+            max_tokens=len(prompt.ids) + min(wanted or room, room),
+            temperature=1.0 if request.temperature is None else request.temperature,
+            seed=secrets.randbits(62) if request.seed is None else request.seed,
+        )
+        name = f"chatcmpl-{secrets.token_hex(12)}"
+        return PreparedChat(request, token, served, prompt, generation, name, int(time.time()))
+
+    async def _stream(self, asked: PreparedChat) -> AsyncIterator[bytes]:
+        """What a turn is, text or call, is known at its end: until then the stream has comments alone. The engine hears
+        of the request when somebody begins to read."""
+        number, future = self._loop.generate(asked.generation)
+        reply = asyncio.ensure_future(self._reply(asked, asyncio.wrap_future(future)))
+        try:
+            yield first_chunk(asked.name, asked.created, asked.request.model)
+            while not (await asyncio.wait((reply,), timeout=BEAT_SECONDS))[0]:
+                yield BEAT
+            options = asked.request.stream_options
+            for chunk in chunks(await reply, usage=options is not None and options.include_usage):
+                yield chunk
+        except GatewayError as error:
+            yield error_chunk(error)
+        finally:
+            self._loop.abort(number)  # one that has ended needs nothing
+            reply.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await reply
+
+    async def _reply(self, asked: PreparedChat, waiting: Awaitable[Turn]) -> ChatReply:
+        try:
+            turn = await waiting
+        except ValueError as error:
+            raise GatewayError(400, str(error)) from error
+        except Exception as error:
+            raise GatewayError(503, f"the engine cannot answer: {str(error)[:300]}", retry=5) from error
+        served, request = asked.served, asked.request
+        if any(span.version != served.version for span in turn.weights):
+            raise GatewayError(503, "another model came into service meanwhile: ask again", retry=1)
+        text, call = await run_in_threadpool(read_turn, turn, asked.prompt, served.renderer, request.offered)
+        complete = turn.ended == "stop"
+        checked = None
+        if request.assay.check is not None and call is None:
+            checked = await self._checks.check(request.assay.check, text, complete=complete)
+        message = SentMessage(role="assistant", content=None if call else text, tool_calls=[call] if call else None)
+        ended: Literal["stop", "length", "tool_calls"] = "stop" if complete else "length"
+        return ChatReply(
+            id=asked.name,
+            created=asked.created,
+            model=request.model,
+            version=served.version,
+            text=text,
+            call=call,
+            ended="tool_calls" if call is not None else ended,
+            prompt_tokens=len(asked.prompt.ids),
+            tokens=len(turn.ids),
+            session=await self._kept(asked, turn, message, checked) if asked.token.consent else None,
+            verdict=None if checked is None else checked.verdict,
+        )
+
+    async def _kept(
+        self, asked: PreparedChat, turn: Turn, message: SentMessage, checked: CheckedAnswer | None
+    ) -> str | None:
+        """The id of the session that has the answer now; None where it could not be kept or somebody deleted it."""
+        tools, said = asked.request.offered, [*asked.request.messages, message]
+        session = after_turn(
+            asked.prompt,
+            turn,
+            place=len(said) - 1,
+            version=asked.served.version,
+            calls=bool(message.tool_calls),
+            created=self._keeper.now(),
+        )
+        kept = False
+        with _told():  # a full disk costs nobody their answer
+            names = tuple(one.name for one in tools)
+            keep = partial(self._keeper.keep, complete=turn.ended == "stop")
+            kept = await run_in_threadpool(
+                keep, *(asked.token.name, session, said, asked.served.renderer, names, checked)
+            )
+            # Also of one that was deleted: what goes on there finds that it was.
+            session = replace(session, recorded=True)
+        if turn.ended == "stop":
+            self._live.put(key_of(asked.token.name, tools, said), session)
+        return session.id if kept else None
+
+    async def _verdict(self, request: Request) -> Response:
+        asked = await read_body(request, VerdictRequest)
+        require_check(asked.check)
+        token: GatewayToken = request.scope["token"]
+        name = str(request.path_params["id"])
+        try:
+            kept = await run_in_threadpool(self._keeper.files.get, name)
+        except KeptSessionError as error:
+            raise GatewayError(404, str(error), code="no_session") from error
+        if kept.token != token.name:
+            raise GatewayError(404, f"there is no session {name!r}", code="no_session")
+        if not kept.answer or kept.redacted:
+            why = f"rule {kept.rule} of gateway.redact matches in it" if kept.redacted else "its last turn is no answer"
+            raise GatewayError(409, f"session {kept.id} cannot be checked: {why}", code="no_answer")
+        checked = await self._checks.check(asked.check, kept.answer, complete=kept.complete)
+        try:
+            judged = await run_in_threadpool(self._keeper.judge, kept, checked)
+        except KeptSessionError as error:
+            raise GatewayError(404, f"session {kept.id} was deleted meanwhile", code="no_session") from error
+        if not judged:
+            said = f"session {kept.id} went on while its answer was checked: ask for a verdict on the newest one"
+            raise GatewayError(409, said, code="no_answer")
+        return JSONResponse({"session": kept.id, "verdict": checked.verdict.model_dump(mode="json")})
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What keeps a session from being written is said in the log."""
+    try:
+        yield
+    except (OSError, KeptSessionError) as error:
+        log.warning("a session was not kept", problem=str(error)[:300], hint=getattr(error, "hint", ""))
+
+
+async def _in_shape(_: Request, error: Exception) -> Response:
+    assert isinstance(error, GatewayError)
+    return error.response
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    return GatewayError(status, f"no {request.method} {request.url.path[:200]} here").response
+
+
+async def _unforeseen(_: Request, error: Exception) -> Response:
+    return GatewayError(500, f"the gateway met an error that nobody foresaw: {type(error).__name__}").response

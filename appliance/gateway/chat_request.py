@@ -1,0 +1,203 @@
+"""A request of `/v1/chat/completions`, as far as it can be answered here.
+
+What always holds: every field has a bound; a field that would change the distribution that is sampled from, or that
+cannot be kept, is refused by its name and never passed over in silence.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from curriculum.contract.environment import ToolSchema
+from verifiers.registry.spec import Spec
+
+MOST_MESSAGES = 1_000
+MOST_CHARS = 2_000_000
+"""Of one message."""
+MOST_TOOLS = 128
+SCHEMA_CHARS = 50_000
+TOOL_NAME = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
+
+
+class _Sent(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TextPart(_Sent):
+    type: Literal["text"]
+    text: str = Field(max_length=MOST_CHARS)
+
+
+class CalledFunction(_Sent):
+    name: str = Field(pattern=TOOL_NAME)
+    arguments: str = Field(max_length=MOST_CHARS)
+    """A JSON object."""
+    parsed_arguments: Any = Field(None, exclude=True)
+    """What a client's library wrote beside it; nothing is read of it."""
+
+    @field_validator("arguments")
+    @classmethod
+    def _an_object(cls, text: str) -> str:
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise ValueError("arguments are a JSON object")
+        return text
+
+
+class SentCall(_Sent):
+    id: str = Field(max_length=100)
+    type: Literal["function"] = "function"
+    function: CalledFunction
+    index: int | None = Field(None, exclude=True)
+
+
+class SentMessage(_Sent):
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: Annotated[str, Field(max_length=MOST_CHARS)] | Annotated[list[TextPart], Field(max_length=100)] | None = (
+        None
+    )
+    name: str | None = Field(None, max_length=100)
+    tool_calls: Annotated[list[SentCall], Field(max_length=1)] | None = None
+    """At most one: this model calls one tool at a time."""
+    tool_call_id: str | None = Field(None, max_length=100)
+    refusal: None = None
+    audio: None = None
+    function_call: None = None
+    parsed: Any = None
+    """As `parsed_arguments`."""
+    annotations: Annotated[list[Any], Field(max_length=0)] | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content)
+        return self.content or ""
+
+    @property
+    def rendered_role(self) -> str:
+        return "system" if self.role == "developer" else self.role
+
+    @property
+    def identity(self) -> list[Any]:
+        """What makes two messages the same, whatever else a client writes beside it."""
+        called = [[one.id, one.function.name, one.function.arguments] for one in self.tool_calls or ()]
+        return [self.rendered_role, self.text, called, self.tool_call_id or ""]
+
+    @model_validator(mode="after")
+    def _fits_its_role(self) -> SentMessage:
+        if self.tool_calls and self.role != "assistant":
+            raise ValueError("only an assistant calls tools")
+        if self.tool_calls and self.text:
+            raise ValueError("a turn of the assistant has a text or a call, not both")
+        if self.role == "tool" and not self.tool_call_id:
+            raise ValueError("a message of a tool names the call that it answers: tool_call_id")
+        if self.role in ("user", "system", "developer") and self.content is None:
+            raise ValueError("it has no content")
+        return self
+
+
+class ClientTool(ToolSchema):
+    """A tool of the client's, under a name as OpenAI allows it."""
+
+    name: str = Field(pattern=TOOL_NAME)
+    description: str = Field("", max_length=SCHEMA_CHARS)
+    parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    strict: bool | None = Field(None, exclude=True)
+
+    @field_validator("parameters")
+    @classmethod
+    def _a_schema(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        from jsonschema_rs import Draft202012Validator
+
+        if len(json.dumps(parameters)) > SCHEMA_CHARS:
+            raise ValueError(f"a tool's parameters have at most {SCHEMA_CHARS} characters")
+        if parameters.get("type") != "object" or not isinstance(parameters.get("properties", {}), dict):
+            raise ValueError("a tool's parameters are a JSON Schema of an object")
+        if any(not ref.startswith("#") for ref in _references(parameters)):
+            raise ValueError("a tool's parameters refer to another document: nothing is fetched")
+        try:
+            Draft202012Validator(parameters)
+        except Exception as error:  # the library's own, of several kinds
+            raise ValueError(f"a tool's parameters are no JSON Schema: {str(error)[:200]}") from error
+        return parameters
+
+
+class SentTool(_Sent):
+    type: Literal["function"]
+    function: ClientTool
+
+
+class AssayFields(_Sent):
+    """Our extension: `extra_body={"assay": {...}}` of the openai package."""
+
+    check: Spec | None = None
+    """What the answer is checked against; its verdict comes with it."""
+
+
+class StreamOptions(_Sent):
+    include_usage: bool = False
+    include_obfuscation: bool = False
+
+
+class ChatRequest(_Sent):
+    model: str = Field(min_length=1, max_length=256)
+    messages: list[SentMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
+    tools: Annotated[list[SentTool], Field(max_length=MOST_TOOLS)] | None = None
+    tool_choice: Literal["auto", "none"] = "auto"
+    parallel_tool_calls: bool | None = None
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    max_tokens: int | None = Field(None, ge=1, le=1 << 20, strict=True)
+    max_completion_tokens: int | None = Field(None, ge=1, le=1 << 20, strict=True)
+    temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
+    seed: int | None = Field(None, ge=-(1 << 63), lt=1 << 63, strict=True)
+    user: str | None = Field(None, max_length=256)
+    metadata: Annotated[dict[str, Annotated[str, Field(max_length=512)]], Field(max_length=16)] | None = None
+    store: Literal[False] | None = None
+    n: Literal[1] | None = None
+    top_p: Literal[1] | None = None
+    presence_penalty: Literal[0] | None = None
+    frequency_penalty: Literal[0] | None = None
+    logprobs: Literal[False] | None = None
+    stop: Annotated[list[str], Field(max_length=0)] | None = None
+    response_format: dict[Literal["type"], Literal["text"]] | None = None
+    assay: AssayFields = AssayFields()
+
+    @property
+    def offered(self) -> tuple[ClientTool, ...]:
+        """The tools that the model is told of."""
+        return () if self.tool_choice == "none" else tuple(one.function for one in self.tools or ())
+
+    @property
+    def model_turns(self) -> int:
+        """How many messages there are up to the newest turn of the assistant, with it."""
+        return max((place + 1 for place, one in enumerate(self.messages) if one.role == "assistant"), default=0)
+
+    @model_validator(mode="after")
+    def _ends_with_a_message_to_the_model(self) -> ChatRequest:
+        if self.messages[-1].role not in ("user", "tool"):
+            raise ValueError("the last message is a person's or a tool's")
+        names = [one.function.name for one in self.tools or ()]
+        if len(set(names)) < len(names):
+            raise ValueError("two tools have the same name")
+        return self
+
+
+class VerdictRequest(_Sent):
+    """Asks for a verdict on the last answer of a session."""
+
+    check: Spec
+
+
+def _references(value: Any) -> list[str]:
+    """Every reference in a schema that was read from JSON, and so is no deeper than that allows."""
+    if isinstance(value, dict):
+        own = [str(value[name]) for name in ("$ref", "$dynamicRef") if isinstance(value.get(name), str)]
+        return own + [found for one in value.values() for found in _references(one)]
+    return [found for one in value for found in _references(one)] if isinstance(value, list) else []

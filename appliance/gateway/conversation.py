@@ -1,0 +1,181 @@
+"""Writes a client's conversation for the model token by token, and reads its turn.
+
+What always holds: where a session is known, the tokens that the model sampled stay as they were drawn, and the next
+input extends them exactly or begins a new sample, as in a rollout. Text of the client's is rendered as text from
+outside, so that no mark in it has any power; a tool whose declaration spells a mark of the format is refused, because
+formats write declarations unguarded.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from appliance.gateway.chat_request import ChatRequest, ClientTool, SentCall, SentMessage
+from appliance.gateway.open_conversations import OpenConversation, new_id
+from appliance.inference.engine import Turn
+from appliance.records.rollouts import Message, Role, ToolCall, ToolStatus
+from appliance.rendering.renderer import (
+    PYTHON,
+    ChatMessage,
+    Ids,
+    Malformed,
+    OwnTurn,
+    Renderer,
+    RenderingError,
+    ToolRequest,
+)
+from appliance.rendering.tools import arguments_of
+from runtime.errors import HintedError
+
+MOST_OUTPUT = 100_000
+"""Characters of a tool's output that are kept in words; its tokens are kept whole."""
+
+
+class ConversationError(HintedError):
+    """A conversation that cannot be written for this model."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class OutsideText:
+    """A message as text from outside."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True)
+class WrittenPrompt:
+    """What the model is given, and what of it is known."""
+
+    ids: Ids
+    nodes: tuple[Message, ...]
+    """With the one that is forced now as the last."""
+    turns: tuple[OwnTurn, ...]
+    session: OpenConversation | None
+
+
+def require_tools(tools: Sequence[ClientTool], renderer: Renderer, marks: Sequence[str]) -> None:
+    """Raises ConversationError for tools that this model's format cannot call, or that spell one of its marks."""
+    if not tools:
+        return
+    if why := renderer.refuses(tools):
+        raise ConversationError(why, hint="leave the tools out, or have a model in service that can call them")
+    for tool in tools:
+        if tool.name == PYTHON.name and set(tool.parameters.get("properties", {})) != {"code"}:
+            raise ConversationError("the tool python takes one argument, `code`", hint="give yours another name")
+        text = unicodedata.normalize("NFKC", json.dumps(tool.model_dump(), ensure_ascii=False))
+        spelled = next((mark for mark in marks if mark in text), None)
+        if spelled is not None:
+            raise ConversationError(
+                f"the declaration of {tool.name} spells {spelled!r}, a mark of this model's format",
+                hint="describe the tool in other words",
+            )
+
+
+def write(asked: ChatRequest, session: OpenConversation | None, renderer: Renderer) -> WrittenPrompt:
+    """The prompt of a request, which goes on from `session` where one is known. Raises ConversationError."""
+    try:
+        if session is not None:
+            return _continued(asked, session, renderer)
+        messages = [_rendered(one, renderer, asked.offered) for one in asked.messages]
+        first = Message(parent=None, role=Role.USER, ids=renderer.prompt(messages, asked.offered), sampled=False)
+    except RenderingError as error:
+        raise ConversationError(str(error), hint=error.hint) from error
+    return WrittenPrompt(first.ids, (first,), (), None)
+
+
+def _continued(asked: ChatRequest, session: OpenConversation, renderer: Renderer) -> WrittenPrompt:
+    tools, last = asked.offered, session.turns[-1]
+    new = asked.messages[asked.model_turns :]
+    if session.calls and len(new) == 1 and new[0].role == "tool":
+        forced = renderer.follow(last.before, last.ids, new[0].text, tools)
+        if forced is not None:
+            call = _recorded(renderer.read(last.ids, last.before, tools), new[0].text)
+            node = Message(parent=len(session.nodes) - 1, role=Role.TOOL, ids=forced, sampled=False, call=call)
+            return WrittenPrompt(session.context + forced, (*session.nodes, node), session.turns, session)
+    # Anything else is no exact extension in every format: a new sample begins, with the model's turns as they were.
+    own = dict(zip(session.places, session.turns, strict=True))
+    messages = [
+        own[place] if place in own else _rendered(one, renderer, tools) for place, one in enumerate(asked.messages)
+    ]
+    node = Message(parent=None, role=Role.USER, ids=renderer.prompt(messages, tools), sampled=False)
+    return WrittenPrompt(node.ids, (*session.nodes, node), session.turns, session)
+
+
+def _recorded(read: ToolRequest | Malformed | str, output: str) -> ToolCall | None:
+    """The client ran it: what came of it is what the client says."""
+    if not isinstance(read, ToolRequest):
+        return None
+    said = output[:MOST_OUTPUT]
+    return ToolCall(code=read.code, tool=read.tool, arguments=dict(read.arguments), status=ToolStatus.OK, output=said)
+
+
+def _rendered(message: SentMessage, renderer: Renderer, tools: Sequence[ClientTool]) -> ChatMessage:
+    """A message as text from outside; what the client says that the model wrote is written as a turn."""
+    if message.tool_calls:
+        return OwnTurn(ids=renderer.request(request_of(message.tool_calls[0]), tools), before=())
+    if message.role == "assistant":
+        return OwnTurn(ids=renderer.answer(message.text), before=())
+    return OutsideText(message.rendered_role, message.text)
+
+
+def request_of(call: SentCall) -> ToolRequest:
+    """What a client says that the assistant called. Raises ConversationError."""
+    arguments = json.loads(call.function.arguments)
+    if call.function.name == PYTHON.name:
+        code = arguments.get("code")
+        if not isinstance(code, str):
+            raise ConversationError("a call of python has a text `code`", hint="send back the calls as they came")
+        return ToolRequest(code)
+    return ToolRequest(tool=call.function.name, arguments=arguments)
+
+
+def after_turn(
+    prompt: WrittenPrompt, turn: Turn, *, place: int, version: str, calls: bool, created: str
+) -> OpenConversation:
+    """The session with the turn that was sampled, which is the conversation's message at `place`."""
+    node = Message(
+        parent=len(prompt.nodes) - 1,
+        role=Role.ASSISTANT,
+        ids=turn.ids,
+        sampled=True,
+        logprobs=turn.logprobs,
+        weights=turn.weights,
+    )
+    known = prompt.session
+    return OpenConversation(
+        id=new_id() if known is None else known.id,
+        version=version,
+        nodes=(*prompt.nodes, node),
+        turns=(*prompt.turns, OwnTurn(ids=turn.ids, before=prompt.ids)),
+        places=(*(() if known is None else known.places), place),
+        calls=calls,
+        created=created if known is None else known.created,
+        recorded=known is not None and known.recorded,
+    )
+
+
+def read_turn(
+    turn: Turn, prompt: WrittenPrompt, renderer: Renderer, tools: Sequence[ClientTool]
+) -> tuple[str, SentCall | None]:
+    """The text of a turn, or the call that it asks for. One that is neither is shown as it was written."""
+    if turn.ended != "stop":
+        return _said(renderer.read((*turn.ids, renderer.stop), prompt.ids, tools)), None
+    found = renderer.read(turn.ids, prompt.ids, tools)
+    if isinstance(found, ToolRequest) and any(one.name == found.tool for one in tools):
+        function = {"name": found.tool, "arguments": json.dumps(arguments_of(found), ensure_ascii=False)}
+        call = {"id": f"call_{secrets.token_hex(8)}", "type": "function", "function": function}
+        return "", SentCall.model_validate(call)
+    return _said(found), None
+
+
+def _said(found: ToolRequest | Malformed | str) -> str:
+    if isinstance(found, ToolRequest):
+        return found.code or json.dumps(dict(found.arguments))
+    return found.code if isinstance(found, Malformed) else found

@@ -1,0 +1,117 @@
+"""Keeps sessions of tokens with consent: redacted, token by token, with the verdict on the newest answer.
+
+What always holds: redaction comes before writing. Where a rule matches in the words of a session, in what its tokens
+spell, in a call's arguments or in a check, no word, token or check of it is kept, from then on and for the turns
+before: only counts and the rule's number. Nothing is learned from such a session. A verdict goes to the answer that was
+judged, never to a newer one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from appliance.gateway.chat_request import SentMessage
+from appliance.gateway.open_conversations import OpenConversation
+from appliance.gateway.sessions import KeptSession, KeptSessions, SaidText, last_day
+from appliance.redaction import Redaction
+from appliance.rendering.renderer import Renderer
+from verifiers.contract.verdict import Verdict
+from verifiers.registry.spec import SPEC, Spec
+
+
+@dataclass(frozen=True)
+class CheckedAnswer:
+    """What was checked, by what, and what came of it."""
+
+    submission: str | None
+    spec: Spec
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class SessionKeeper:
+    """Methods may be called from any thread."""
+
+    files: KeptSessions
+    redaction: Redaction
+    days: float
+    """That a session is kept after its last turn."""
+    now: Callable[[], str]
+    _locks: tuple[threading.Lock, ...] = field(default_factory=lambda: tuple(threading.Lock() for _ in range(64)))
+    """Shared by the sessions' names: one session has always the same."""
+
+    def keep(
+        self,
+        token: str,
+        session: OpenConversation,
+        messages: Sequence[SentMessage],
+        renderer: Renderer,
+        tools: tuple[str, ...],
+        checked: CheckedAnswer | None,
+        *,
+        complete: bool,
+    ) -> bool:
+        """Writes it; `messages` are all of the conversation, the newest turn the last, which is `complete` where the
+        model ended it. False where it is not kept because somebody deleted it. Raises OSError."""
+        now = self.now()
+        said = tuple(SaidText(role=one.rendered_role, text=_shown(one)) for one in messages)
+        spelled = [renderer.text(node.ids) for node in session.nodes]
+        called = [node.call.model_dump(mode="json") for node in session.nodes if node.call is not None]
+        sent = [one.model_dump(mode="json") for one in messages]
+        texts = (*(one.text for one in said), *spelled, "".join(spelled), *called, *sent, *tools)
+        made = KeptSession(
+            id=session.id,
+            token=token,
+            created=session.created,
+            updated=now,
+            expires=last_day(now, self.days),
+            version=session.version,
+            tools=tools,
+            said=said,
+            nodes=session.nodes,
+            rule=self.redaction.rule_in(texts),
+            turns=sum(one.role == "assistant" for one in messages),
+            questions=sum(one.role == "user" for one in messages),
+            answer=messages[-1].text,
+            complete=complete,
+        )
+        with self._lock_of(session.id):
+            return self.files.put(self._redacted(_with(made, checked)), new=not session.recorded)
+
+    def judge(self, kept: KeptSession, checked: CheckedAnswer) -> bool:
+        """Adds a verdict to a session that is kept; False where it has a newer turn by now than `kept`, or is not kept
+        any more. Raises OSError, KeptSessionError."""
+        with self._lock_of(kept.id):
+            now = self.files.get(kept.id)
+            if (now.answer, now.updated, now.turns) != (kept.answer, kept.updated, kept.turns):
+                return False
+            return self.files.put(self._redacted(_with(now, checked)), new=False)
+
+    def _lock_of(self, name: str) -> threading.Lock:
+        return self._locks[hash(name) % len(self._locks)]
+
+    def _redacted(self, session: KeptSession) -> KeptSession:
+        checked: list[object] = [session.submission]
+        if session.spec is not None:
+            checked += [SPEC.dump_python(session.spec, mode="json"), SPEC.dump_json(session.spec).decode()]
+        if session.verdict is not None:
+            checked += [session.verdict.model_dump(mode="json"), session.verdict.model_dump_json()]
+        rule = session.rule or self.redaction.rule_in(checked)
+        if rule is None:
+            return session
+        update = {"rule": rule, "said": (), "nodes": (), "tools": (), "answer": ""}
+        return session.model_copy(update=update | {"submission": None, "spec": None, "verdict": None})
+
+
+def _with(session: KeptSession, checked: CheckedAnswer | None) -> KeptSession:
+    if checked is None:
+        return session
+    update = {"submission": checked.submission, "spec": checked.spec, "verdict": checked.verdict}
+    return session.model_copy(update=update)
+
+
+def _shown(message: SentMessage) -> str:
+    called = [f"{one.function.name} {one.function.arguments}" for one in message.tool_calls or ()]
+    return "\n".join(filter(None, (message.text, *called)))

@@ -1,0 +1,89 @@
+"""Sessions that can be continued token by token, in memory, found by the conversation so far.
+
+What always holds: a conversation that goes on in two ways is two sessions; how many there are, and their tokens, are
+bounded, and one that was forgotten begins anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from appliance.gateway.chat_request import ClientTool, SentMessage
+from appliance.records.rollouts import Message
+from appliance.rendering.renderer import Ids, OwnTurn
+
+MOST_LIVE = 256
+MOST_LIVE_TOKENS = 8 << 20
+
+
+@dataclass(frozen=True)
+class OpenConversation:
+    """A session up to a turn of the model."""
+
+    id: str
+    version: str
+    nodes: tuple[Message, ...]
+    turns: tuple[OwnTurn, ...]
+    """The model's, in order."""
+    places: tuple[int, ...]
+    """Which messages of the conversation they are."""
+    calls: bool
+    """Whether the last turn asked for a tool."""
+    created: str
+    recorded: bool
+    """Whether it was written to disk."""
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(node.ids) for node in self.nodes)
+
+    @property
+    def context(self) -> Ids:
+        """The tokens of the newest sample: what the model has read and written."""
+        start = max(place for place, node in enumerate(self.nodes) if node.parent is None)
+        return tuple(token for node in self.nodes[start:] for token in node.ids)
+
+
+@dataclass
+class OpenConversations:
+    """Methods may be called from any thread."""
+
+    _known: OrderedDict[str, OpenConversation] = field(default_factory=OrderedDict)
+    _continued: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def find(self, key: str) -> OpenConversation | None:
+        """The session with that conversation; under a new id where it went on already in another way."""
+        with self._lock:
+            found = self._known.get(key)
+            if found is None:
+                return None
+            self._known.move_to_end(key)
+            if key in self._continued:
+                return replace(found, id=new_id(), recorded=False)
+            self._continued[key] = None
+            while len(self._continued) > 4 * MOST_LIVE:
+                self._continued.popitem(last=False)
+            return found
+
+    def put(self, key: str, session: OpenConversation) -> None:
+        with self._lock:
+            self._known[key] = session
+            while len(self._known) > MOST_LIVE or sum(one.tokens for one in self._known.values()) > MOST_LIVE_TOKENS:
+                self._known.popitem(last=False)
+
+
+def new_id() -> str:
+    return f"gs-{secrets.token_hex(8)}"
+
+
+def key_of(token: str, tools: Sequence[ClientTool], messages: Sequence[SentMessage]) -> str:
+    """Names a conversation: the same token, tools and messages, whatever else a client writes beside them."""
+    said = [token, [one.model_dump() for one in tools], [one.identity for one in messages]]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,86 @@
+"""Serves the gateway on this machine's loopback address.
+
+What always holds: nothing listens on another address; a connection that asks nothing in time is closed, also after an
+answer, and so is one that takes nothing of its answer; there are never more than `MOST_CONNECTIONS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from appliance.inference.engine import ModelError
+from appliance.inference.http_server import http_config
+
+MOST_CONNECTIONS = 256
+HEAD_SECONDS = 10.0
+"""That a connection has to say what it asks, after its beginning and after each answer."""
+
+
+class TimedProtocol(H11Protocol):
+    """HTTP/1.1 for those who ask in time."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(HEAD_SECONDS, self._close_if_silent, self.cycle)
+
+    def on_response_complete(self) -> None:
+        # A byte ends uvicorn's own time between two requests, and a head may then never end.
+        self.loop.call_later(HEAD_SECONDS, self._close_if_silent, self.cycle)
+        super().on_response_complete()
+
+    def _close_if_silent(self, answered: object) -> None:
+        """`answered` is the newest request at the time; None before the first."""
+        if self.cycle is answered and not self.transport.is_closing():
+            self.transport.close()
+
+
+class GatewayUvicorn(uvicorn.Server):
+    """Leaves signals to its owner."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def loopback_socket(address: str, port: int) -> socket.socket:
+    """A socket that is bound and does not listen yet. Raises ModelError for a port that is taken."""
+    made = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((address, port))
+    except OSError as error:
+        made.close()
+        raise ModelError(
+            f"cannot listen on {address} port {port}: {error.strerror}", hint="set gateway.port to another one"
+        ) from error
+    return made
+
+
+class GatewayServer:
+    """Context manager: answers from its start to its end, on a thread of its own."""
+
+    def __init__(self, app: ASGIApp, sock: socket.socket) -> None:
+        self._socket = sock
+        self._server = GatewayUvicorn(
+            http_config(app, http=TimedProtocol, limit_concurrency=MOST_CONNECTIONS, timeout_keep_alive=30)
+        )
+        run = self._server.run
+        self._thread = threading.Thread(target=run, kwargs={"sockets": [sock]}, name="gateway", daemon=True)
+
+    def __enter__(self) -> GatewayServer:
+        self._socket.listen(128)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._socket.close()

@@ -1,0 +1,121 @@
+"""The gateway's bearer tokens: made once, kept as hashes.
+
+What always holds: the token itself is never written; the file is written by the daemon alone and read by the gateway;
+comparing takes the same time for every wrong token. A token has 256 random bits, so that its plain SHA-256 gives
+nothing away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from appliance.durable_file import replace_file
+from runtime.errors import HintedError
+from runtime.model import FrozenModel
+
+NAME = r"^[a-z0-9][a-z0-9_.-]{0,39}$"
+MOST_TOKENS = 100
+PREFIX = "assay-"
+MOST_CHARS = 200
+"""Of what somebody sends as a token."""
+
+
+class GatewayTokenError(HintedError):
+    """A token that cannot be made or revoked, or a file of them that cannot be read."""
+
+    exit_code = 2
+
+
+class GatewayToken(FrozenModel):
+    """What is known of a token."""
+
+    name: str = Field(pattern=NAME)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    consent: bool
+    """Whether what is asked with it is recorded, and may become tasks."""
+    created: str
+    revoked: str | None = None
+
+
+class _TokenFile(FrozenModel):
+    tokens: tuple[GatewayToken, ...] = Field(default=(), max_length=MOST_TOKENS)
+
+
+def token_file(data: Path) -> Path:
+    return data / "gateway" / "tokens.json"
+
+
+def read_tokens(data: Path) -> tuple[GatewayToken, ...]:
+    """All of them, revoked ones too. Raises GatewayTokenError for a file that is not as it was written, OSError."""
+    path = token_file(data)
+    try:
+        return _TokenFile.model_validate_json(path.read_bytes()).tokens
+    except FileNotFoundError:
+        return ()
+    except ValidationError as error:
+        raise GatewayTokenError(
+            f"{path} cannot be read: {error.error_count()} faults", hint="move it away and make the tokens anew"
+        ) from None
+
+
+def new_token(data: Path, name: str, *, consent: bool, now: str) -> tuple[GatewayToken, str]:
+    """Makes one and keeps its hash; the token itself is returned once. Raises GatewayTokenError, OSError."""
+    known = [one for one in read_tokens(data) if one.name != name or one.revoked is None]
+    if any(one.name == name for one in known):
+        raise GatewayTokenError(
+            f"there is a token {name} already", hint=f"give another name, or `assay gateway token revoke {name}` first"
+        )
+    if len(known) >= MOST_TOKENS:
+        known = [one for one in known if one.revoked is None]
+    if len(known) >= MOST_TOKENS:
+        raise GatewayTokenError(f"there are {MOST_TOKENS} tokens", hint="revoke one that nobody uses")
+    secret = PREFIX + secrets.token_urlsafe(32)
+    made = GatewayToken(name=name, sha256=_hash(secret), consent=consent, created=now)
+    _write(data, [*known, made])
+    return made, secret
+
+
+def revoke_token(data: Path, name: str, now: str) -> GatewayToken:
+    """Makes it worthless from now on. Raises GatewayTokenError for one that is not there or was revoked, OSError."""
+    known = read_tokens(data)
+    found = next((one for one in known if one.name == name and one.revoked is None), None)
+    if found is None:
+        raise GatewayTokenError(f"there is no token {name!r} in use", hint="`assay gateway token ls` lists them")
+    revoked = found.model_copy(update={"revoked": now})
+    _write(data, [revoked if one is found else one for one in known])
+    return revoked
+
+
+def revoke_all(data: Path, now: str) -> list[str]:
+    """Makes every token worthless, and returns the names of those that were in use. Raises as `read_tokens`."""
+    known = read_tokens(data)
+    names = [one.name for one in known if one.revoked is None]
+    if names:
+        _write(data, [one.model_copy(update={"revoked": one.revoked or now}) for one in known])
+    return names
+
+
+def token_of(sent: str, known: Sequence[GatewayToken]) -> GatewayToken | None:
+    """The token in use that this text is; all are compared, whichever fits."""
+    hashed = _hash(sent[:MOST_CHARS])
+    found: GatewayToken | None = None
+    for one in known:
+        if hmac.compare_digest(one.sha256, hashed) and one.revoked is None and len(sent) <= MOST_CHARS:
+            found = one
+    return found
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _write(data: Path, tokens: Sequence[GatewayToken]) -> None:
+    path = token_file(data)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    replace_file(path, _TokenFile(tokens=tuple(tokens)).model_dump_json(indent=1).encode())

@@ -1,0 +1,228 @@
+"""Writes a model folder as one GGUF file, which llama.cpp and what is built on it read (by the package gguf).
+
+What always holds: only architectures and tokenizers whose form in GGUF is known are written; anything else is refused,
+because a file that loads and computes something else is worse than none. Weights keep their type (vectors are float32,
+which holds them exactly), nothing is quantized. What was written is read again, and each tensor is compared by name,
+shape and bytes with the folder's, before the file gets its name.
+
+llama.cpp turns neighbouring pairs of a head of Llama where transformers turns its halves, so the rows of two weights of
+each block stand in another order there (`convert_hf_to_gguf.py`, LlamaModel.permute).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+from appliance.learning.errors import CheckpointError
+
+ARCHITECTURES = {"LlamaForCausalLM": "llama", "Qwen2ForCausalLM": "qwen2", "Qwen3ForCausalLM": "qwen3"}
+"""What can be written, and what GGUF calls it."""
+_WORDS = r"[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_SPLITS = {
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|" + _WORDS % r"\p{N}": "qwen2",
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|" + _WORDS % r"\p{N}{1,3}": "llama-bpe",
+}
+"""How a tokenizer cuts text before it merges, and the name of that in GGUF."""
+_TYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
+_PLAIN = "export it as a folder (leave --format out), and convert that with the tools of llama.cpp"
+_NORMAL, _CONTROL, _OWN, _UNUSED = 1, 3, 4, 5
+"""Types of tokens, as GGUF numbers them."""
+
+
+def write_gguf(folder: Path, target: Path) -> int:
+    """Writes the model of a plain folder as the file `target`, and returns how many tensors it has.
+
+    Raises CheckpointError for a model that is not written, for one that was written wrong, and when nothing can be."""
+    from gguf import GGUFWriter
+
+    config = _json(folder, "config.json")
+    architecture = _architecture(config)
+    beside = target.with_name(f".{target.name}.new")
+    writer = GGUFWriter(None, architecture)
+    try:
+        _describe(writer, config, folder.name)
+        _add_tokenizer(writer, folder, config)
+        tensors = dict(_tensors(folder, config, architecture))
+        for name, tensor in tensors.items():
+            _add(writer, name, tensor)
+        writer.write_header_to_file(beside)
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        require_same(beside, tensors)
+        beside.rename(target)
+    except OSError as error:
+        raise CheckpointError(
+            f"{target} cannot be written: {error.strerror or error}", hint="choose a folder with room, which is yours"
+        ) from error
+    finally:
+        beside.unlink(missing_ok=True)
+    return len(tensors)
+
+
+def require_same(file: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Reads a file again. Raises CheckpointError unless it has exactly these tensors."""
+    from gguf import GGUFReader
+
+    found = {str(one.name): one for one in GGUFReader(file).tensors}
+    wrong = sorted(found.keys() ^ tensors.keys())
+    for name in sorted(found.keys() & tensors.keys()):
+        tensor, one = tensors[name], found[name]
+        same = [int(size) for size in reversed(one.shape)] == list(tensor.shape)
+        if not (same and one.tensor_type.name == _TYPES[tensor.dtype] and one.data.tobytes() == _bytes(tensor)):
+            wrong.append(name)
+    if wrong:
+        raise CheckpointError(
+            f"{file.name} does not have what was written, such as {wrong[0]}", hint="look at the disk, and try again"
+        )
+
+
+def _architecture(config: Mapping[str, Any]) -> str:
+    names = config.get("architectures") or ["nothing"]
+    architecture = ARCHITECTURES.get(str(names[0]))
+    if architecture is None:
+        known = ", ".join(sorted(ARCHITECTURES))
+        raise CheckpointError(f"{names[0]!s:.80} is not written as GGUF here, only {known}", hint=_PLAIN)
+    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    unknown = {
+        "rope_parameters": rope.get("rope_type", rope.get("type", "default")) != "default",
+        "use_sliding_window": bool(config.get("use_sliding_window")),
+        "attention_bias": bool(config.get("attention_bias")),
+        "mlp_bias": bool(config.get("mlp_bias")),
+        "hidden_act": config.get("hidden_act", "silu") != "silu",
+    }
+    if odd := [name for name, is_odd in unknown.items() if is_odd]:
+        raise CheckpointError(f"config.json has {odd[0]} as it is not written as GGUF here", hint=_PLAIN)
+    return architecture
+
+
+def _describe(writer: Any, config: Mapping[str, Any], name: str) -> None:
+    heads = int(config["num_attention_heads"])
+    head = int(config.get("head_dim") or config["hidden_size"] // heads)
+    theta = (config.get("rope_parameters") or {}).get("rope_theta", config.get("rope_theta", 10_000.0))
+    writer.add_name(name)
+    writer.add_context_length(int(config["max_position_embeddings"]))
+    writer.add_embedding_length(int(config["hidden_size"]))
+    writer.add_block_count(int(config["num_hidden_layers"]))
+    writer.add_feed_forward_length(int(config["intermediate_size"]))
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(int(config.get("num_key_value_heads") or heads))
+    writer.add_key_length(head)
+    writer.add_value_length(head)
+    writer.add_rope_dimension_count(head)
+    writer.add_rope_freq_base(float(theta))
+    writer.add_layer_norm_rms_eps(float(config["rms_norm_eps"]))
+    writer.add_vocab_size(int(config["vocab_size"]))
+
+
+def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None:
+    made = _json(folder, "tokenizer.json")
+    model = made.get("model") or {}
+    if model.get("type") != "BPE" or model.get("byte_fallback"):
+        raise CheckpointError("its tokenizer is no byte-level BPE, the one kind written as GGUF here", hint=_PLAIN)
+    tokens = {int(number): (str(text), _NORMAL) for text, number in model["vocab"].items()}
+    for one in made.get("added_tokens", ()):
+        tokens[int(one["id"])] = (str(one["content"]), _CONTROL if one.get("special") else _OWN)
+    size = int(config["vocab_size"])
+    if max(tokens) >= size:
+        raise CheckpointError(f"its tokenizer has a token {max(tokens)}, and its weights have {size}", hint=_PLAIN)
+    rows = [tokens.get(number, (f"[PAD{number}]", _UNUSED)) for number in range(size)]
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(_split_name(made))
+    writer.add_token_list([text for text, _ in rows])
+    writer.add_token_types([kind for _, kind in rows])
+    writer.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in model["merges"]])
+    for add, key in (
+        (writer.add_bos_token_id, "bos"),
+        (writer.add_eos_token_id, "eos"),
+        (writer.add_pad_token_id, "pad"),
+    ):
+        number = config.get(f"{key}_token_id")
+        number = number[0] if isinstance(number, list) and number else number
+        if isinstance(number, int):
+            add(number)
+    writer.add_add_bos_token("TemplateProcessing" in json.dumps(made.get("post_processor")))
+    if template := _chat_template(folder):
+        writer.add_chat_template(template)
+
+
+def _split_name(tokenizer: Mapping[str, Any]) -> str:
+    """Names how text is cut. Raises CheckpointError for a way that has no name here."""
+    before = tokenizer.get("pre_tokenizer") or {}
+    parts = before.get("pretokenizers", [before])
+    kinds = [part.get("type") for part in parts]
+    if not any(part.get("add_prefix_space") for part in parts):
+        if kinds == ["ByteLevel"] and parts[0].get("use_regex"):
+            return "gpt-2"
+        if kinds == ["Digits", "ByteLevel"] and parts[0].get("individual_digits") and parts[1].get("use_regex"):
+            return "starcoder"
+        if kinds == ["Split", "ByteLevel"] and not parts[1].get("use_regex"):
+            pattern = (parts[0].get("pattern") or {}).get("Regex", "")
+            if pattern in _SPLITS and parts[0].get("behavior") == "Isolated":
+                return _SPLITS[pattern]
+    raise CheckpointError("its tokenizer cuts text in a way that has no name in GGUF here", hint=_PLAIN)
+
+
+def _chat_template(folder: Path) -> str:
+    if (folder / "chat_template.jinja").is_file():
+        return (folder / "chat_template.jinja").read_text(encoding="utf-8")
+    if not (folder / "tokenizer_config.json").is_file():
+        return ""
+    found = _json(folder, "tokenizer_config.json").get("chat_template")
+    return found if isinstance(found, str) else ""
+
+
+def _tensors(folder: Path, config: Mapping[str, Any], architecture: str) -> Iterator[tuple[str, Tensor]]:
+    """Gives each weight as GGUF has it, by its name there. Raises CheckpointError for one without such a name."""
+    from gguf import MODEL_ARCH, MODEL_ARCH_NAMES, get_tensor_name_map
+
+    kind = next(one for one in MODEL_ARCH if MODEL_ARCH_NAMES[one] == architecture)
+    names = get_tensor_name_map(kind, int(config["num_hidden_layers"]))
+    heads = int(config["num_attention_heads"])
+    for file in sorted(folder.glob("*.safetensors")):
+        with safe_open(file, framework="pt") as held:
+            for name in held.keys():  # noqa: SIM118 - it is no mapping
+                tensor = held.get_tensor(name)
+                found = names.get_name(name, try_suffixes=(".weight", ".bias"))
+                if found is None or tensor.dtype not in _TYPES:
+                    raise CheckpointError(f"its weight {name} has no place in GGUF, or is {tensor.dtype}", hint=_PLAIN)
+                if architecture == "llama" and name.endswith((".q_proj.weight", ".k_proj.weight")):
+                    key = name.endswith(".k_proj.weight")
+                    tensor = turned(tensor, int(config.get("num_key_value_heads") or heads) if key else heads)
+                yield found, (tensor.float() if tensor.dim() == 1 else tensor).contiguous()
+
+
+def turned(weight: Tensor, heads: int) -> Tensor:
+    """Puts the rows of each head `[heads * size, width]` so that what was its halves are neighbours."""
+    rows, width = weight.shape
+    return weight.view(heads, 2, rows // heads // 2, width).transpose(1, 2).reshape(rows, width)
+
+
+def _add(writer: Any, name: str, tensor: Tensor) -> None:
+    from gguf import GGMLQuantizationType
+
+    if tensor.dtype is torch.bfloat16:
+        writer.add_tensor(name, tensor.view(torch.uint8).numpy(), raw_dtype=GGMLQuantizationType.BF16)
+    else:
+        writer.add_tensor(name, tensor.numpy())
+
+
+def _bytes(tensor: Tensor) -> bytes:
+    return tensor.flatten().view(torch.uint8).numpy().tobytes()
+
+
+def _json(folder: Path, name: str) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / name).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{folder / name} cannot be read", hint="export a whole model folder") from error
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{folder / name} holds no table", hint="export a whole model folder")
+    return found

@@ -1,0 +1,182 @@
+"""Leases work to workers: a commit counts only while the lease that it was made under holds.
+
+What always holds: each lease has a fencing token (`attempt`) that grows, a deadline on a clock that nobody can set, and
+the boot that it was given in. Every transaction of a worker looks at its leases first, inside the transaction: whoever
+was stopped past the deadline, or whose work was leased to another since, writes nothing (`LeaseLostError`). Only the
+core gives leases; it alone writes without one. How often in a row the infrastructure died at a work is kept here, so
+that it is known after a start, too; an end of the core by itself is no such death, a machine that went down is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.dialects.sqlite import insert as insert_or
+
+from appliance.clock import RunningClock
+from appliance.ledger.database import Database
+from appliance.ledger.ledger import LedgerError
+from appliance.ledger.tables import LEASES
+
+LEASE_SECONDS = 60.0
+"""That a worker has to renew its lease; it does so every `ledger.RENEW_SECONDS`."""
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+class LeaseLostError(LedgerError):
+    """Says that a worker is too late: its lease ran out, or its work is another's by now."""
+
+
+@dataclass
+class Holder:
+    """A worker, as the core knows it: what it holds by fencing token, and whether it may be given more."""
+
+    owner: str
+    """For people."""
+    may_claim: Callable[[], bool] = lambda: True
+    may_wait: Callable[[], bool] = lambda: True
+    """Whether it may stay for a job that has yet to come."""
+    held: dict[str, int] = field(default_factory=dict)
+    last: str = ""
+    """The work that it was given last."""
+    sent_away: bool = False
+    """Whether it asked for work and was told to end, because nothing may begin now."""
+    gone: bool = False
+    """Whether its process has ended: it gets nothing more."""
+
+
+class Leases:
+    """The leases of one ledger. Its methods may be called from any thread; `acting` says for whom this thread works."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] | None = None) -> None:
+        self._database = database
+        self.clock = clock or RunningClock()
+        self.seconds = LEASE_SECONDS
+        self._acting = threading.local()
+        self._boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
+        database.fence = self._check
+
+    @property
+    def holder(self) -> Holder | None:
+        """For whom this thread writes; None for the core itself."""
+        return getattr(self._acting, "holder", None)
+
+    @contextmanager
+    def acting(self, holder: Holder | None) -> Iterator[None]:
+        """Has everything that this thread writes meanwhile depend on the leases of that holder."""
+        before, self._acting.holder = self.holder, holder
+        try:
+            yield
+        finally:
+            self._acting.holder = before
+
+    def take(self, work: str, holder: Holder) -> None:
+        """Leases it to the holder, and with that to nobody else."""
+        row = {
+            "work": work,
+            "attempt": 1,
+            "owner": holder.owner,
+            "boot": self._boot,
+            "deadline": self.clock() + self.seconds,
+            "deaths": 0,
+        }
+        given = {name: row[name] for name in ("owner", "boot", "deadline")}
+        put = insert_or(LEASES).on_conflict_do_update(
+            index_elements=["work"], set_={**given, "attempt": LEASES.c.attempt + 1}
+        )
+        with self.acting(None), self._database.writing() as connection:
+            connection.execute(put, row)
+            holder.held[work] = self._row(connection, work).attempt
+        holder.last = work
+
+    def holds(self, work: str) -> bool:
+        """Whether this thread may write about that work."""
+        return self.holder is None or work in self.holder.held
+
+    def renew(self) -> None:
+        """Gives the acting holder's leases a new deadline. Raises LeaseLostError where one is lost."""
+        holder = self.holder
+        if holder is None or not holder.held:
+            return
+        with self._database.writing() as connection:
+            mine = LEASES.c.work.in_(holder.held)
+            connection.execute(update(LEASES).where(mine).values(deadline=self.clock() + self.seconds))
+
+    def release(self, holder: Holder) -> None:
+        """Ends what it holds, as far as that is still its own."""
+        held, holder.held = holder.held, {}
+        if not held:
+            return
+        with self.acting(None), self._database.writing() as connection:
+            for work, attempt in held.items():
+                mine = (LEASES.c.work == work) & (LEASES.c.attempt == attempt)
+                connection.execute(update(LEASES).where(mine).values(deadline=None))
+
+    def overdue(self, holder: Holder) -> str:
+        """The work whose lease it did not renew in time; empty while there is none."""
+        now = self.clock()
+        with self._database.reading() as connection:
+            for work, attempt in holder.held.copy().items():
+                row = self._row(connection, work)
+                if row is not None and row.attempt == attempt and row.deadline is not None and row.deadline < now:
+                    return work
+        return ""
+
+    def died(self, work: str, *, progress: bool) -> int:
+        """Counts a death at it: one of the infrastructure, and the first one after progress. Returns the count."""
+        with self.acting(None), self._database.writing() as connection:
+            first = insert_or(LEASES).values(work=work, attempt=0, owner="", boot="", deadline=None, deaths=0)
+            connection.execute(first.on_conflict_do_nothing())
+            deaths = 1 if progress else LEASES.c.deaths + 1
+            connection.execute(update(LEASES).where(LEASES.c.work == work).values(deaths=deaths, deadline=None))
+            return int(self._row(connection, work).deaths)
+
+    def deaths(self, work: str) -> int:
+        with self._database.reading() as connection:
+            row = self._row(connection, work)
+            return 0 if row is None else int(row.deaths)
+
+    def revive(self, work: str) -> None:
+        """Forgets the deaths at it."""
+        with self.acting(None), self._database.writing() as connection:
+            connection.execute(update(LEASES).where(LEASES.c.work == work).values(deaths=0))
+
+    def open(self, unended: Sequence[str]) -> None:
+        """Clears up, under the data folder's lock, what the process before left: nobody holds anything. A machine that
+        went down while a work was leased counts as a death at it."""
+        with self._database.writing() as connection:
+            went_down = LEASES.c.deadline.is_not(None) & (LEASES.c.boot != self._boot)
+            connection.execute(update(LEASES).where(went_down).values(deaths=LEASES.c.deaths + 1))
+            connection.execute(update(LEASES).values(deadline=None))
+            for row in connection.execute(select(LEASES.c.work)).all():
+                if row.work not in unended:
+                    connection.execute(delete(LEASES).where(LEASES.c.work == row.work))
+
+    def _row(self, connection: Connection, work: str) -> Any:
+        return connection.execute(select(LEASES).where(LEASES.c.work == work)).first()
+
+    def _check(self, connection: Connection) -> None:
+        """Raises LeaseLostError unless every lease of the acting holder holds; inside its transaction."""
+        holder = self.holder
+        if holder is None:
+            return
+        now = self.clock()
+        for work, attempt in holder.held.items():
+            row = self._row(connection, work)
+            if row is None or row.attempt != attempt or row.deadline is None or row.boot != self._boot:
+                _refuse(holder, work, "it is another's by now")
+            if row.deadline < now:
+                _refuse(holder, work, "it was not renewed in time")
+
+
+def _refuse(holder: Holder, work: str, why: str) -> None:
+    raise LeaseLostError(
+        f"{holder.owner} has lost its lease of {work}: {why}; nothing of this was written",
+        hint="another worker goes on from the last record",
+    )

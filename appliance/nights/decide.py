@@ -1,0 +1,120 @@
+"""What is to be done about one night now: facts in, one action out. Pure.
+
+What always holds: a night that has a cycle never begins another one; a person's own cycle is waited for and never
+stopped; while anything holds a night, nothing of it works; a night ends once its window is over.
+
+    open -> running <-> held            within the window
+    open -> missed                      it never began
+    running, held -> done               its cycle has ended
+    running, held -> stopped            the window, or the budget, ended first: the cycle goes on with the next night
+    missed -> open                      its window is open after all (the clock was set back), or it is made up
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from appliance.nights.idle import Use
+from appliance.nights.settings import ScheduleSettings
+from appliance.records.nights import Night, NightState
+
+
+class NightStep(StrEnum):
+    NOTHING = "nothing"
+    WAIT = "wait"
+    """It cannot begin yet."""
+    BEGIN = "begin"
+    """With a cycle of its own."""
+    GO_ON = "go_on"
+    """With the unfinished cycle of a night."""
+    HOLD = "hold"
+    """Nothing of it works now; it goes on within its window."""
+    CLOSE = "close"
+
+
+@dataclass(frozen=True)
+class Action:
+    step: NightStep
+    reason: str = ""
+    at_once: bool = False
+    """Whether the worker ends now, and not at the end of its step."""
+    state: NightState | None = None
+    """With `close`: how the night ended."""
+
+
+@dataclass(frozen=True)
+class NightFacts:
+    night: Night
+    is_open: bool
+    """Whether its window, or the time in which it is made up, is open."""
+    early: bool
+    """Whether that has still to open: the clock was set back."""
+    late: bool
+    """Whether it could no longer begin under the rule of catching up."""
+    unfinished: str
+    """The id of the unfinished cycle; empty without one."""
+    of_a_night: bool
+    """Whether that is a night's, and no person asked it to go on at any hour."""
+    paused: str
+    """Who or what paused the schedule; empty when it is not."""
+    use: Use | None
+    quiet: bool
+    """Whether the machine has been free for long enough."""
+
+
+def decide(facts: NightFacts, rules: ScheduleSettings) -> Action:
+    """Says what is to be done about the night."""
+    night = facts.night
+    if night.state in (NightState.DONE, NightState.STOPPED):
+        return Action(NightStep.NOTHING)
+    if night.cycle and facts.unfinished != night.cycle:
+        return Action(NightStep.CLOSE, state=NightState.DONE)
+    if facts.early:
+        return Action(
+            NightStep.HOLD if night.cycle else NightStep.WAIT, "its window is not open yet: the clock was set back"
+        )
+    if not facts.is_open:
+        return Action(NightStep.NOTHING) if night.state is NightState.MISSED else _window_over(night)
+    if spent := budget_spent(night, rules):
+        return Action(NightStep.CLOSE, spent, state=NightState.STOPPED)
+    if facts.unfinished and not facts.of_a_night and facts.unfinished != night.cycle:
+        return Action(NightStep.WAIT, f"cycle {facts.unfinished}, which a person started, is not finished")
+    held = _held(facts)
+    if held is not None:
+        return held
+    if facts.unfinished:
+        return Action(NightStep.GO_ON)
+    if facts.late and not night.begins:
+        return Action(
+            NightStep.CLOSE, "it could not begin on time, and schedule.catch_up is none", state=NightState.MISSED
+        )
+    return Action(NightStep.BEGIN)
+
+
+def _window_over(night: Night) -> Action:
+    if night.cycle:
+        return Action(
+            NightStep.CLOSE, "its window is over: the cycle goes on with the next night", state=NightState.STOPPED
+        )
+    return Action(NightStep.CLOSE, night.reason or "its window is over", state=NightState.MISSED)
+
+
+def _held(facts: NightFacts) -> Action | None:
+    step = NightStep.HOLD if facts.night.cycle else NightStep.WAIT
+    if facts.paused:
+        return Action(step, facts.paused)
+    if facts.use is not None:
+        return Action(step, facts.use.reason, at_once=facts.use.at_once)
+    if not facts.quiet:
+        return Action(step, "somebody used this machine a moment ago")
+    return None
+
+
+def budget_spent(night: Night, rules: ScheduleSettings) -> str:
+    """Which budget of the night is used up, in a sentence; empty when none is."""
+    if rules.max_hours is not None and night.seconds >= 3600 * rules.max_hours:
+        return f"it has worked for {rules.max_hours:g} hours: the cycle goes on with the next night"
+    if rules.max_energy is not None and night.joules is not None and night.joules >= 3.6e6 * rules.max_energy:
+        return f"it has taken {rules.max_energy:g} kWh: the cycle goes on with the next night"
+    return ""

@@ -1,0 +1,194 @@
+"""Looks at this machine for the rules of nights: who computes on a GPU, who types, the load, the energy taken.
+
+What always holds: nothing is changed, each program that is asked has a deadline, and what cannot be read is None. Our
+own processes, and those that they started, are nobody else.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from appliance.nights.idle import MachineSnapshot
+
+SECONDS = 10.0
+Ask = Callable[[Sequence[str]], str | None]
+
+
+def ask(command: Sequence[str]) -> str | None:
+    """What the program prints; None where it is not there, fails, or does not answer in time."""
+    found = shutil.which(command[0])
+    if found is None:
+        return None
+    try:
+        asked = subprocess.run(
+            [found, *command[1:]],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SECONDS,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return asked.stdout
+
+
+class MachineEyes:
+    """Each call of `look` is one snapshot. Without `typed`, nobody is asked who types. One thread at a time."""
+
+    def __init__(
+        self,
+        *,
+        gpu: bool = True,
+        typed: bool = False,
+        energy: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+        run: Ask = ask,
+        root: Path = Path("/"),
+    ) -> None:
+        self._gpu = gpu
+        self._typed = typed
+        self._wall = wall
+        self._run = run
+        self._root = root
+        self._meter = EnergyMeter(clock, run, root) if energy else None
+
+    def look(self) -> MachineSnapshot:
+        return MachineSnapshot(
+            gpu_users=self._gpu_users() if self._gpu else None,
+            load=_load(self._root),
+            typed_seconds=self._typed_seconds() if self._typed else None,
+            joules=self._meter.joules() if self._meter is not None else None,
+        )
+
+    def _gpu_users(self) -> tuple[str, ...] | None:
+        query = ("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")
+        listed = self._run(query)
+        return None if listed is None else others_on_gpu(listed, own_processes(os.getpid(), self._root))
+
+    def _typed_seconds(self) -> float | None:
+        seen = [*self._terminals(), *self._sessions()]
+        return min(seen, default=None)
+
+    def _terminals(self) -> list[float]:
+        """Of each terminal that somebody has open, how long ago something was read from it."""
+        seen = []
+        for place in ("dev/pts/[0-9]*", "dev/tty[1-9]"):
+            for terminal in self._root.glob(place):
+                try:
+                    status = terminal.stat()
+                except OSError:
+                    continue
+                if status.st_uid != 0 or place.startswith("dev/pts"):
+                    seen.append(max(0.0, self._wall() - status.st_atime))
+        return seen
+
+    def _sessions(self) -> list[float]:
+        """Of each session of a person that logind knows: 0 while it is in use, else since when it is idle."""
+        listed = self._run(("loginctl", "list-sessions", "--no-legend"))
+        if listed is None:
+            return []
+        names = [line.split()[0] for line in listed.splitlines() if line.split()]
+        shown = [self._run(("loginctl", "show-session", name)) or "" for name in names[:50]]
+        found = [idle for text in shown if (idle := idle_seconds(text, self._wall())) is not None]
+        return found or [math.inf]
+
+
+def others_on_gpu(listed: str, own: frozenset[int]) -> tuple[str, ...]:
+    """Reads lines of `pid, name`: those that are not ours."""
+    found = []
+    for line in listed.splitlines():
+        pid, _, name = line.partition(",")
+        if pid.strip().isdigit() and int(pid) not in own:
+            found.append(f"{name.strip().rsplit('/', 1)[-1][:60]} (process {pid.strip()})")
+    return tuple(found)
+
+
+def idle_seconds(session: str, now: float) -> float | None:
+    """Reads what `loginctl show-session` prints of a graphical session; None for one of another sort, whose terminal
+    says more."""
+    fields = dict(line.split("=", 1) for line in session.splitlines() if "=" in line)
+    if fields.get("Class") != "user" or fields.get("Type") not in ("x11", "wayland", "mir"):
+        return None
+    since = fields.get("IdleSinceHint", "")
+    if fields.get("IdleHint") != "yes" or not since.isdigit():
+        return 0.0
+    return max(0.0, now - int(since) / 1e6)
+
+
+def own_processes(root_pid: int, root: Path = Path("/")) -> frozenset[int]:
+    """This process and all that it started."""
+    children: dict[int, list[int]] = {}
+    for status in (root / "proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text(errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append(int(status.parent.name))
+    found, left = {root_pid}, [root_pid]
+    while left:
+        for child in children.get(left.pop(), ()):
+            if child not in found:
+                found.add(child)
+                left.append(child)
+    return frozenset(found)
+
+
+class EnergyMeter:
+    """Adds up what the processors' packages count (RAPL) and what GPUs draw, from look to look."""
+
+    def __init__(self, clock: Callable[[], float], run: Ask = ask, root: Path = Path("/")) -> None:
+        self._clock = clock
+        self._run = run
+        self._zones = sorted((root / "sys/class/powercap").glob("intel-rapl:[0-9]*"))
+        self._zones = [zone for zone in self._zones if zone.name.count(":") == 1]
+        self._counted: dict[Path, int] = {}
+        self._at = clock()
+        self._joules = 0.0
+
+    def joules(self) -> float | None:
+        """Since the first call; None where nothing can be read."""
+        now = self._clock()
+        watts = self._watts()
+        known = watts is not None
+        self._joules += (watts or 0.0) * max(0.0, now - self._at)
+        self._at = now
+        for zone in self._zones:
+            try:
+                counted = int((zone / "energy_uj").read_text())
+                wraps = int((zone / "max_energy_range_uj").read_text())
+            except (OSError, ValueError):
+                continue
+            known = True
+            before = self._counted.get(zone, counted)
+            self._joules += ((counted - before) if counted >= before else (counted - before + wraps)) / 1e6
+            self._counted[zone] = counted
+        return self._joules if known else None
+
+    def _watts(self) -> float | None:
+        """What all GPUs draw now."""
+        drawn = self._run(("nvidia-smi", "--query-gpu=power.draw", "--format=csv,noheader,nounits"))
+        if drawn is None:
+            return None
+        figures = []
+        for line in drawn.split():
+            try:
+                figures.append(float(line))
+            except ValueError:
+                continue  # "[N/A]"
+        return sum(figures) if figures else None
+
+
+def _load(root: Path) -> float | None:
+    try:
+        return float((root / "proc/loadavg").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None

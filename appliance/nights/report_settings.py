@@ -1,0 +1,80 @@
+"""Whom a night's end is told to, as it is configured in `[report]`. No secret stands in it, only where one is kept."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from runtime.model import FrozenModel, UnitName
+
+
+class EmailSettings(FrozenModel, use_attribute_docstrings=True):
+    host: str = ""
+    """The SMTP server; empty: no e-mail is sent."""
+    port: Annotated[int, UnitName("TCP port")] = Field(587, ge=1, le=65_535)
+    """Its port."""
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    """How the connection is protected. `none` is only for a server on this machine, or without a password."""
+    sender: str = ""
+    """The address that it comes from."""
+    to: tuple[str, ...] = ()
+    """The addresses that it goes to."""
+    user: str = ""
+    """The name for the server; empty: nobody logs in."""
+    password: str = ""
+    """Where the password is: a file, or the name of a systemd credential."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.host and not (self.sender and self.to):
+            raise ValueError("e-mail needs a sender and at least one address in `to`")
+        if self.user and not self.password:
+            raise ValueError("a user needs a password: name the file, or the credential, that it is in")
+        if self.security == "none" and self.user and not is_local(self.host):
+            raise ValueError("a password is never sent unprotected: set security to starttls or tls")
+        return self
+
+
+class ReportSettings(FrozenModel, use_attribute_docstrings=True):
+    webhook: str = ""
+    """The URL that gets a POST with JSON when a night has ended; empty: none."""
+    webhook_token: str = ""
+    """Where its bearer token is: a file, or the name of a systemd credential; empty: none is sent."""
+    ntfy: str = ""
+    """The URL of a topic of ntfy, such as https://ntfy.example.org/nights; empty: none."""
+    ntfy_token: str = ""
+    """Where its access token is: a file, or the name of a systemd credential; empty: none is sent."""
+    email: EmailSettings = EmailSettings()
+    timeout: Annotated[float, UnitName("seconds")] = Field(20.0, gt=0, le=120)
+    """How long each of them may take."""
+
+    @field_validator("webhook", "ntfy")
+    @classmethod
+    def _is_url(cls, url: str) -> str:
+        if not url:
+            return url
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("write a URL that begins with https:// or http://")
+        if parts.username or parts.password:
+            raise ValueError("leave the password out of the URL: name the file that it is in, as the token")
+        return url
+
+    @model_validator(mode="after")
+    def _tokens_are_protected(self) -> Self:
+        for url, token in ((self.webhook, self.webhook_token), (self.ntfy, self.ntfy_token)):
+            parts = urlsplit(url)
+            if token and parts.scheme == "http" and not is_local(parts.hostname or ""):
+                raise ValueError("a token is never sent over http to another machine: write https://")
+        return self
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

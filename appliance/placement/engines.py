@@ -1,0 +1,139 @@
+"""Makes engines on hosts of the cluster, which are supervised as those in processes here are.
+
+What always holds: the trainer's own machine proves each push by what comes back from there, and keeps each token as it
+was sampled. An engine whose process, actor or host is gone is replaced, on another host if need be, given the same
+weights and proved; its conversations go on from their tokens (`appliance.inference.vllm`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from appliance.inference.engine import Engine, ModelError
+from appliance.inference.vllm.engine import VllmEngine
+from appliance.inference.vllm.placement import VllmSettings
+from appliance.inference.vllm.process import EngineFault, answered
+from appliance.placement.settings import PlacementSettings
+from runtime.cluster import PlacedChannel, PlacementRequest
+from runtime.errors import InfrastructureError
+from runtime.settings import ClusterSettings
+
+SERVANT = "appliance.placement.engine_servant:EngineServant"
+FILES = {"open": "model", "load": "path", "adapt": "path"}
+"""What of a message is a path on this machine."""
+
+
+class PlacedEngineProcess:
+    """Is an `EngineProcess` on some host of the cluster. Not thread-safe."""
+
+    def __init__(
+        self,
+        cluster: ClusterSettings,
+        request: PlacementRequest,
+        engine: str,
+        threads: int | None,
+        settings: dict[str, Any],
+    ) -> None:
+        """Raises InfrastructureError where no host takes it, ModelError for what never works, EngineFault."""
+        self._placed = PlacedChannel(cluster, request)
+        self.preempted = 0
+        try:
+            opened = self.ask("open", engine=engine, threads=threads, **settings)
+        except BaseException:
+            self.kill()
+            raise
+        self.cache_tokens: int | None = opened["tokens"]
+        self.block = int(opened["block"])
+        self.engine_pid = int(opened["pid"])
+        """Of the process that computes, on that host."""
+
+    @property
+    def pid(self) -> int:
+        """Of the actor, on its host."""
+        return self._placed.pid
+
+    @property
+    def host(self) -> str:
+        """Names where it runs."""
+        return self._placed.host
+
+    def ask(self, kind: str, **message: Any) -> dict[str, Any]:
+        """See `EngineProcess`. What is a path here is copied there first."""
+        try:
+            if kind in FILES:
+                message[FILES[kind]] = self._placed.put(Path(message[FILES[kind]]))
+            return answered(kind, self._placed.ask({"ask": kind, **message}))
+        except InfrastructureError as error:
+            raise EngineFault(f"the engine on {self.host} ended while it was asked to {kind}: {error}") from error
+
+    def count_preemptions(self) -> int:
+        try:
+            self.preempted = int(self.ask("figures")["preemptions"])
+        except EngineFault:  # it is found out by who needs more
+            return self.preempted
+        return self.preempted
+
+    def kill(self) -> None:
+        self._placed.close()
+
+
+def make_placed_engines(
+    name: str,
+    count: int,
+    *,
+    cluster: ClusterSettings | None,
+    placement: PlacementSettings,
+    rows: int,
+    slots: int,
+    threads: int | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    vllm: VllmSettings | None = None,
+) -> list[Engine]:
+    """Makes so many engines of this name (`torch` or `vllm`), on one host after the other.
+
+    Raises ModelError for what the configuration cannot ask for in a cluster."""
+    if cluster is None:
+        raise ModelError(
+            "placement.engines is cluster, and this machine is in none",
+            hint="set cluster.address, or placement.engines to here",
+        )
+    if name not in ("torch", "vllm"):
+        raise ModelError(f"the engine {name!r} runs here only", hint="set placement.engines to here")
+    if device == "cuda" and not placement.engine_gpus:
+        raise ModelError(
+            "model.device is cuda, and engines in the cluster get no GPU", hint="set placement.engine_gpus"
+        )
+    if vllm is not None and vllm.gpus:
+        raise ModelError(
+            "vllm.gpus names GPUs of this machine, and the cluster chooses those of its hosts",
+            hint="remove vllm.gpus; placement.engine_gpus says how many an engine gets",
+        )
+    if vllm is not None and vllm.tensor_parallel > max(1, placement.engine_gpus):
+        raise ModelError(
+            f"vllm.tensor_parallel is {vllm.tensor_parallel}, and an engine gets {placement.engine_gpus} GPUs",
+            hint="set placement.engine_gpus to as many",
+        )
+    turns = itertools.count()
+
+    def start(first: int, settings: dict[str, Any]) -> PlacedEngineProcess:
+        # One that is replaced goes to the next host: where it was may be what failed.
+        request = PlacementRequest(servant=SERVANT, gpus=placement.engine_gpus, prefer=first + next(turns) // count)
+        return PlacedEngineProcess(cluster, request, name, threads, settings)
+
+    gpu = placement.engine_gpus > 0
+    return [
+        VllmEngine(
+            rows,
+            slots,
+            threads,
+            dtype="" if dtype == "auto" else dtype,
+            gpu=gpu,
+            start=partial(start, number),
+            settings=vllm if name == "vllm" else None,
+        )
+        for number in range(count)
+    ]

@@ -1,0 +1,56 @@
+"""Is what answers for the learners on a host of the cluster: it keeps their processes, and lands their files.
+
+What always holds: all ranks are on this host; one that ends, ends them all, and says so. Files lie in a folder of mode
+0700 that goes with this process, and go once they were taken.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+from appliance.inference.vllm.folders import make_folder, remove_folder
+from appliance.learning.rank_processes import RankProcesses
+from appliance.placement.engine_servant import SHARED_MEMORY
+from runtime.cluster import PLAIN
+from runtime.errors import BadRequestError, HintedError
+
+GIVEN = ("open", "restore", "take_moments")
+"""What is asked with a folder that was put here before; other folders are written here."""
+
+
+class LearnerServant:
+    """Answers what `RankProcesses.ask` is asked; folders are names in its own."""
+
+    def __init__(self) -> None:
+        self.folder = make_folder("assay-placed-", SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else None)
+        self._ranks: RankProcesses | None = None
+
+    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Asks the ranks, and says what they answer or why they do not."""
+        what = message.pop("ask")
+        try:
+            if what == "begin":
+                self._ranks = RankProcesses(message["ranks"], threads=message["threads"])
+                return {"pids": self._ranks.pids}
+            if "folder" in message and not PLAIN.fullmatch(message["folder"]):
+                raise BadRequestError(f"{message['folder']!r} is no name of a folder here")
+            if what == "taken":
+                shutil.rmtree(self.folder / message["folder"])
+                return {}
+            assert self._ranks is not None, "learners were asked before they began"
+            if "folder" not in message:
+                return self._ranks.ask(what, **message)
+            place = self.folder / message["folder"]
+            answer = self._ranks.ask(what, **{**message, "folder": str(place)})
+            if what in GIVEN:
+                shutil.rmtree(place)
+            return answer
+        except HintedError as error:
+            return {"error": str(error), "kind": type(error).__name__, "hint": error.hint}
+
+    def close(self) -> None:
+        if self._ranks is not None:
+            self._ranks.close()
+        remove_folder(self.folder)

@@ -1,0 +1,82 @@
+"""Finds in texts what the owner's rules name, before anything is written. Pure.
+
+What always holds: nothing is taken out of a text, for what is left may still tell; where a rule matches, whoever asked
+keeps none of it. A text is looked at as it is, without its escapes (a line's end before a key is two letters in
+JSON), and, where it is JSON, string by string.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+USUAL = (
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
+    r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{20,}",
+    r"\bgh[pousr]_[A-Za-z0-9]{20,}",
+    r"\bAKIA[A-Z0-9]{16}\b",
+    r"(?i)\bbearer +[A-Za-z0-9._~+/-]{16,}",
+)
+"""What keys of well-known services look like; an owner's list takes its place."""
+DEPTH = 4
+"""Texts inside texts: how often escapes are read, and JSON within JSON."""
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_MEANT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+class Redaction:
+    """Rules as regular expressions of Python."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        """Raises ValueError for one that is no regular expression, or that matches nothing at all."""
+        self._rules: list[re.Pattern[str]] = []
+        for pattern in patterns:
+            try:
+                rule = re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+            if rule.search(""):
+                raise ValueError(f"{pattern!r} matches an empty text")
+            self._rules.append(rule)
+
+    def rule_in(self, values: Iterable[object]) -> int | None:
+        """The number of a rule, from 1, that matches any text of these values; None where none does."""
+        if not self._rules:
+            return None
+        for value in values:
+            for text in texts_in(value):
+                for number, rule in enumerate(self._rules, 1):
+                    if rule.search(text):
+                        return number
+        return None
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Every text in a value as JSON has it, names of fields too: as it is, unescaped, and what is JSON within it."""
+    left: list[tuple[object, int]] = [(value, 0)]
+    while left:
+        one, depth = left.pop()
+        if isinstance(one, Mapping):
+            left += [(part, depth) for pair in one.items() for part in pair]
+        elif isinstance(one, list | tuple):
+            left += [(part, depth) for part in one]
+        elif isinstance(one, str):
+            yield one
+            if depth < DEPTH:
+                left += [(part, depth + 1) for part in _inside(one)]
+
+
+def _inside(text: str) -> Iterator[object]:
+    if "\\" in text:
+        yield _ESCAPE.sub(_unescaped, text)
+    if text.lstrip()[:1] in ("{", "[", '"'):
+        try:
+            yield json.loads(text)
+        except (ValueError, RecursionError):
+            return
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    number = found[1] or found[2]
+    return chr(int(number, 16)) if number else _MEANT.get(found[3], found[3])

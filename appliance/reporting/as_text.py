@@ -1,0 +1,110 @@
+"""A report as plain lines for a terminal, and as Markdown. Pure; every text is escaped.
+
+In Markdown whatever is not ours is written as code, which no reader renders, or with its marks escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from appliance.client.messages import RolloutDetail
+from appliance.printable import printable
+from appliance.reporting.night_report import ChangedTask, NightReport
+
+LONGEST = 600
+"""Characters of an answer or of a turn."""
+_MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def as_text(report: NightReport) -> str:
+    """For a terminal, in 100 columns or so."""
+    lines = [printable(report.headline), ""]
+    lines += [f"{name:<34} {_spark(points)}  {points[-1][1]:.3g}" for name, points in report.curves.items() if points]
+    if report.seconds:
+        lines += ["", "where the time went, in minutes"]
+        lines += [f"  {printable(name):<32} {seconds / 60:8.1f}" for name, seconds in report.seconds.items()]
+    if report.families:
+        lines += ["", f"{'taskset':<26} {'items':>5}  {'before':<17} {'after':<17} change, points"]
+        for one in report.families:
+            low, high = one.interval
+            before, after = one.share(one.before), one.share(one.after)
+            name = printable(one.name, limit=26)
+            lines.append(
+                f"{name:<26} {one.items:>5}  {before:<17} {after:<17} {one.change:+.1f} [{low:+.1f}, {high:+.1f}]"
+            )
+    if report.decision is not None:
+        lines += ["", printable(f"decision: {report.decision.outcome.value}: {report.decision.reason}")]
+        lines += [printable(f"  {one.outcome.value:<9} {one.gate}: {one.reason}") for one in report.decision.findings]
+        if report.decision.would_change:
+            lines.append(printable(f"  what would change it: {report.decision.would_change}"))
+    for sort, changed in _sorts(report.changed):
+        lines += ["", sort]
+        for task in changed:
+            lines.append(printable(f"  {task.family}: {task.task}", limit=LONGEST))
+            lines += [f"    {line}" for line in _sides(task)]
+    return "\n".join(lines) + "\n"
+
+
+def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
+    """`pictures` are names of files beside it."""
+    lines = [f"# {_escaped(report.cycle.id)}", "", _escaped(report.headline), ""]
+    lines += [f"![{_escaped(name)}]({name})" for name in pictures]
+    if report.families:
+        lines += ["", "## Tasksets, before and after", ""]
+        lines += ["| taskset | items | before | after | change, points |", "|---|---|---|---|---|"]
+        for one in report.families:
+            low, high = one.interval
+            row = (_escaped(one.name), str(one.items), one.share(one.before), one.share(one.after))
+            lines.append(f"| {' | '.join(row)} | {one.change:+.1f} [{low:+.1f}, {high:+.1f}] |")
+    if report.decision is not None:
+        lines += [
+            "",
+            "## Decision",
+            "",
+            f"{_escaped(report.decision.outcome.value)}: {_escaped(report.decision.reason)}",
+            "",
+        ]
+        lines += ["| gate | finding | reason |", "|---|---|---|"]
+        lines += [
+            f"| {_escaped(g.gate)} | {g.outcome.value} | {_escaped(g.reason)} |" for g in report.decision.findings
+        ]
+    if report.seconds:
+        lines += ["", "## Where the time went", ""]
+        lines += [f"- {_escaped(name)}: {seconds / 60:.1f} minutes" for name, seconds in report.seconds.items()]
+    for sort, changed in _sorts(report.changed):
+        lines += ["", f"## {sort}", ""]
+        for task in changed:
+            lines.append(f"- {_escaped(task.family)}, {_escaped(task.task)}")
+            lines += [f"  - {_escaped(line)}" for line in _sides(task)]
+    return "\n".join(lines) + "\n"
+
+
+def _sorts(changed: Sequence[ChangedTask]) -> list[tuple[str, list[ChangedTask]]]:
+    gained, lost = ([one for one in changed if one.gained is which] for which in (True, False))
+    named = [("The champion failed, the candidate passed", gained), ("The champion passed, the candidate failed", lost)]
+    return [(name, found) for name, found in named if found]
+
+
+def _sides(task: ChangedTask) -> list[str]:
+    sides = _side("champion", task.before), _side("candidate", task.after)
+    return [side for side in sides if side]
+
+
+def _side(who: str, detail: RolloutDetail | None) -> str:
+    if detail is None:
+        return ""
+    one = detail.rollout
+    answer = one.answer if one.answer is not None else "no answer"
+    return printable(f"{who}: {answer} ({one.verdict.outcome.value}: {one.verdict.reason})", limit=LONGEST)
+
+
+def _spark(points: Sequence[tuple[float, float]], most: int = 40) -> str:
+    values = [value for _, value in points][-most:]
+    low, high = min(values), max(values)
+    return "".join(BLOCKS[round((value - low) / ((high - low) or 1.0) * (len(BLOCKS) - 1))] for value in values)
+
+
+def _escaped(text: str) -> str:
+    return _MARKS.sub(r"\\\1", printable(text, limit=LONGEST))

@@ -1,0 +1,190 @@
+"""Charts as a list of shapes, which become SVG inside of a page or a PNG: one drawing, two ways to show it.
+
+What always holds: every text is escaped; a chart never rests on colour alone (lines have a mark and a name at their
+end, bars have their figure); the two colours are those of Okabe and Ito (2008) that every kind of colour vision tells
+apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+from appliance.printable import printable
+
+WIDTH, HEIGHT, MARGIN, LEFT, RIGHT, LETTER = 640, 240, 36, 60, 120, 12
+BLUE, ORANGE, INK, QUIET, PAPER = "#0072b2", "#d55e00", "#1c2026", "#8a949e", "#ffffff"
+LONGEST = 40
+"""Letters of a name."""
+
+
+@dataclass(frozen=True)
+class Line:
+    points: tuple[tuple[float, float], ...]
+    colour: str = QUIET
+    width: int = 1
+
+
+@dataclass(frozen=True)
+class Box:
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: str
+
+
+@dataclass(frozen=True)
+class Label:
+    x: float
+    y: float
+    text: str
+    colour: str = INK
+    at: str = "start"
+    """`start`, `middle` or `end` of the text stands at `x`."""
+
+
+Shape = Line | Box | Label
+
+
+@dataclass
+class Picture:
+    """Shapes on a sheet of so many pixels."""
+
+    title: str
+    width: int = WIDTH
+    height: int = HEIGHT
+    shapes: list[Shape] = field(default_factory=list)
+
+    def svg(self) -> str:
+        """One SVG element, to stand in a page."""
+        drawn = "".join(_svg(shape) for shape in self.shapes)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" role="img" '
+            f'width="100%" style="max-width:{self.width}px;background:{PAPER}"><title>{_text(self.title)}</title>'
+            f"{drawn}</svg>"
+        )
+
+    def png(self, file: Path) -> None:
+        """Writes it. Raises OSError; ImportError without Pillow."""
+        from PIL import Image, ImageDraw, ImageFont
+
+        font = ImageFont.load_default(LETTER)
+        sheet = Image.new("RGB", (self.width, self.height), PAPER)
+        paint = ImageDraw.Draw(sheet)
+        anchors = {"start": "ls", "middle": "ms", "end": "rs"}
+        for shape in self.shapes:
+            if isinstance(shape, Line):
+                paint.line(list(shape.points), fill=shape.colour, width=shape.width)
+            elif isinstance(shape, Box):
+                low, high = sorted((shape.x, shape.x + shape.width))
+                paint.rectangle((low, shape.y, high, shape.y + shape.height), fill=shape.colour)
+            else:
+                text = printable(shape.text, limit=LONGEST * 2)
+                paint.text((shape.x, shape.y), text, fill=shape.colour, font=font, anchor=anchors[shape.at])
+        sheet.save(file, format="PNG")
+
+
+def _svg(shape: Shape) -> str:
+    if isinstance(shape, Line):
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in shape.points)
+        return f'<polyline points="{points}" fill="none" stroke="{shape.colour}" stroke-width="{shape.width}"/>'
+    if isinstance(shape, Box):
+        low = min(shape.x, shape.x + shape.width)
+        place = f'x="{low:.1f}" y="{shape.y:.1f}" width="{abs(shape.width):.1f}" height="{shape.height:.1f}"'
+        return f'<rect {place} fill="{shape.colour}"/>'
+    place = f'x="{shape.x:.1f}" y="{shape.y:.1f}" fill="{shape.colour}" text-anchor="{shape.at}"'
+    return f'<text {place} font-family="sans-serif" font-size="{LETTER}">{_text(shape.text)}</text>'
+
+
+def _text(text: str) -> str:
+    return escape(printable(text, limit=LONGEST * 2))
+
+
+@dataclass(frozen=True)
+class Series:
+    name: str
+    points: tuple[tuple[float, float], ...]
+    """x, y; finite."""
+
+
+def curves(title: str, series: Sequence[Series], *, unit: str = "", top: float | None = None) -> Picture:
+    """Lines over the same axes, of which the first is blue and the second orange; from 0, or below, to `top`."""
+    picture = Picture(title)
+    points = [point for one in series for point in one.points if all(map(math.isfinite, point))]
+    picture.shapes.append(Label(MARGIN / 2, 18, f"{title}{f' ({unit})' if unit else ''}"))
+    if not points:
+        picture.shapes.append(Label(WIDTH / 2, HEIGHT / 2, "no figures", QUIET, "middle"))
+        return picture
+    left, right = min(x for x, _ in points), max(x for x, _ in points)
+    low = min(0.0, *(y for _, y in points))
+    high = top if top is not None else max((y for _, y in points), default=1.0) * 1.05
+    high = high if high > low else low + 1.0
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        across = (x - left) / (right - left) if right > left else 0.5
+        up = (min(max(y, low), high) - low) / (high - low)
+        return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - MARGIN - up * (HEIGHT - 2 * MARGIN)
+
+    for share in (0.0, 0.5, 1.0):
+        value = low + share * (high - low)
+        y = at(left, value)[1]
+        picture.shapes.append(Line(((LEFT, y), (WIDTH - RIGHT, y)), "#d9dde2"))
+        picture.shapes.append(Label(LEFT - 6, y + 4, shown(value), QUIET, "end"))
+    picture.shapes.append(Label(LEFT, HEIGHT - 12, shown(left), QUIET, "middle"))
+    picture.shapes.append(Label(WIDTH - RIGHT, HEIGHT - 12, shown(right), QUIET, "middle"))
+    for number, one in enumerate(series):
+        places = tuple(at(x, y) for x, y in one.points if math.isfinite(x) and math.isfinite(y))
+        if not places:
+            continue
+        colour = (BLUE, ORANGE, INK)[number % 3]
+        if len(places) > 1:
+            picture.shapes.append(Line(places, colour, 2))
+        x, y = places[-1]
+        picture.shapes.append(Box(x - 3, y - 3, 6, 6, colour))
+        picture.shapes.append(Label(x + 8, y + 4 + 13 * number, one.name[:LONGEST], colour))
+    return picture
+
+
+@dataclass(frozen=True)
+class Bar:
+    name: str
+    value: float
+    text: str
+    """The figure, as it is written beside the bar."""
+    low: float | None = None
+    high: float | None = None
+    """The ends of its interval."""
+    colour: str = BLUE
+
+
+def bars(title: str, rows: Sequence[Bar]) -> Picture:
+    """Bars from 0 to the right, or to the left below 0, each with its interval as a line and its figure."""
+    step, top, names = 24, 34, 170
+    picture = Picture(title, height=max(80, top + step * len(rows) + 16))
+    picture.shapes.append(Label(MARGIN / 2, 18, title))
+    ends = [end for row in rows for end in (0.0, row.value, row.low or 0.0, row.high or 0.0) if math.isfinite(end)]
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    scale = (WIDTH - names - RIGHT) / ((high - low) or 1.0)
+    zero = names - low * scale
+    for number, row in enumerate(rows):
+        y = top + step * number
+        picture.shapes.append(Label(names - 8, y + 13, printable(row.name, limit=24), INK, "end"))
+        picture.shapes.append(Box(zero, y + 3, row.value * scale, 12, row.colour))
+        if row.low is not None and row.high is not None:
+            ends_at = (zero + row.low * scale, y + 9), (zero + row.high * scale, y + 9)
+            picture.shapes.append(Line(ends_at, INK, 1))
+        edge = zero + max(row.value, row.high or 0.0, 0.0) * scale
+        picture.shapes.append(Label(edge + 6, y + 13, row.text, INK))
+    picture.shapes.append(Line(((zero, top - 4), (zero, top + step * len(rows))), QUIET))
+    if not rows:
+        picture.shapes.append(Label(WIDTH / 2, 50, "nothing to show", QUIET, "middle"))
+    return picture
+
+
+def shown(value: float) -> str:
+    """Three figures at most."""
+    return f"{value:.3g}"

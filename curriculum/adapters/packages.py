@@ -1,0 +1,84 @@
+"""Reads a package of the owner's, a folder or a wheel, as the files that a set of packages gets. Nothing of it is run.
+
+What always holds: files are regular, named plainly, few and small; code that would run by itself is left out when the
+set is made. What it needs beside the adapter's own packages is not fetched: the package says so when a guest imports
+it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from curriculum.contract.errors import CurriculumError
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+MOST_FILES, MOST_BYTES = 500, 16 << 20
+LEFT_OUT = ("__pycache__", ".git", ".venv", "node_modules")
+HINT = "name a folder that is a Python package (it has an __init__.py), or a wheel of one"
+
+
+class OwnerPackage(NamedTuple):
+    name: str
+    """Of the package, as it is imported."""
+    files: dict[str, bytes]
+
+
+def package_at(place: Path) -> OwnerPackage:
+    """Raises CurriculumError for what is no package, or too large a one, and where it cannot be read."""
+    try:
+        found = dict(_of_wheel(place) if place.suffix == ".whl" else _of_folder(place))
+    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise CurriculumError(f"{place} cannot be read: {error}", hint=HINT) from error
+    names = {PurePosixPath(path).parts[0] for path in found if path.endswith("/__init__.py") and path.count("/") == 1}
+    if len(names) != 1:
+        raise CurriculumError(f"{place} holds {len(names)} packages", hint=HINT)
+    [name] = names
+    if not NAME.fullmatch(name):
+        raise CurriculumError(f"{name!r} is no name of a package here", hint="small letters, digits and _ alone")
+    return OwnerPackage(name, found)
+
+
+def _of_folder(folder: Path) -> Iterator[tuple[str, bytes]]:
+    if not folder.is_dir():
+        raise CurriculumError(f"{folder} is no folder and no wheel", hint=HINT)
+    root = folder.resolve()
+    count = size = 0
+    for above, folders, names in os.walk(root):
+        folders[:] = sorted(one for one in folders if one not in LEFT_OUT and not one.startswith("."))
+        for name in sorted(names):
+            file = Path(above, name)
+            if name.startswith(".") or not stat.S_ISREG(file.lstat().st_mode):
+                continue
+            count, size = count + 1, size + file.stat().st_size
+            _require_small(folder, count, size)
+            yield _path(str(Path(root.name, file.relative_to(root)))), file.read_bytes()
+
+
+def _of_wheel(wheel: Path) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(wheel) as opened:
+        entries = [entry for entry in opened.infolist() if not entry.is_dir()]
+        _require_small(wheel, len(entries), sum(entry.file_size for entry in entries))
+        for entry in entries:
+            if not entry.filename.partition("/")[0].endswith((".dist-info", ".data")):
+                yield _path(entry.filename), opened.read(entry)
+
+
+def _require_small(place: Path, files: int, size: int) -> None:
+    if files > MOST_FILES or size > MOST_BYTES:
+        raise CurriculumError(
+            f"{place} has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB",
+            hint="leave out what it can do without",
+        )
+
+
+def _path(path: str) -> str:
+    if not all(PART.fullmatch(part) for part in path.split("/")):
+        raise CurriculumError(f"{path[:80]!a} has a name that a package here cannot have", hint="rename it")
+    return path

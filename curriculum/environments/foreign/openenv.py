@@ -1,0 +1,173 @@
+"""Serves an environment of OpenEnv and speaks to it. It runs in the guest.
+
+What always holds: the server is a process of its own, reached over loopback inside this sandbox and by nobody else, by
+the project's own wire (`/ws`: reset, step, state). One that does not answer in time, ends, floods or says what is no
+message breaks the world. Its reward is taken where it is a finite number; the newest one counts.
+"""
+
+import hashlib
+import importlib
+import json
+import os
+import signal
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import ClientConnection, connect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    SETUP: dict[str, Any] = {}
+    ToolError = Exception
+
+SECONDS = 1.5
+"""For one message: less than a call may take."""
+START_SECONDS = 1.8
+MESSAGE_BYTES = 1 << 17
+SHOWN = 6_000
+open_connection: "list[ClientConnection]" = []
+last: "dict[str, Any]" = {"reward": None, "done": False}
+
+
+class BrokenServer(Exception):
+    """Says that the server is at fault; the world is lost."""
+
+
+def serve(listener: socket.socket) -> None:
+    """Forks the server of the owner's package."""
+    if os.fork():
+        listener.close()
+        return
+    try:
+        silent = os.open(os.devnull, os.O_RDWR)
+        for number in (0, 1, 2):
+            os.dup2(silent, number)
+        kept = listener.fileno()
+        os.closerange(3, kept)
+        os.closerange(kept + 1, 1024)
+        signal.alarm(3_600)
+        app = importlib.import_module(f"{SETUP['package']}.server.app").app
+        uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", ws="websockets")).run(sockets=[listener])
+    finally:
+        os._exit(0)
+
+
+def connection() -> ClientConnection:
+    """The one to the server, which begins when it is first asked."""
+    if not open_connection:
+        listener = socket.create_server(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        serve(listener)
+        try:
+            open_connection.append(
+                connect(
+                    f"ws://127.0.0.1:{port}/ws",
+                    open_timeout=START_SECONDS,
+                    close_timeout=0.1,
+                    max_size=MESSAGE_BYTES,
+                    compression=None,
+                    ping_interval=None,
+                    proxy=None,
+                )
+            )
+        except (OSError, WebSocketException) as error:
+            raise BrokenServer(f"the server of {SETUP['package']} does not begin: {error}") from error
+    return open_connection[0]
+
+
+def asked(kind: str, data: "dict[str, Any]") -> "dict[str, Any]":
+    """What the server says to one message. Raises ToolError for what it refuses, BrokenServer."""
+    wire, deadline = connection(), time.monotonic() + SECONDS
+    try:
+        wire.send(json.dumps({"type": kind, "data": data} if kind != "state" else {"type": kind}))
+        said = wire.recv(timeout=max(0.0, deadline - time.monotonic()))
+        message = json.loads(said)
+        found, body = message["type"], message["data"]
+    except TimeoutError:
+        raise BrokenServer(f"the server did not answer within {SECONDS} s") from None
+    except (OSError, WebSocketException) as error:
+        raise BrokenServer(f"the server is gone: {error}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BrokenServer(f"the server said what is no message: {type(error).__name__}") from error
+    if not isinstance(body, dict):
+        raise BrokenServer("the server said what is no message")
+    if found == "error":
+        raise ToolError(f"refused: {shown(body.get('message'))[:300]}")
+    return body
+
+
+def observed(body: "dict[str, Any]") -> "dict[str, Any]":
+    """What a model is shown of an observation: never its reward."""
+    last["reward"] = body.get("reward", last["reward"])
+    last["done"] = body.get("done") is True
+    found = body.get("observation")
+    kept = {key: value for key, value in found.items() if key != "reward"} if isinstance(found, dict) else {}
+    return {"observation": kept, "done": last["done"]}
+
+
+def shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text)[:SHOWN]
+
+
+def reset(seed: int) -> str:
+    return shown(observed(asked("reset", {"seed": seed})))
+
+
+def schema() -> str:
+    """What an action has to be, as the package's own app says it."""
+    app = importlib.import_module(f"{SETUP['package']}.server.app").app
+    for route in app.routes:
+        if getattr(route, "path", "") == "/schema":
+            import asyncio  # by who makes items alone
+
+            found = asyncio.run(route.endpoint())
+            return shown(found.model_dump(mode="json")["action"] if hasattr(found, "model_dump") else found["action"])
+    raise ToolError(f"{SETUP['package']} has no schema of its actions")
+
+
+def begin() -> None:
+    """Sets the environment to the item's beginning, once. Raises BrokenServer for another beginning than was told."""
+    if not open_connection:
+        item = SETUP["item"]
+        first = reset(item["seed"] + item["index"])
+        if hashlib.sha256(first.encode()).hexdigest() != item["asked"]:
+            raise BrokenServer("it begins otherwise than it did when the task was made")
+
+
+def step(action: "dict[str, Any]") -> str:
+    begin()
+    if last["done"]:
+        raise ToolError("it is over: nothing more can be done")
+    return shown(observed(asked("step", action)))
+
+
+def state() -> str:
+    begin()
+    return shown(asked("state", {}))
+
+
+def list_sets() -> str:
+    return json.dumps({str(SETUP["package"]): 1})
+
+
+def make_items(name: str, level: int, seed: int, size: int, first: int) -> str:
+    """One item: who makes several asks for each. Its answer is empty: nobody knows one."""
+    if name != SETUP["package"]:
+        raise ToolError(f"this package serves {SETUP['package']} and nothing else")
+    began = reset(seed + first)
+    text = f"Actions of the environment {name} are JSON objects of this schema:\n{schema()}\n\nIt begins with:\n{began}"
+    digest = hashlib.sha256(began.encode()).hexdigest()
+    return json.dumps([{"index": first, "question": text, "answer": "", "asked": digest}], ensure_ascii=False)
+
+
+def reward() -> Any:
+    begin()
+    return last["reward"]
+
+
+PLAYS: "dict[str, Callable[..., str]]" = {"step": step, "state": state}

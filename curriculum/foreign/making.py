@@ -1,0 +1,219 @@
+"""Has somebody else's environment make items in a sandbox, and makes rows of an owner's taskset of them.
+
+What always holds: what a guest says is text; an item is used only if it is plain, bounded JSON with a question and an
+answer, and its check is ours or `FOREIGN_SPEC`. A guest that hangs, ends or says what is no item ends the making, with
+that reason. An environment that begins otherwise the second time is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from curriculum.adapters import ADAPTERS, adapter_named
+from curriculum.contract.errors import CurriculumError
+from curriculum.environments.foreign import FOREIGN, FOREIGN_SPEC, ForeignEnvironment, ForeignItem, ForeignSetup
+from curriculum.foreign.checks import DECIDED, OwnCheck, check_of
+from curriculum.foreign.windows import window
+from curriculum.own.rows import LEVELS, QUESTION_CHARS, OwnRow
+from curriculum.worlds.world import World
+from runtime.model import FrozenModel
+from runtime.sandbox import Priority, SessionPool
+from verifiers.contract.verdict import FOREIGN_REWARD
+
+ANSWER_CHARS = 4_000
+CALLER = "adapter"
+LICENCES = {"reasoning_gym": "Apache-2.0"}
+TURNS = {"reasoning_gym": 1, "openenv": 30, "verifiers": 1}
+"""Calls of a task's world, beside which the model may compute."""
+HOW = {
+    "reasoning_gym": "\n\nGive the answer, in the form that is asked for and nothing else, by the tool `give_answer`.",
+    "verifiers": "\n\nGive your final answer by the tool `give_answer`.",
+    "openenv": "\n\nAct by the tool `step`, one action a call; `state` says what state it is in.",
+}
+
+
+class MadeItem(FrozenModel):
+    """What a guest says of an item: hostile text."""
+
+    index: int = Field(ge=0)
+    question: str = Field(min_length=1, max_length=QUESTION_CHARS)
+    answer: str = Field(max_length=ANSWER_CHARS)
+    asked: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
+
+
+class LeftOut(NamedTuple):
+    """An item that no task is made of."""
+
+    origin: str
+    reason: str
+
+
+class SetSummary(FrozenModel):
+    name: str
+    levels: int
+    decided_by: str
+    """One of our kinds of checks, or `foreign_reward`: nothing but its own score."""
+
+    @classmethod
+    def of(cls, adapter: str, name: str, levels: int) -> SetSummary:
+        decided = DECIDED.get(name) if adapter == "reasoning_gym" else None
+        kind = FOREIGN_REWARD if decided is None else ("exact" if decided is OwnCheck.TEXT else "answer")
+        return cls(name=name, levels=levels, decided_by=kind)
+
+
+_ITEMS = TypeAdapter(list[MadeItem])
+_SETS = TypeAdapter(dict[str, int])
+
+
+def environment_of(adapter: str, package: str) -> ForeignEnvironment:
+    """Raises CurriculumError for an adapter that makes no items, or whose packages are not installed."""
+    named = adapter_named(adapter)
+    if adapter not in FOREIGN:
+        raise CurriculumError(f"{adapter} makes no tasks of its own", hint=f"choose one of {', '.join(FOREIGN)}")
+    FOREIGN[adapter].read({"package": package})
+    if why := named.missing(package):
+        raise CurriculumError(f"{adapter} cannot make tasks here: {why}")
+    return FOREIGN[adapter]
+
+
+def list_sets(pool: SessionPool, adapter: str, package: str = "") -> dict[str, int]:
+    """Data sets by name, with how many levels each has of its own. Raises CurriculumError, InfrastructureError."""
+    environment = environment_of(adapter, package)
+    with _opened(pool, environment, package) as world:
+        try:
+            return _SETS.validate_json(_said(world, "list_sets", {}))
+        except ValidationError as error:
+            raise CurriculumError(f"{adapter} names no data sets: {error.errors()[0]['msg']}") from error
+
+
+def source_of(adapter: str, name: str, package: str, batch: int) -> tuple[str, str]:
+    """Where such rows are from, and under which licence they may be used, as far as that is known."""
+    version = next(pin for pin in ADAPTERS[adapter].pins if pin.partition("==")[0].replace("-", "_") == adapter)
+    of = f", package {package}" if package else ""
+    return f"{version}{of}, {name}, batch {batch}", LICENCES.get(adapter, "")
+
+
+def make_rows(
+    pool: SessionPool,
+    adapter: str,
+    name: str,
+    *,
+    package: str = "",
+    tasks: int,
+    batch: int = 0,
+    say: Callable[[int], object] = lambda made: None,
+) -> tuple[list[OwnRow], list[LeftOut]]:
+    """Rows of that data set, `tasks` of each level, and why items were left out. Raises CurriculumError,
+    InfrastructureError."""
+    environment = environment_of(adapter, package)
+    rows: dict[str, OwnRow] = {}
+    left_out: list[LeftOut] = []
+    for level in range(LEVELS):
+        numbers = window(batch, level, tasks)
+        setup = {"name": name, "level": level, "seed": numbers.start, "size": tasks}
+        where = f"{adapter} {name}, level {level}, seed {numbers.start}"
+        items = _items(pool, environment, package, setup)
+        while True:
+            try:
+                item = next(items, None)
+            except CurriculumError as error:  # the library does not make this level: others may be made
+                left_out.append(LeftOut(where, str(error)))
+                break
+            if item is None:
+                break
+            origin = f"{where}, item {item.index}"
+            row = _row(environment, package, setup, item, origin)
+            if row is None:
+                left_out.append(LeftOut(origin, f"its answer is not of the form that {name} is known for"))
+            elif row.key in rows:
+                left_out.append(LeftOut(origin, "its question is there already"))
+            else:
+                rows[row.key] = row
+            say(len(rows))
+    if not rows:
+        raise CurriculumError(
+            f"no task was made of {name[:80]}: {left_out[0].reason}" if left_out else "nothing was made"
+        )
+    return list(rows.values()), left_out
+
+
+def level_of(row: OwnRow) -> float:
+    """The level that an item was made for, as its origin says it; 0 where levels are parts of a list and no more."""
+    made = row.origin.startswith("reasoning_gym ")
+    return float(row.origin.partition(", level ")[2].partition(",")[0]) if made else 0.0
+
+
+def _row(
+    environment: ForeignEnvironment, package: str, setup: dict[str, Any], item: MadeItem, origin: str
+) -> OwnRow | None:
+    spec = check_of(setup["name"], item.answer) if environment.name == "reasoning_gym" else FOREIGN_SPEC
+    if spec is None:
+        return None
+    if spec is not FOREIGN_SPEC:
+        return OwnRow(question=item.question, spec=spec, answer=item.answer.strip(), origin=origin)
+    asked = item.asked or hashlib.sha256(item.question.encode()).hexdigest()
+    world = ForeignSetup(package=package, item=ForeignItem(**setup, index=item.index, asked=asked))
+    return OwnRow(
+        question=item.question + HOW[environment.name],
+        spec=spec,
+        origin=origin,
+        environment=environment.name,
+        world=world.model_dump(mode="json"),
+        tools=tuple(tool.name for tool in environment.plays),
+        turns=TURNS[environment.name],
+    )
+
+
+def _items(
+    pool: SessionPool, environment: ForeignEnvironment, package: str, setup: dict[str, Any]
+) -> Iterator[MadeItem]:
+    if not environment.alone:
+        with _opened(pool, environment, package) as world:
+            first = 0
+            while first < setup["size"]:
+                found = read_items(_said(world, "make_items", {**setup, "first": first}), first)
+                yield from found
+                first = found[-1].index + 1
+        return
+    for first in range(setup["size"]):  # each in a world of its own, as it will be played in
+        made = []
+        for _ in range(2 if first == 0 else 1):
+            with _opened(pool, environment, package) as world:
+                made.append(read_items(_said(world, "make_items", {**setup, "first": first}), first)[0])
+        if made[0] != made[-1]:
+            raise CurriculumError(
+                f"{setup['name'][:80]} begins otherwise the second time",
+                hint="all that it draws has to come from the seed",
+            )
+        yield made[0]
+
+
+def read_items(text: str, first: int) -> list[MadeItem]:
+    """Raises CurriculumError for what is no list of items that goes on from there."""
+    try:
+        found = _ITEMS.validate_json(text)
+    except ValidationError as error:
+        raise CurriculumError(f"what was made cannot be used: {error.errors()[0]['msg']}") from error
+    if not found or [item.index for item in found] != list(range(first, first + len(found))):
+        raise CurriculumError("what was made is not what was asked for: items are missing")
+    for item in found:
+        try:
+            (item.question + item.answer).encode()
+        except UnicodeEncodeError:
+            raise CurriculumError(f"item {item.index} holds half of a character, which is no text") from None
+    return found
+
+
+def _opened(pool: SessionPool, environment: ForeignEnvironment, package: str) -> World:
+    return World.open(pool, environment, {"package": package}, caller=CALLER, priority=Priority.JOB)
+
+
+def _said(world: World, tool: str, arguments: dict[str, Any]) -> str:
+    reply = world.call(tool, arguments)
+    if reply.failed:
+        raise CurriculumError(reply.text)
+    return reply.text

@@ -1,0 +1,115 @@
+"""Has something run on a host of the cluster, and speaks with it: an engine, or learners.
+
+What always holds: it lives as long as this object, and as the thread that made it. Whatever ends it (its process, its
+host, the way there) is one InfrastructureError, and nothing is answered after that; who needs another makes one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from runtime.broker.messages import WireFailure
+from runtime.cluster import listening, token
+from runtime.cluster.frames import Frame, FrameDecoder, FrameKind
+from runtime.errors import InfrastructureError
+from runtime.model import FrozenModel
+from runtime.settings import ClusterSettings
+
+CLOSE_SECONDS = 10.0
+READ_BYTES = 1 << 18
+
+
+class PlacementRequest(FrozenModel):
+    """Says what is to run, and what it needs."""
+
+    servant: str
+    """`module:attribute` of what answers there (`placed_actor.Servant`)."""
+    gpus: int = Field(0, ge=0)
+    """Of its host, which Ray gives to nobody else meanwhile."""
+    prefer: int = Field(0, ge=0)
+    """Without GPUs: the host that is asked first, counted in the order of their names, round and round."""
+
+
+class PlacedChannel:
+    """Is one actor. Not thread-safe."""
+
+    def __init__(self, settings: ClusterSettings, placement: PlacementRequest) -> None:
+        """Raises RefusedError without the token, InfrastructureError where no host takes it."""
+        token.check(settings.token)
+        self._decoder = FrameDecoder()
+        self._frames: list[Frame] = []
+        ours, theirs = socket.socketpair()
+        self._socket = ours
+        with theirs:
+            self._listener = listening.start(
+                [
+                    sys.executable, "-I", "-m", "runtime.cluster.placed_gateway", str(theirs.fileno()),
+                    settings.model_dump_json(), placement.model_dump_json(),
+                ],
+                ip_address(settings.interface),
+                environ=token.ray_environment(os.environ, settings.token, **token.QUICK),
+                folder=Path("/"),
+                output=subprocess.DEVNULL,
+                descriptors=(theirs.fileno(),),
+            )  # fmt: skip
+        self._closed = False
+        try:
+            found = self._receive()
+        except BaseException:
+            self.close()
+            raise
+        self.host, self.pid = str(found["host"]), int(found["pid"])
+        """Where it runs, and its process there."""
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Sends a message and returns its answer. Raises InfrastructureError."""
+        answer: dict[str, Any] = self._request(do="ask", message=message)["answer"]
+        return answer
+
+    def put(self, path: Path) -> str:
+        """Copies a file, or a folder of files, there; returns what it is called there. Raises InfrastructureError."""
+        return str(self._request(do="put", path=str(path))["name"])
+
+    def get(self, name: str, target: Path) -> None:
+        """Copies the files of a folder from there into an empty one here. Raises InfrastructureError."""
+        self._request(do="get", name=name, path=str(target))
+
+    def close(self) -> None:
+        """Ends it. Closing again does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._socket.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._listener.process.wait(CLOSE_SECONDS)
+        self._listener.kill()
+
+    def _request(self, **request: Any) -> dict[str, Any]:
+        if self._closed:
+            raise InfrastructureError("what was placed in the cluster has ended")
+        try:
+            self._socket.sendall(Frame(FrameKind.PACKET, body=json.dumps(request).encode()).encoded())
+            return self._receive()
+        except OSError as error:
+            raise InfrastructureError(f"the way into the cluster broke: {error.strerror}") from error
+
+    def _receive(self) -> dict[str, Any]:
+        while not self._frames:
+            if not (data := self._socket.recv(READ_BYTES)):
+                raise InfrastructureError("the way into the cluster has ended")
+            self._frames += self._decoder.frames(data)
+        frame = self._frames.pop(0)
+        if frame.kind is FrameKind.REFUSED:
+            raise WireFailure.model_validate_json(frame.body).exception()
+        message: dict[str, Any] = json.loads(frame.body)
+        return message

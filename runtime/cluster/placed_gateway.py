@@ -1,0 +1,181 @@
+"""Is a driver's way to one actor that Ray placed on some host: a process of its own, because Ray takes over whatever
+process imports it.
+
+    python -I -m runtime.cluster.placed_gateway DESCRIPTOR CLUSTER PLACEMENT
+
+What always holds: one actor, which ends with this process, and this with its driver; requests are answered in order.
+While an answer is awaited the actor is asked whether it lives: one whose host, or whose process, is gone or says
+nothing is lost, and this process says so and ends. Files are read and written here, on the driver's own machine, and
+go to the actor and back in parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from runtime.broker.messages import WireFailure
+from runtime.cluster.frames import Frame, FrameDecoder, FrameKind
+from runtime.cluster.gateway import CLOSE_SECONDS, ERRORS, NAMESPACE, join, living_nodes, reason_of
+from runtime.cluster.placed import PlacementRequest
+from runtime.cluster.placed_actor import LARGEST_PART, PlacedActor
+from runtime.errors import InfrastructureError
+from runtime.settings import ClusterSettings
+
+READY_SECONDS = 180.0
+"""In which an actor has begun, on a host that lives."""
+PULSE_SECONDS = 1.0
+SILENT_SECONDS = 60.0
+"""After so long without a word the actor is taken for lost."""
+
+
+class PlacedGateway:
+    def __init__(self, placement: PlacementRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._placement, self._reader, self._writer = placement, reader, writer
+        self._loop = asyncio.get_running_loop()
+        self._actor: Any = None
+        self._host = ""
+        self._lost = False
+        self._folders = 0
+
+    async def run(self) -> None:
+        """Serves until the driver hangs up. Raises RayError, InfrastructureError."""
+        try:
+            said = json.loads(await self._placed())
+            self._host = str(said["host"])
+            self._send(said)
+            decoder = FrameDecoder()
+            while data := await self._reader.read(1 << 18):
+                for frame in decoder.frames(data):
+                    self._send(await self._answer(json.loads(frame.body)))
+        finally:
+            await self._close()
+
+    async def _placed(self) -> bytes:
+        """Has the actor made: where Ray finds GPUs for it, otherwise on the first host of ours that takes it."""
+        wanted = self._placement
+        if wanted.gpus:
+            return await self._made("SPREAD")
+        nodes = sorted(living_nodes(), key=lambda node: str(node["NodeName"]))
+        first = wanted.prefer % max(1, len(nodes))
+        failure: Exception = InfrastructureError("the cluster has no host that lives")
+        for node in nodes[first:] + nodes[:first]:
+            try:
+                return await self._made(NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
+            except (RayError, TimeoutError) as error:
+                failure = error
+        raise failure
+
+    async def _made(self, strategy: Any) -> bytes:
+        self._actor = (
+            ray.remote(PlacedActor)
+            .options(
+                name=f"placed {os.getpid()} {id(strategy)}",
+                namespace=f"{NAMESPACE}-placed",
+                num_cpus=0,
+                num_gpus=self._placement.gpus,
+                max_restarts=0,  # who asked starts another, and has it proved
+                max_concurrency=2,  # it says that it lives while it works
+                max_task_retries=0,
+                enable_task_events=False,
+                scheduling_strategy=strategy,
+            )
+            .remote(self._placement.servant)
+        )
+        said: bytes = await asyncio.wait_for(self._actor.ready.remote(), READY_SECONDS)
+        return said
+
+    async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["do"] == "ask":
+            answered = await self._alive_until(self._actor.ask.remote(json.dumps(request["message"]).encode()))
+            return {"answer": json.loads(answered)}
+        if request["do"] == "put":
+            return {"name": await self._put(Path(request["path"]))}
+        await self._get(str(request["name"]), Path(request["path"]))
+        return {}
+
+    async def _alive_until(self, asked: Any) -> bytes:
+        """Raises InfrastructureError once its host is gone, which Ray itself says a minute later."""
+        answer, pulse = asyncio.ensure_future(asked), asyncio.ensure_future(self._actor.alive.remote())
+        heard = self._loop.time()
+        while not (await asyncio.wait({answer}, timeout=PULSE_SECONDS))[0]:
+            hosts = await self._loop.run_in_executor(None, living_nodes)
+            if self._host not in {node["NodeName"] for node in hosts}:
+                self._lost = True
+                raise InfrastructureError(f"what was placed in the cluster is lost: {self._host} is gone")
+            if pulse.done():
+                pulse.result()
+                heard, pulse = self._loop.time(), asyncio.ensure_future(self._actor.alive.remote())
+            elif self._loop.time() - heard > SILENT_SECONDS:
+                raise InfrastructureError(f"what was placed on {self._host} says nothing")
+        return bytes(answer.result())
+
+    async def _put(self, path: Path) -> str:
+        self._folders += 1
+        folder = f"f{self._folders}"
+        for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+            with file.open("rb") as source:
+                offset = 0
+                while (part := source.read(LARGEST_PART)) or not offset:
+                    await self._actor.put.remote(folder, file.name, offset, part)
+                    offset += len(part)
+                    if len(part) < LARGEST_PART:
+                        break
+        return folder if path.is_dir() else f"{folder}/{path.name}"
+
+    async def _get(self, folder: str, target: Path) -> None:
+        for name in json.loads(await self._actor.names.remote(folder)):
+            with (target / Path(name).name).open("xb") as file:
+                while part := await self._actor.get.remote(folder, name, file.tell()):
+                    file.write(part)
+                    if len(part) < LARGEST_PART:
+                        break
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._writer.write(Frame(FrameKind.PACKET, body=json.dumps(message).encode()).encoded())
+
+    async def _close(self) -> None:
+        if self._actor is None or self._lost:
+            return
+        with contextlib.suppress(RayError, TimeoutError):
+            await asyncio.wait_for(self._actor.close.remote(), CLOSE_SECONDS)
+        with contextlib.suppress(RayError, ValueError):
+            ray.kill(self._actor, no_restart=True)
+
+
+async def _serve(settings: ClusterSettings, placement: PlacementRequest, channel: socket.socket) -> None:
+    reader, writer = await asyncio.open_connection(sock=channel, limit=1 << 20)
+    try:
+        join(settings)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        await PlacedGateway(placement, reader, writer).run()
+    except (*ERRORS, TimeoutError, OSError) as error:
+        said = InfrastructureError(f"what was placed in the cluster is lost: {reason_of(error)}")
+        failure = error if isinstance(error, InfrastructureError) else said
+        writer.write(Frame(FrameKind.REFUSED, body=WireFailure.of(failure).model_dump_json().encode()).encoded())
+        with contextlib.suppress(OSError):
+            await writer.drain()
+    finally:
+        ray.shutdown()
+
+
+if __name__ == "__main__":
+    asyncio.run(
+        _serve(
+            ClusterSettings.model_validate_json(sys.argv[2]),
+            PlacementRequest.model_validate_json(sys.argv[3]),
+            socket.socket(fileno=int(sys.argv[1])),
+        )
+    )

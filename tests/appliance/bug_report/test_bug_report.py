@@ -1,0 +1,167 @@
+"""A report says how the appliance is, and none of the secrets that were planted everywhere are in it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import stat
+import tarfile
+from pathlib import Path
+
+import pytest
+from forked_commands import run_forked
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.bug_report.collect import last_lines, parts, write
+from appliance.bug_report.redaction import REMOVED, Redactor, known_secrets
+from appliance.clock import utc_now
+from appliance.config import Settings
+from appliance.daemon.core import Core
+from appliance.errors import AssayError, UsageError
+from appliance.records.events import Event
+
+TOKEN = "kX9-planted-Token-77"
+PLANTED = {
+    "bearer": "Authorization: Bearer abcDEF123456789",
+    "openai": "sk-proj-abcdefghijklmnop1234",
+    "github": "ghp_abcdefghijklmnopqrstuvwx1234",
+    "hub": "hf_abcdefghijklmnopqrstuvwx",
+    "aws": "AKIAABCDEFGHIJKLMNOP",
+    "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "url": "https://ada:correct-horse@example.org/hook",
+    "assigned": 'smtp_password = "correct horse battery"',
+    "json": '{"api_key": "correct-horse-battery"}',
+    "mail": "ada@example.org",
+    "pem": "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----",
+}
+BARE = ("abcDEF123456789", "sk-proj-abc", "ghp_abc", "hf_abcdef", "AKIAABC", "eyJhbGci", "correct", "ada@", "b3BlbnNza")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder with secrets in its logs, its events and its rollouts."""
+    folder = tmp_path / "data"
+    with Core(Settings(data=folder)) as core:
+        core.ledger.put_event(Event(kind="test", text=f"went by {TOKEN}", created=utc_now()))
+        core.ledger.put_event(Event(kind="test", text=PLANTED["url"], created=utc_now()))
+    (folder / "engine.key").write_text(f"{TOKEN}\n")
+    (folder / "logs").mkdir(exist_ok=True)
+    (folder / "logs" / "worker.log").write_text("\n".join([*PLANTED.values(), f"x{TOKEN}y", "an ordinary line"]))
+    return folder
+
+
+def report(data: Path, target: Path, *, rollouts: bool = False, **more: object) -> dict[str, str]:
+    redactor = Redactor(known_secrets(data, {"ASSAY_TEACHER_KEY": "teachers-own-secret"}), "/srv/ada")
+    asked = parts(Settings(data=data), lambda: [{"name": "disk", **more}], lambda: {"x": 1}, rollouts=rollouts)
+    write(target, asked, redactor, 0)
+    with tarfile.open(target) as archive:
+        return {one.name: archive.extractfile(one).read().decode() for one in archive}  # type: ignore[union-attr]
+
+
+def test_no_planted_secret_is_in_a_report_and_what_helps_is(data, tmp_path) -> None:
+    private = (data / "keys" / "daemon.pem").read_text().splitlines()[1]
+    files = report(
+        data, tmp_path / "r.tar.gz", rollouts=True, figure=f"{private} and teachers-own-secret", token="anything"
+    )
+    whole = "\n".join(files.values())
+    for secret in (TOKEN, private, "teachers-own-secret", "anything", *BARE):
+        assert secret not in whole, secret
+    assert REMOVED in whole
+    worker = files["assay-bug-report/logs/worker.log"]
+    assert "an ordinary line" in worker
+    assert json.loads(files["assay-bug-report/versions.json"])["packages"]["pydantic"]
+    assert json.loads(files["assay-bug-report/ledger.json"])["schema_revision"]
+    assert json.loads(files["assay-bug-report/config.json"])["recipe.agent.max_tokens"]["value"] > 0, "no secret"
+    assert (
+        "cannot" in files["assay-bug-report/logs/broker.log"]
+        or "No such file" in (files["assay-bug-report/logs/broker.log"])
+    )
+    assert stat.S_IMODE((tmp_path / "r.tar.gz").stat().st_mode) == 0o600
+
+
+def test_what_notices_are_sent_with_is_in_no_report(data, tmp_path) -> None:
+    (tmp_path / "hook").write_text("swordfish-of-the-hook\n")
+    (tmp_path / "mail").write_text("swordfish-of-the-mail\n")
+    topic = "https://ntfy.example.org/nights-4711"
+    config = tmp_path / "assay" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(
+        f'[report]\nwebhook = "https://hooks.example.org/T00/B11"\nwebhook_token = "{tmp_path / "hook"}"\n'
+        f'ntfy = "{topic}"\nntfy_token = "topic"\n'
+        f'[report.email]\nhost = "localhost"\nsender = "a@example.org"\nto = ["b@example.org"]\nuser = "a"\n'
+        f'password = "{tmp_path / "mail"}"\n'
+    )
+    (tmp_path / "topic").write_text("swordfish-of-the-topic\n")
+    sent = "swordfish-of-the-hook swordfish-of-the-mail swordfish-of-the-topic https://hooks.example.org/T00/B11"
+    (data / "logs" / "worker.log").write_text(f"sent to {topic} {sent}\n")
+    made = run_forked(
+        ("bug-report", "--data", str(data), "--out", str(tmp_path / "r.tar.gz")),
+        {
+            "HOME": str(tmp_path),
+            "PATH": os.environ["PATH"],
+            "CREDENTIALS_DIRECTORY": str(tmp_path),
+            "XDG_CONFIG_HOME": str(tmp_path),
+        },
+    )
+    assert made.returncode == 0, made.stderr
+    with tarfile.open(tmp_path / "r.tar.gz") as archive:
+        whole = b"\n".join(archive.extractfile(one).read() for one in archive)  # type: ignore[union-attr]
+    assert b"sent to" in whole
+    for secret in (b"swordfish", b"nights-4711", b"hooks.example.org"):
+        assert secret not in whole, secret
+    shown = Redactor([]).value({"report.ntfy": {"value": topic, "origin": "file"}})
+    assert topic not in json.dumps(shown)
+
+
+def test_rollouts_are_in_it_only_when_asked_for_and_nothing_is_written_over(data, tmp_path) -> None:
+    files = report(data, tmp_path / "r.tar.gz")
+    assert "assay-bug-report/rollouts.jsonl" not in files
+    before = (tmp_path / "r.tar.gz").read_bytes()
+    with pytest.raises(UsageError):
+        report(data, tmp_path / "r.tar.gz")
+    assert (tmp_path / "r.tar.gz").read_bytes() == before
+
+
+def test_a_report_in_which_a_secret_is_left_is_not_written(tmp_path) -> None:
+    class Forgetful(Redactor):
+        def text(self, text: str) -> str:
+            return text
+
+    with pytest.raises(AssayError, match="would hold a secret"):
+        write(tmp_path / "r.tar.gz", {"a.txt": lambda: f"so {TOKEN}"}, Forgetful([TOKEN]), 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_had_is_said_in_its_place(tmp_path) -> None:
+    def broken() -> object:
+        raise OSError(5, "Input/output error")
+
+    write(tmp_path / "r.tar.gz", {"a.json": broken, "b.txt": lambda: "there"}, Redactor([]), 0)
+    with tarfile.open(tmp_path / "r.tar.gz") as archive:
+        assert b"Input/output error" in archive.extractfile("assay-bug-report/a.json").read()  # type: ignore[union-attr]
+        assert archive.extractfile("assay-bug-report/b.txt").read() == b"there"  # type: ignore[union-attr]
+
+
+@given(
+    st.text(st.characters(exclude_characters="[]"), min_size=6, max_size=40), st.text(max_size=60), st.text(max_size=60)
+)
+def test_a_known_secret_is_never_left_whatever_stands_around_it(secret: str, before: str, after: str) -> None:
+    cleaned = Redactor([secret]).text(f"{before}{secret}{after}")
+    assert secret not in cleaned or secret in REMOVED
+    encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
+    assert encoded not in Redactor([secret]).text(f"{before} {encoded} {after}")
+
+
+def test_digests_and_ordinary_sentences_stay_as_they_are() -> None:
+    text = f"the candidate {'ab' * 32} passed; 12 tokens a second; key bindings; the password policy holds"
+    assert Redactor([]).text(text) == text
+    assert Redactor([], "/srv/ada").text("/srv/ada/data") == "~/data"
+
+
+def test_of_a_long_log_the_end_is_taken_and_long_lines_are_cut(tmp_path) -> None:
+    (tmp_path / "log").write_text("".join(f"{number} {'x' * 3000}\n" for number in range(2000)))
+    lines = last_lines(tmp_path / "log").splitlines()
+    assert lines[-1].startswith("1999 ")
+    assert max(map(len, lines)) <= 2000

@@ -1,0 +1,107 @@
+"""The gateway as a process: the daemon runs it, ends it, starts it again; by itself it serves a real model."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sqlite3
+import sys
+from pathlib import Path
+
+import openai
+import psutil
+from daemon_kit import clean_environ, until
+from forked_commands import ForkedCommand
+
+from appliance.clock import utc_now
+from appliance.config import Settings
+from appliance.daemon.gateway_process import GatewayProcess
+from appliance.gateway.champion import ServedChampion
+from appliance.gateway.tokens import new_token
+from appliance.inference.engine_loop import EngineLoop
+from appliance.inference.engines import make_engine
+from appliance.inference.folder import read_model
+from appliance.learning.folders import write_by_digest
+
+SEEDLING = Path(__file__).parents[2] / "fixtures" / "seedling"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def children(program: str) -> list[psutil.Process]:
+    own = psutil.Process().children(recursive=True)
+    return [one for one in own if program in one.cmdline() and one.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_a_gateway_that_ends_is_started_again_and_ends_with_its_owner(tmp_path: Path) -> None:
+    said: list[str] = []
+    marker = f"marker-{tmp_path.name}"
+    program = "import sys, time; print('began', file=sys.stderr, flush=True); time.sleep(600)"
+    process = GatewayProcess(Settings(data=tmp_path), said.append, (sys.executable, "-c", program, marker))
+    process.start()
+    log = tmp_path / "logs" / "gateway.log"
+    until(lambda: log.exists() and b"began" in log.read_bytes())
+    (first,) = children(marker)
+    first.kill()
+    until(lambda: said and [one for one in children(marker) if one.pid != first.pid])
+    assert "ended with status -9 and starts again in 1 s: began" in said[0]
+    process.close()
+    assert children(marker) == []
+    GatewayProcess(Settings(data=tmp_path), said.append).close()  # one that was never started
+
+
+def test_the_command_serves_a_model_in_service_to_the_openai_client(data: Path) -> None:
+    digest = write_by_digest(data / "models", read_model(SEEDLING))
+    with sqlite3.connect(data / "ledger.sqlite3") as ledger:
+        ledger.execute("CREATE TABLE aliases (name TEXT, manifest TEXT)")
+        ledger.execute("INSERT INTO aliases VALUES ('champion', ?)", (digest,))
+    ledger.close()
+    _, secret = new_token(data, "agent", consent=True, now=utc_now())
+    port = free_port()
+    environ = clean_environ(data) | {"ASSAY_GATEWAY__PORT": str(port), "ASSAY_THREADS": "1"}
+    process = ForkedCommand(("gateway", "serve"), environ, merged=True)
+    try:
+        until(lambda: process.poll() is not None or answers(port), 240)
+        with openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=secret, max_retries=0) as client:
+            said = client.chat.completions.create(
+                model=digest[:12], messages=[{"role": "user", "content": "gcd of 12 and 18?"}], max_tokens=24, seed=1
+            )
+        assert (said.assay["weights"], said.usage.completion_tokens > 0) == (digest, True)
+        kept = (data / "gateway" / "sessions" / f"{said.assay['session']}.json").read_text()
+        assert "gcd of 12 and 18?" in kept
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        output = process.communicate(timeout=120)[0].decode()
+    assert process.returncode == 0, output
+    assert "is served at" in output
+
+
+def test_a_model_that_cannot_be_used_leaves_the_one_before_in_place(tmp_path: Path) -> None:
+    good = write_by_digest(tmp_path / "models", read_model(SEEDLING))
+    bad = write_by_digest(tmp_path / "models", {"config.json": b"{}"})
+    now: list[str | None] = [None]
+    with (
+        EngineLoop(make_engine("torch", rows=1, slots=64, threads=1)) as loop,
+        ServedChampion(loop, tmp_path, lambda: now[0]) as champion,
+    ):
+        assert (champion.model, champion.problem) == (None, "no model is in service yet")
+        now[0] = bad
+        champion.look()
+        assert champion.model is None
+        assert "cannot be used here" in champion.problem
+        now[0] = good
+        champion.look()
+        assert (champion.model.version, champion.problem, "<|end|>" in champion.model.marks) == (good, "", True)
+        now[0] = "0" * 64
+        champion.look()
+        assert champion.model.version == good

@@ -1,0 +1,220 @@
+"""Nights of a real core on a fake clock: each date once, whatever is restarted and however the clock is set."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from daemon_kit import dispatched, until
+
+from appliance.config import Settings
+from appliance.daemon.core import Core
+from appliance.daemon.routes_nights import schedule_view, until_time
+from appliance.nights.idle import MachineSnapshot
+from appliance.records.cycles import CycleState
+from appliance.records.nights import NightState
+
+CHILD = Path(__file__).with_name("child_worker.py")
+NIGHT = datetime(2026, 11, 24, 1, tzinfo=UTC)
+
+
+class Clock:
+    """A machine: its clock, and who uses it."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.at = NIGHT - timedelta(hours=13)
+        self.seen = MachineSnapshot(gpu_users=())
+
+    def now(self) -> str:
+        return self.at.isoformat(timespec="milliseconds")
+
+    def core(self, mode: str = "finish", **schedule: object) -> Core:
+        rules = {"nightly": "01:00-06:30", "timezone": "UTC", **schedule}
+        worker = [sys.executable, str(CHILD), mode]
+        return Core(Settings(data=self.data, schedule=rules), now=self.now, worker=worker, machine=lambda: self.seen)
+
+    def look(self, core: Core, at: datetime | None = None) -> dict[str, NightState]:
+        """Sets the clock, and looks at the schedule: how the nights then are."""
+        self.at = at or self.at
+        core.nights.look()
+        return {night.key: night.state for night in core.ledger.nights()}
+
+
+@pytest.fixture
+def clock(data) -> Clock:
+    return Clock(data)
+
+
+def end(core: Core) -> str:
+    """The unfinished cycle ends."""
+    cycle = core.cycles.unfinished()
+    assert cycle is not None
+    core.ledger.put_cycle(cycle.model_copy(update={"state": CycleState.DONE, "phase": "done"}))
+    return cycle.id
+
+
+def said(core: Core, part: str) -> list[str]:
+    return [event.text for _, event in core.ledger.events(limit=1000) if part in event.text]
+
+
+def test_a_date_has_one_night_over_restarts_and_a_clock_that_is_set_back_and_forward(clock) -> None:
+    with clock.core() as core:
+        assert clock.look(core) == {}
+        assert clock.look(core, NIGHT) == {"2026-11-24": NightState.RUNNING}
+        first = end(core)
+        assert clock.look(core) == {"2026-11-24": NightState.DONE}
+    for at in (NIGHT, NIGHT + timedelta(hours=5), NIGHT - timedelta(days=1), NIGHT):
+        with clock.core() as core:
+            nights = clock.look(core, at)
+            assert nights["2026-11-24"] is NightState.DONE
+            if core.cycles.unfinished() is not None:
+                assert at.day == 23
+                end(core)
+    with clock.core() as core:
+        clock.look(core, NIGHT + timedelta(hours=6))
+        later = clock.look(core, NIGHT + timedelta(days=1, hours=12))  # the clock was set a day forward
+        assert later["2026-11-25"] is NightState.MISSED
+        clock.look(core, NIGHT + timedelta(hours=12))  # and is put right
+        assert clock.look(core, NIGHT + timedelta(days=1))["2026-11-25"] is NightState.RUNNING
+        end(core)
+        assert clock.look(core)["2026-11-25"] is NightState.DONE
+        assert [night.cycle for night in core.ledger.nights()].count(first) == 1
+
+
+def test_nights_that_passed_while_the_daemon_was_down_are_on_record_with_the_reason(clock) -> None:
+    with clock.core() as core:
+        clock.look(core)
+    with clock.core() as core:
+        found = clock.look(core, NIGHT + timedelta(days=3, hours=10))
+        assert set(found.values()) == {NightState.MISSED}
+        assert sorted(found) == ["2026-11-24", "2026-11-25", "2026-11-26", "2026-11-27"]
+        assert len(said(core, "the daemon did not run")) == 4
+        clock.look(core)
+        assert len(said(core, "the daemon did not run")) == 4
+        assert core.ledger.cycles() == []
+
+
+def test_a_missed_night_is_made_up_once_where_that_is_configured(clock) -> None:
+    with clock.core() as core:
+        clock.look(core)
+    with clock.core(catch_up="next_start") as core:
+        noon = NIGHT + timedelta(hours=11)
+        assert clock.look(core, noon) == {"2026-11-24": NightState.RUNNING}
+        assert core.nights.working
+        assert clock.look(core, noon + timedelta(hours=6)) == {"2026-11-24": NightState.STOPPED}
+        assert core.nights.holds(core.cycles.unfinished().id)
+        assert clock.look(core, noon + timedelta(hours=7)) == {"2026-11-24": NightState.STOPPED}
+        found = clock.look(core, NIGHT + timedelta(days=1))
+        assert found["2026-11-25"] is NightState.RUNNING
+        assert len(core.ledger.cycles()) == 1  # it goes on with what was not finished
+
+
+def test_without_catching_up_a_night_that_could_not_begin_on_time_is_given_up(clock) -> None:
+    clock.seen = MachineSnapshot(gpu_users=("game (process 7)",))
+    with clock.core(catch_up="none") as core:
+        clock.look(core)
+        assert clock.look(core, NIGHT) == {"2026-11-24": NightState.OPEN}
+        assert "a GPU" in core.nights.why
+        clock.seen = MachineSnapshot(gpu_users=())
+        clock.look(core, NIGHT + timedelta(minutes=4))
+        assert clock.look(core, NIGHT + timedelta(minutes=40)) == {"2026-11-24": NightState.MISSED}
+        assert core.ledger.cycles() == []
+
+
+def test_a_night_ends_with_its_window_and_its_cycle_goes_on_with_the_next(clock) -> None:
+    with clock.core("hang", stop_within=1.0) as core, dispatched(core) as dispatcher:
+        clock.look(core)
+        clock.look(core, NIGHT)
+        dispatcher.wake()
+        cycle = core.cycles.unfinished()
+        until(lambda: core.supervisor.process.pid is not None)
+        found = clock.look(core, NIGHT + timedelta(hours=5, minutes=30))
+        assert found == {"2026-11-24": NightState.STOPPED}
+        assert len(said(core, "is to stop")) == 1
+        assert core.supervisor.works_on(cycle.id)
+        clock.look(core, NIGHT + timedelta(hours=5, minutes=32))  # no step has ended: it has had its time
+        until(lambda: not core.supervisor.works_on(cycle.id))
+        assert core.ledger.cycle(cycle.id).state is CycleState.RUNNING
+        clock.look(core, NIGHT + timedelta(days=1))
+        dispatcher.wake()
+        until(lambda: core.supervisor.process.pid is not None)
+        assert [one.id for one in core.ledger.cycles()] == [cycle.id]
+        clock.seen = MachineSnapshot(gpu_users=("game (process 7)",))
+        clock.look(core, NIGHT + timedelta(days=1, hours=1))  # at once
+        until(lambda: not core.supervisor.works_on(cycle.id))
+        assert core.ledger.night("2026-11-25").state is NightState.HELD
+
+
+def test_a_person_s_cycle_is_never_held_and_a_night_waits_for_it(clock) -> None:
+    with clock.core() as core:
+        clock.look(core)
+        mine = core.cycles.start("night")
+        assert core.nights.holds(mine.id) == ""
+        assert clock.look(core, NIGHT) == {"2026-11-24": NightState.OPEN}
+        assert core.nights.holds(mine.id) == ""
+        end(core)
+        assert clock.look(core, NIGHT + timedelta(hours=1)) == {"2026-11-24": NightState.RUNNING}
+        clock.look(core, NIGHT + timedelta(hours=9))
+        left = core.cycles.unfinished()
+        assert core.nights.holds(left.id)
+        core.nights.release(left.id)  # `assay cycle start` by day
+        assert core.nights.holds(left.id) == ""
+
+
+def test_a_night_that_was_killed_between_its_two_writes_knows_its_cycle(clock) -> None:
+    with clock.core() as core:
+        clock.look(core)
+        clock.look(core, NIGHT)
+        cycle = core.cycles.unfinished()
+        night = core.ledger.night("2026-11-24")
+        core.ledger.put_night(night.model_copy(update={"cycle": "", "state": NightState.OPEN}))
+    with clock.core() as core:
+        clock.look(core, NIGHT + timedelta(minutes=1))
+        assert core.ledger.night("2026-11-24").cycle == cycle.id
+        assert [one.id for one in core.ledger.cycles()] == [cycle.id]
+
+
+def test_a_pause_holds_nights_until_its_end_or_a_person_s_word(clock) -> None:
+    with clock.core() as core:
+        clock.look(core)
+        core.nights.pause(until_time("2026-11-24T04:00+01:00", clock.now()))
+        assert clock.look(core, NIGHT) == {"2026-11-24": NightState.OPEN}
+        assert "paused until 2026-11-24T03:00" in schedule_view(core, 3).holds
+        assert clock.look(core, NIGHT + timedelta(hours=2, minutes=1)) == {"2026-11-24": NightState.RUNNING}
+        core.nights.pause()
+        assert clock.look(core, NIGHT + timedelta(hours=3)) == {"2026-11-24": NightState.HELD}
+        assert schedule_view(core, 3).coming == ()
+        core.nights.resume()
+        assert clock.look(core, NIGHT + timedelta(hours=4)) == {"2026-11-24": NightState.RUNNING}
+        assert [one.key for one in schedule_view(core, 2).coming] == ["2026-11-25", "2026-11-26"]
+
+
+def test_a_schedule_that_is_switched_off_begins_and_misses_nothing(clock) -> None:
+    with clock.core() as core:
+        clock.look(core)
+    with clock.core(enabled=False) as core:
+        assert clock.look(core, NIGHT) == {}
+        assert core.nights.next_time is None
+    with clock.core() as core:
+        assert clock.look(core, NIGHT + timedelta(days=2, hours=8)) == {}
+
+
+def test_what_cannot_start_is_tried_again_while_the_window_is_open(clock, monkeypatch) -> None:
+    from appliance.daemon.errors import BrokenError
+
+    with clock.core() as core:
+        clock.look(core)
+        started = core.cycles.start
+
+        def refuse(*args: object, **more: object) -> None:
+            raise BrokenError("the disk is full", hint="free some")
+
+        monkeypatch.setattr(core.cycles, "start", refuse)
+        assert clock.look(core, NIGHT) == {"2026-11-24": NightState.OPEN}
+        clock.look(core, NIGHT + timedelta(minutes=1))
+        assert len(said(core, "it cannot start: the disk is full; free some")) == 1
+        monkeypatch.setattr(core.cycles, "start", started)
+        assert clock.look(core, NIGHT + timedelta(minutes=2)) == {"2026-11-24": NightState.RUNNING}

@@ -1,0 +1,179 @@
+"""An engine on another host of a Ray cluster is what an engine is here, and one that is lost costs no token."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from ray_nodes import Nodes, until
+from test_engine_conformance import (  # the same checks, of the engine below
+    SLOTS,
+    asked,
+    test_a_closed_engine_holds_nothing,
+    test_a_push_is_proved_by_the_digest_of_what_arrived,
+    test_a_turn_that_stopped_waits_and_goes_on_behind_what_is_forced,
+    test_an_engine_without_weights_serves_nobody,
+    test_every_token_says_which_weights_drew_it,
+    test_forced_tokens_that_leave_no_room_or_are_no_tokens_are_refused,
+    test_new_weights_never_come_in_the_middle_of_a_conversation,
+    test_scores_are_the_log_probabilities_that_were_sampled_under,
+    test_what_is_taken_back_in_the_middle_goes_on_from_its_tokens,
+    tiny,
+)
+from vllm_engines import KeptProcesses
+
+from appliance.inference.engine import Engine, ModelError, Turn
+from appliance.inference.torch_engine import TorchEngine
+from appliance.inference.vllm.engine import VllmEngine
+from appliance.inference.vllm.placement import VllmSettings
+from appliance.inference.weights import push_model
+from appliance.placement.engines import SERVANT, PlacedEngineProcess, make_placed_engines
+from appliance.placement.settings import PlacementSettings
+from appliance.scheduling.engine_pool import EnginePool
+from runtime.cluster import PlacementRequest
+from runtime.cluster.folder import clear
+from runtime.cluster.placed_actor import PlacedActor
+from runtime.errors import BadRequestError
+from runtime.settings import ClusterSettings
+
+__all__ = [
+    "test_a_closed_engine_holds_nothing",
+    "test_a_push_is_proved_by_the_digest_of_what_arrived",
+    "test_a_turn_that_stopped_waits_and_goes_on_behind_what_is_forced",
+    "test_an_engine_without_weights_serves_nobody",
+    "test_every_token_says_which_weights_drew_it",
+    "test_forced_tokens_that_leave_no_room_or_are_no_tokens_are_refused",
+    "test_new_weights_never_come_in_the_middle_of_a_conversation",
+    "test_scores_are_the_log_probabilities_that_were_sampled_under",
+    "test_what_is_taken_back_in_the_middle_goes_on_from_its_tokens",
+]
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    made = Nodes(tmp_path_factory.mktemp("roots"))
+    try:
+        made.begin(0)
+        made.wait(0)
+        made.begin(1)
+        made.wait(1)
+        yield made
+    finally:
+        left = made.close()
+    assert left == []
+
+
+@pytest.fixture(scope="module")
+def cluster(nodes: Nodes) -> ClusterSettings:
+    return nodes.driver()
+
+
+@pytest.fixture(scope="module")
+def kept(cluster: ClusterSettings) -> Iterator[KeptProcesses]:
+    """Actors that a closed engine leaves to the next one."""
+    kept = KeptProcesses(partial(PlacedEngineProcess, cluster, PlacementRequest(servant=SERVANT), "torch", 1))
+    yield kept
+    kept.end()
+
+
+@pytest.fixture
+def engine(kept: KeptProcesses) -> Iterator[Engine]:
+    made = VllmEngine(2, SLOTS, start=kept.start)
+    yield made
+    made.close()
+
+
+def placed(cluster: ClusterSettings | None, count: int = 1, **more: Any) -> list[Any]:
+    given = {"engine": "torch", "placement": PlacementSettings(), **more}
+    return make_placed_engines(given.pop("engine"), count, cluster=cluster, rows=2, slots=SLOTS, threads=1, **given)
+
+
+def drawn_greedily(engine: Engine, turns: list[Turn]) -> list[tuple[int, tuple[int, ...]]]:
+    while len(turns) < 2:
+        turns += engine.step()
+    return sorted((turn.request, turn.ids) for turn in turns)
+
+
+def has_ended(pid: int) -> bool:
+    """Also where nobody has asked yet how it ended."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def test_an_engine_that_is_killed_in_a_rollout_is_replaced_and_the_rollout_goes_on_from_its_tokens(
+    cluster: ClusterSettings, nodes: Nodes
+) -> None:
+    here, (there,) = TorchEngine(2, SLOTS), placed(cluster)
+    for engine in (here, there):
+        push_model(engine, tiny("qwen2"), "a")
+        for number in range(2):
+            engine.submit(asked(number, prompt=(1, 2, 3 + number), temperature=0.0))
+    turns = list(there.step())
+    process = there.supervisor._process
+    assert process.host == "host-0"
+    before = there.lengths()
+    os.kill(process.pid, signal.SIGKILL)
+    again = drawn_greedily(there, turns)
+    assert again == drawn_greedily(here, [])
+    assert any(length > 3 for length in before.values()) or turns
+    assert "lost" in there.supervisor.quarantined[0]
+    assert there.supervisor._process.host == "host-1"
+    until(lambda: has_ended(process.engine_pid), 150, "what computed for it ended with it")
+    for number in range(2):
+        there.finish(number)
+    there.close()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"cluster": None}, "in none"),
+        ({"engine": "script"}, "runs here only"),
+        ({"device": "cuda"}, "get no GPU"),
+        ({"vllm": VllmSettings(gpus=(0,))}, "names GPUs of this machine"),
+        ({"vllm": VllmSettings(tensor_parallel=2)}, "an engine gets 0 GPUs"),
+    ],
+)
+def test_what_the_cluster_cannot_give_is_refused_before_anything_starts(wrong: dict[str, Any], message: str) -> None:
+    asked_for = {"cluster": ClusterSettings(address="127.0.0.2:26379", token=Path("/nowhere")), **wrong}
+    with pytest.raises(ModelError, match=message):
+        placed(**asked_for)
+
+
+def test_nothing_but_what_this_product_serves_is_begun_on_a_host() -> None:
+    with pytest.raises(BadRequestError, match="no servant"):
+        PlacedActor("os:system")
+
+
+def test_a_host_that_dies_takes_its_own_engine_and_the_other_samples_on(cluster: ClusterSettings, nodes: Nodes) -> None:
+    engines = placed(cluster, 2)
+    pool = EnginePool(engines, SLOTS)
+    push_model(pool, tiny("qwen2"), "a")
+    assert [one.supervisor._process.host for one in engines] == ["host-0", "host-1"]
+    for number in range(4):
+        pool.submit(asked(number, prompt=(1, 2, 3 + number), temperature=0.0))
+    turns = list(pool.step())
+    lost = nodes.session(1)
+    nodes.processes[1].kill()
+    lost.kill()
+    clear(nodes.folder / "n1")
+    while len(turns) < 4:
+        turns += pool.step()
+    here = TorchEngine(4, SLOTS)
+    push_model(here, tiny("qwen2"), "a")
+    for number in range(4):
+        here.submit(asked(number, prompt=(1, 2, 3 + number), temperature=0.0))
+    expected: list[Turn] = []
+    while len(expected) < 4:
+        expected += here.step()
+    assert {turn.request: turn.ids for turn in turns} == {turn.request: turn.ids for turn in expected}
+    assert {one.supervisor._process.host for one in engines} == {"host-0"}
+    pool.close()

@@ -1,0 +1,124 @@
+"""A GGUF file has the model that it was written from, as another reader of the format finds it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from gguf import GGUFReader
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
+
+from appliance.inference.folder import open_model, quietly, read_model
+from appliance.learning.errors import CheckpointError
+from appliance.learning.gguf_export import require_same, turned, write_gguf
+
+SEEDLING = Path(__file__).parents[2] / "fixtures" / "seedling"
+
+
+MODELS: dict[str, Any] = {
+    "llama": (LlamaConfig, LlamaForCausalLM, 16),
+    "qwen2": (Qwen2Config, Qwen2ForCausalLM, 16),
+    "qwen3": (Qwen3Config, Qwen3ForCausalLM, 128),  # transformers takes no other size of a head from a file
+}
+
+
+def model_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32) -> Path:
+    """A tiny model of that family, with the seedling's tokenizer."""
+    config, model, head = MODELS[name]
+    made = config(
+        vocab_size=512,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=128,
+        initializer_range=0.3,
+        **({"head_dim": head} if name == "qwen3" else {}),
+    )
+    model(made).to(dtype).save_pretrained(folder)
+    shutil.copyfile(SEEDLING / "tokenizer.json", folder / "tokenizer.json")
+    return folder
+
+
+def logits(model: Any) -> torch.Tensor:
+    ids = (torch.arange(24)[None] * 7) % model.config.vocab_size
+    with torch.no_grad():
+        found: torch.Tensor = model(input_ids=ids).logits.log_softmax(-1)
+    return found
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen2", "qwen3"])
+def test_transformers_reads_the_same_model_from_the_file(name: str, tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    folder = model_folder(tmp_path / name, name)
+    count = write_gguf(folder, tmp_path / "m.gguf")
+    assert count == len(GGUFReader(tmp_path / "m.gguf").tensors) > 10
+    with quietly():
+        read = AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file="m.gguf", dtype=torch.float32)
+    assert (logits(read) - logits(open_model(read_model(folder)))).abs().max() < 1e-5
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "m.gguf"])
+
+
+def test_weights_keep_their_type_and_vectors_are_exact(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "m", "qwen3", torch.bfloat16)
+    write_gguf(folder, tmp_path / "m.gguf")
+    types = {one.name: one.tensor_type.name for one in GGUFReader(tmp_path / "m.gguf").tensors}
+    assert (types["token_embd.weight"], types["output_norm.weight"]) == ("BF16", "F32")
+
+
+def test_the_seedling_goes_out_with_its_tokens(tmp_path: Path) -> None:
+    write_gguf(SEEDLING, tmp_path / "s.gguf")
+    fields = GGUFReader(tmp_path / "s.gguf").fields
+    tokens = fields["tokenizer.ggml.tokens"].contents()
+    made = json.loads((SEEDLING / "tokenizer.json").read_text())
+    assert {text: number for number, text in enumerate(tokens)}.items() >= made["model"]["vocab"].items()
+    assert fields["tokenizer.ggml.pre"].contents() == "starcoder"
+    assert fields["tokenizer.ggml.eos_token_id"].contents() == 5
+    assert fields["general.architecture"].contents() == "qwen2"
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        ("config.json", {"architectures": ["GPT2LMHeadModel"]}, "GPT2LMHeadModel is not written as GGUF"),
+        ("config.json", {"rope_parameters": {"rope_type": "yarn"}}, "rope_parameters"),
+        ("config.json", {"use_sliding_window": True}, "use_sliding_window"),
+        ("config.json", {"vocab_size": 100}, "its weights have 100"),
+        ("tokenizer.json", {"pre_tokenizer": {"type": "Whitespace"}}, "cuts text in a way"),
+        ("tokenizer.json", {"model": {"type": "Unigram"}}, "no byte-level BPE"),
+    ],
+)
+def test_what_has_no_known_form_is_refused_and_nothing_is_left(
+    file: str, change: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "m"
+    shutil.copytree(SEEDLING, folder)
+    (folder / file).write_text(json.dumps({**json.loads((folder / file).read_text()), **change}))
+    with pytest.raises(CheckpointError, match=message) as caught:
+        write_gguf(folder, tmp_path / "m.gguf")
+    assert "llama.cpp" in caught.value.hint
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_file_with_another_weight_another_name_or_one_less_is_found_out(tmp_path: Path) -> None:
+    write_gguf(SEEDLING, tmp_path / "s.gguf")
+    tensors = {one.name: torch.tensor(one.data) for one in GGUFReader(tmp_path / "s.gguf").tensors}
+    require_same(tmp_path / "s.gguf", tensors)
+    name = "blk.0.attn_q.weight"
+    changed = tensors[name].clone()
+    changed[0, 0] += 1e-6
+    less = {other: tensor for other, tensor in tensors.items() if other != name}
+    for wrong in ({**tensors, name: changed}, less, {**less, "blk.9.attn_q.weight": tensors[name]}):
+        with pytest.raises(CheckpointError, match="does not have what was written"):
+            require_same(tmp_path / "s.gguf", wrong)
+
+
+def test_the_halves_of_a_head_become_neighbours() -> None:
+    weight = torch.arange(8.0)[:, None]
+    assert turned(weight, 2).flatten().tolist() == [0, 2, 1, 3, 4, 6, 5, 7]

@@ -1,0 +1,98 @@
+"""What is done about a night is a function of facts, and no facts make it run twice or against a person's will."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.nights.decide import NightFacts, NightStep, decide
+from appliance.nights.idle import MachineSnapshot, Use, unknown, use_of
+from appliance.nights.settings import IdleSettings, ScheduleSettings
+from appliance.records.nights import Night, NightState
+
+RULES = ScheduleSettings(max_hours=5.0, max_energy=2.0)
+NIGHT = Night(key="2026-11-23", opens="", closes="", state=NightState.OPEN, updated="")
+NIGHTS = st.builds(
+    Night,
+    key=st.just("2026-11-23"),
+    opens=st.just(""),
+    closes=st.just(""),
+    state=st.sampled_from(NightState),
+    cycle=st.sampled_from(["", "night-1"]),
+    begins=st.booleans(),
+    seconds=st.sampled_from([0.0, 3600.0, 20_000.0]),
+    joules=st.sampled_from([None, 1.0, 1e8]),
+    updated=st.just(""),
+)
+FACTS = st.builds(
+    NightFacts,
+    night=NIGHTS,
+    is_open=st.booleans(),
+    early=st.booleans(),
+    late=st.booleans(),
+    unfinished=st.sampled_from(["", "night-1", "night-0"]),
+    of_a_night=st.booleans(),
+    paused=st.sampled_from(["", "paused by a person"]),
+    use=st.sampled_from([None, Use("a GPU is used", True)]),
+    quiet=st.booleans(),
+)
+
+
+@given(FACTS)
+def test_nothing_works_outside_of_its_window_or_while_anything_holds_it(facts) -> None:
+    if decide(facts, RULES).step in (NightStep.BEGIN, NightStep.GO_ON):
+        assert facts.is_open
+        assert not facts.early
+        assert not facts.paused
+        assert facts.use is None
+        assert facts.quiet
+        assert facts.night.seconds < 3600 * 5
+        assert (facts.night.joules or 0) < 7.2e6
+
+
+@given(FACTS)
+def test_a_night_that_has_a_cycle_or_has_ended_never_begins_another(facts) -> None:
+    if decide(facts, RULES).step is NightStep.BEGIN:
+        assert facts.night.cycle == ""
+        assert facts.unfinished == ""
+        assert facts.night.state not in (NightState.DONE, NightState.STOPPED)
+
+
+@given(FACTS)
+def test_a_person_s_cycle_is_neither_gone_on_with_nor_stopped(facts) -> None:
+    action = decide(facts, RULES)
+    if facts.unfinished and not facts.of_a_night and facts.unfinished != facts.night.cycle:
+        assert action.step not in (NightStep.BEGIN, NightStep.GO_ON, NightStep.HOLD) or facts.night.cycle
+
+
+@given(FACTS)
+def test_a_night_whose_window_is_over_is_closed_with_a_reason(facts) -> None:
+    action = decide(facts, RULES)
+    open_states = (NightState.OPEN, NightState.RUNNING, NightState.HELD)
+    if not facts.is_open and not facts.early and facts.night.state in open_states:
+        assert action.step is NightStep.CLOSE
+        assert action.state is not None
+        assert action.reason or action.state is NightState.DONE
+
+
+def test_a_gpu_that_another_program_uses_ends_a_night_at_once_and_a_load_only_keeps_one_from_beginning() -> None:
+    rules = IdleSettings(max_load=2.0, session=30)
+    used = use_of(MachineSnapshot(gpu_users=("python (process 7)",)), rules, working=True)
+    assert used is not None
+    assert used.at_once
+    assert use_of(MachineSnapshot(gpu_users=(), load=9.0), rules, working=True) is None
+    loaded = use_of(MachineSnapshot(load=9.0), rules, working=False)
+    assert loaded is not None
+    assert "9.0, above 2" in loaded.reason
+    typed = use_of(MachineSnapshot(typed_seconds=130.0), rules, working=True)
+    assert typed is not None
+    assert "2 minutes ago" in typed.reason
+    assert use_of(MachineSnapshot(typed_seconds=1801.0), rules, working=True) is None
+    assert use_of(MachineSnapshot(gpu_users=("x",)), IdleSettings(gpu=False), working=True) is None
+
+
+def test_what_a_machine_does_not_show_is_said() -> None:
+    said = unknown(MachineSnapshot(), IdleSettings(max_load=1.0, session=5.0), energy=True)
+    assert len(said) == 4
+    assert any("max_energy" in one for one in said)
+    assert unknown(MachineSnapshot(gpu_users=()), IdleSettings(), energy=False) == ()

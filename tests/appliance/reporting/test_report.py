@@ -1,0 +1,233 @@
+"""A report says what its records say, in text, Markdown, one page and pictures; what a model wrote stays text."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from appliance.client.messages import CycleDetail, RolloutDetail, RolloutView, TurnText
+from appliance.client.nights import PromotionView, TasksetChange
+from appliance.daemon.promotions import promotions
+from appliance.records.cycles import Cycle, CycleState
+from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
+from appliance.records.rollouts import Purpose, Role, RolloutEnd
+from appliance.reporting.as_json import as_figures
+from appliance.reporting.as_page import as_page, history_page
+from appliance.reporting.as_text import as_markdown, as_text
+from appliance.reporting.drawing import Bar, Series, bars, curves
+from appliance.reporting.night_report import ChangedTask, changed_items, night_report
+from appliance.reporting.pictures import history_pictures, report_pictures
+from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
+from runtime.sandbox import Usage
+from verifiers.contract.verdict import Outcome, Verdict
+
+HOSTILE = '</pre><script>alert(1)</script><img src="http://evil/x">\x1b[2J\u202e|**x**'
+AT = "2026-11-24T01:00:00+00:00"
+
+
+def results(weights: str, passed: str, temperature: float = 1.0) -> ModelResults:
+    """`passed` has a letter for each question: y, n, or x for one that was lost."""
+    items = tuple(
+        ItemResult(
+            task=f"q{n}",
+            family=("gcd", "tables")[n % 2],
+            passed={"y": True, "n": False}.get(one),
+            calls=1,
+            failed_calls=0,
+        )
+        for n, one in enumerate(passed)
+    )
+    return ModelResults(weights=weights, temperature=temperature, items=items, tokens=10, seconds=1.0)
+
+
+EVALUATION = Evaluation(
+    id="night-1.evaluation",
+    cycle="night-1",
+    sealed_set="s",
+    champion=results("a" * 64, "ynnnxy"),
+    candidate=results("b" * 64, "yyynyn"),
+    champion_greedy=results("a" * 64, "ynnnxy", 0.0),
+    candidate_greedy=results("b" * 64, "yyynyn", 0.0),
+    created=AT,
+)
+FINDING = GateFinding(gate="improvement", outcome=GateOutcome.PASSED, figure=12.0, reason=HOSTILE)
+DECISION = Decision(
+    id="night-1.decision",
+    candidate="b" * 64,
+    champion="a" * 64,
+    evaluation=EVALUATION.id,
+    policy="p",
+    outcome=DecisionOutcome.PROMOTE,
+    findings=(FINDING,),
+    reason=HOSTILE,
+    would_change="",
+    made_at=AT,
+)
+CYCLE = Cycle(
+    id="night-1",
+    kind="night",
+    seed=0,
+    plan={},
+    phase="done",
+    state=CycleState.DONE,
+    created=AT,
+    updated=AT,
+    seconds={"training": 600.0, "evaluation": 60.0},
+)
+STEPS = tuple(
+    {
+        "step": float(n),
+        "success": n / 10,
+        "tool_errors_in_correct": 0.1,
+        "tokens": 320.0,
+        "learning_entropy": 1.0 / (n + 1),
+    }
+    for n in range(5)
+)
+
+
+def spoken(passed: bool) -> RolloutDetail:
+    outcome = Outcome.PASS if passed else Outcome.FAIL
+    view = RolloutView(
+        id="r",
+        cycle="night-1",
+        step=0,
+        task="q1",
+        question="",
+        sample=0,
+        purpose=Purpose.EVALUATION,
+        family="tables",
+        weights="a" * 64,
+        ended=RolloutEnd.ANSWERED,
+        answer=HOSTILE,
+        answers=1,
+        calls=(),
+        turns=1,
+        tokens=3,
+        seconds=1.0,
+        usage=Usage(),
+        branch_of=None,
+        verdict=Verdict(outcome=outcome, score=float(passed), reason=HOSTILE, verifier="v", version="1", seconds=0.0),
+    )
+    return RolloutDetail(rollout=view, turns=(TurnText(role=Role.ASSISTANT, sampled=True, text=HOSTILE),))
+
+
+@pytest.fixture(scope="module")
+def report():
+    detail = CycleDetail(
+        cycle=CYCLE,
+        rollouts={"train": 80, "evaluation": 24},
+        steps=STEPS,
+        checkpoints=(),
+        evaluations=(EVALUATION,),
+        decisions=(DECISION,),
+    )
+    items = changed_items(EVALUATION)
+    changed = [ChangedTask(one.task, one.family, one.gained, spoken(one.lost), spoken(one.gained)) for one in items]
+    return night_report(detail, STEPS, changed)
+
+
+def test_questions_that_were_lost_on_either_side_count_for_neither(report) -> None:
+    everything = report.families[0]
+    assert (everything.name, everything.items, everything.before, everything.after) == ("all", 5, 2, 3)
+    assert (everything.gained, everything.lost) == (2, 1)
+    assert everything.change == pytest.approx(20.0)
+    low, high = everything.interval
+    assert low < 20.0 < high
+    assert [one.name for one in report.families] == ["all", "gcd", "tables"]
+    assert [(one.task, one.gained) for one in report.changed] == [("q1", True), ("q2", True), ("q5", False)]
+
+
+def test_curves_have_the_figures_of_the_steps(report) -> None:
+    assert report.curves["success"][-1] == (4.0, 0.4)
+    assert report.curves["entropy"][0] == (0.0, 1.0)
+    assert report.curves["tokens of a rollout"][0] == (0.0, 20.0)
+    assert as_figures(report)["families"][0]["change_points"] == pytest.approx(20.0)
+
+
+class References(HTMLParser):
+    """Everything in a page that a browser would load or run."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attrs if name in ("src", "href", "xlink:href", "action") or name.startswith("on")]
+        if tag in ("script", "img", "link", "iframe", "object", "a", "form") or names:
+            self.found.append(tag)
+
+
+def test_the_page_refers_to_nothing_and_shows_hostile_text_as_text(report) -> None:
+    page = as_page(report)
+    assert References(page).found == []
+    assert "default-src &#x27;none&#x27;" in page
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert "&lt;script&gt;" in page
+    assert page.count("<svg") == 5
+    assert "the champion failed" in page
+    assert not re.search(r"url\(|@import", page)
+
+
+def test_text_and_markdown_cannot_steer_a_terminal_or_a_reader(report) -> None:
+    for written in (as_text(report), as_markdown(report, ["success.png"])):
+        assert "\x1b" not in written
+        assert "\u202e" not in written
+        assert "promote" in written
+        assert "+20.0" in written
+    assert "<script>" not in as_markdown(report)
+    assert "![success\\.png](success.png)" in as_markdown(report, ["success.png"])
+
+
+def test_pictures_become_files_that_can_be_read(report, tmp_path) -> None:
+    drawn = report_pictures(report)
+    assert list(drawn) == ["success", "entropy", "lengths", "time", "families"]
+    for name, picture in drawn.items():
+        picture.png(tmp_path / f"{name}.png")
+        with Image.open(tmp_path / f"{name}.png") as found:
+            assert found.size == (picture.width, picture.height)
+            assert len(found.getcolors(1 << 16) or []) > 2
+
+
+def test_a_cycle_without_steps_or_evaluation_has_a_report_too() -> None:
+    bare = CYCLE.model_copy(update={"state": CycleState.FAILED, "failure": HOSTILE, "seconds": {}})
+    detail = CycleDetail(cycle=bare, rollouts={}, steps=(), checkpoints=(), evaluations=(), decisions=())
+    made = night_report(detail, ())
+    assert report_pictures(made) == {}
+    assert "failed" in as_text(made)
+    assert References(as_page(made)).found == []
+
+
+FIGURES = st.floats(-1e9, 1e9) | st.just(float("nan")) | st.just(float("inf"))
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e4), FIGURES), max_size=20), st.text(max_size=60))
+def test_no_figures_or_names_break_a_chart(points, name) -> None:
+    for picture in (curves(name, [Series(name, tuple(points))]), bars(name, [Bar(name, 0.0, name, -1.0, 1.0)])):
+        drawn = picture.svg()
+        assert "nan" not in re.sub(r"<t[^>]*>[^<]*</t[a-z]*>", "", drawn)
+        assert References(drawn).found == []
+
+
+def test_a_promotion_shows_what_it_gained_and_forgot_and_that_it_was_taken_back() -> None:
+    ledger: Any = SimpleNamespace(decisions=lambda limit: [DECISION], evaluation={EVALUATION.id: EVALUATION}.get)
+    (found,) = promotions(ledger, limit=10)
+    assert found.families == (
+        TasksetChange(family="gcd", items=2, gained=1, lost=0),
+        TasksetChange(family="tables", items=3, gained=1, lost=1),
+    )
+    page = history_page([found])
+    assert References(page).found == []
+    assert "<svg" in page
+    assert list(history_pictures([found])) == [f"001-{'b' * 12}"]
+    back = PromotionView.model_validate({**found.model_dump(), "taken_back": HOSTILE})
+    assert "taken back: &lt;/pre&gt;" in history_page([back])

@@ -1,0 +1,62 @@
+"""Single processes of a daemon that works are killed or stopped, in short form; `benchmarks/chaos.py` kills a thousand
+and stops for ten minutes, with a training beside the jobs."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import guest_roots as building
+import pytest
+
+from benchmarks.chaos import IN_TURN, Loop, Tally, stop, trial
+
+
+@pytest.fixture(scope="module")
+def make_folder() -> Iterator[Callable[[], Path]]:
+    """With a short path: a Unix socket's must stay below 100 bytes."""
+    made: list[Path] = []
+
+    def make() -> Path:
+        made.append(Path(tempfile.mkdtemp(prefix="assay-c-")))
+        return made[-1]
+
+    yield make
+    for folder in made:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def running(make_folder: Callable[[], Path], guest_roots: Path) -> Iterator[Loop]:
+    """A loop of jobs that goes on over the tests."""
+    data = make_folder() / "data"
+    building.lend(guest_roots, data / "run")
+    loop = Loop(data, 1, Tally(), learns=False)
+    yield loop
+    assert stop(loop.process, data) == []
+
+
+@pytest.mark.timeout(1_800)
+def test_whatever_is_killed_fifty_times_the_loop_goes_on_and_nothing_is_lost_or_doubled(
+    make_folder: Callable[[], Path], guest_roots: Path
+) -> None:
+    def prepare(data: Path) -> None:
+        building.lend(guest_roots, data / "run")
+
+    tally = trial(50, 5, make_folder(), 300.0, prepare, learns=False, in_turn=True)
+    assert tally.faults == []
+    assert tally.kills == sum(tally.killed.values()) == 50
+    assert set(tally.killed) == set(IN_TURN)
+    assert len(tally.all_seconds) == 6
+    assert tally.late == 0
+
+
+@pytest.mark.parametrize("kind", ["daemon", "guard", "broker", "forkserver", "worker", "verifier"])
+def test_whatever_is_stopped_for_a_while_the_loop_goes_on(kind: str, running: Loop) -> None:
+    running.works_again()
+    assert running.kill_one((kind,), stopped=1.0) == kind
+    assert running.works_again() < 300
+    assert running.tally.faults == []
+    assert running.tally.starts == 1

@@ -1,0 +1,217 @@
+"""Releases lie side by side, and one link says which is in use; what makes an environment is put in place by hand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "install.sh"
+MAKE = (
+    'bash() { folder="$(dirname "$1")"; [ "${BROKEN:-}" != 1 ] || { echo no disk; return 1; }; '
+    'mkdir -p "$folder/.venv/bin"; printf "#!/bin/sh\\necho $(basename "$folder")\\n" >"$folder/.venv/bin/assay"; '
+    'chmod +x "$folder/.venv/bin/assay"; shift; echo "inner: $*"; }'
+)
+"""In the place of the release's own install.sh, which takes minutes."""
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """A checkout without git, in a folder whose name has a space."""
+    folder = tmp_path / "the sources"
+    (folder / "appliance").mkdir(parents=True)
+    (folder / "appliance" / "__init__.py").write_text("one = 1\n")
+    (folder / ".venv").mkdir()
+    (folder / ".venv" / "large").write_text("x" * 1000)
+    for name in ("install.sh", "pyproject.toml"):
+        shutil.copy2(ROOT / name, folder / name)
+    for name in ("install", "systemd"):
+        shutil.copytree(ROOT / name, folder / name)
+    return folder
+
+
+def release(sources: Path, call: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Calls a function of install/releases.sh as install.sh does for `--user`."""
+    text = SCRIPT.read_text().removesuffix('main "$@"\n').replace("readonly ROOT\n", "")
+    script = f"{text}\nROOT='{sources}'\nSCOPE=user\n. '{sources}/install/releases.sh'\n{MAKE}\n{call}\n"
+    home = sources.parent / "home"
+    home.mkdir(exist_ok=True)
+    environ = {"HOME": str(home), "PATH": os.environ["PATH"], "TMPDIR": str(sources.parent)} | environ
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False, env=environ)
+
+
+def version(sources: Path, number: str) -> None:
+    path = sources / "pyproject.toml"
+    lines = [
+        f'version = "{number}"' if line.startswith("version = ") else line for line in path.read_text().splitlines()
+    ]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def used(sources: Path) -> str:
+    """What the program on the PATH of that person says."""
+    program = sources.parent / "home" / ".local" / "bin" / "assay"
+    return subprocess.run([str(program)], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+
+def test_two_releases_a_switch_a_rollback_and_nothing_left(sources) -> None:
+    prefix = sources.parent / "home" / ".local" / "lib" / "assay"
+    first = release(sources, "install_release")
+    assert first.returncode == 0, first.stderr
+    assert f"inner: --prefix {prefix}/releases/0.1.0/.venv" in first.stdout
+    assert used(sources) == "0.1.0"
+    assert not (prefix / "releases" / "0.1.0" / ".venv" / "large").exists(), "an environment is no source"
+    again = release(sources, "install_release")
+    assert (again.returncode, "inner:" in again.stdout, "in use already" in again.stdout) == (0, False, True)
+
+    version(sources, "0.2.0")
+    assert release(sources, "install_release").returncode == 0
+    assert used(sources) == "0.2.0"
+    assert "inner: --prefix" in (prefix / "install.log").read_text()
+    assert (
+        f"{prefix}/current/.venv/bin/assay serve"
+        in (prefix / "releases" / "0.2.0" / "units" / "assay.service").read_text()
+    )
+    assert release(sources, "rollback_release").returncode == 0
+    assert used(sources) == "0.1.0"
+    assert release(sources, "rollback_release").returncode == 0
+    assert used(sources) == "0.2.0", "and there again"
+    assert release(sources, "WANTED=0.1.0; install_release").returncode == 0
+    assert used(sources) == "0.1.0"
+
+    (prefix / "mine").write_text("kept")
+    gone = release(sources, "uninstall_releases")
+    assert gone.returncode == 0, gone.stderr
+    assert f"inner: --uninstall --prefix {prefix}/releases/0.1.0/.venv" in gone.stdout
+    assert [path.name for path in prefix.iterdir()] == ["mine"]
+    assert not (sources.parent / "home" / ".local" / "bin" / "assay").is_symlink()
+
+
+def test_a_part_comes_to_a_finished_release_too_and_goes_on_to_the_next_one(sources) -> None:
+    prefix = sources.parent / "home" / ".local" / "lib" / "assay"
+    assert release(sources, "install_release").returncode == 0
+    with_lean = release(sources, "WITH_LEAN=/x INNER=(--with lean=/x); install_release")
+    assert f"inner: --with lean=/x --prefix {prefix}/releases/0.1.0/.venv" in with_lean.stdout
+    library = prefix / "releases" / "0.1.0" / ".venv-lean" / "lib"
+    (library.parent / ".assay").mkdir(parents=True)
+    (library.parent / ".assay" / "made").write_text("")
+    library.write_text("a large file")
+    version(sources, "0.2.0")
+    assert release(sources, "install_release").returncode == 0
+    assert (prefix / "current" / ".venv-lean" / "lib").samefile(library), "without a second copy"
+
+
+def test_two_installers_do_not_work_on_one_prefix(sources) -> None:
+    releases = sources.parent / "home" / ".local" / "lib" / "assay" / "releases"
+    assert release(sources, "install_release").returncode == 0
+    for call in ("install_release", "rollback_release", "uninstall_releases"):
+        version(sources, "0.2.0")
+        refused = release(sources, f"exec 8<'{releases}'; flock 8; named_by() {{ echo 0.1.0; }}; {call}")
+        assert (refused.returncode, "another install.sh works on" in refused.stderr) == (5, True), call
+    assert used(sources) == "0.1.0"
+
+
+def test_a_release_that_could_not_be_installed_is_never_in_use_and_is_gone_on_with(sources) -> None:
+    assert release(sources, "install_release").returncode == 0
+    version(sources, "0.2.0")
+    failed = release(sources, "BROKEN=1; install_release")
+    assert (failed.returncode, "no disk" in failed.stdout) == (5, True)
+    assert "what was in use still is" in failed.stderr
+    assert used(sources) == "0.1.0"
+    refused = release(sources, "WANTED=0.2.0; rollback_release")
+    assert (refused.returncode, "installed: 0.1.0" in refused.stderr) == (2, True)
+    assert release(sources, "install_release").returncode == 0
+    assert used(sources) == "0.2.0"
+
+
+def test_sources_that_were_changed_are_not_switched_to(sources) -> None:
+    prefix = sources.parent / "home" / ".local" / "lib" / "assay"
+    assert release(sources, "install_release").returncode == 0
+    version(sources, "0.2.0")
+    assert release(sources, "install_release").returncode == 0
+    (prefix / "releases" / "0.1.0" / "appliance" / "__init__.py").write_text("two = 2\n")
+    refused = release(sources, "rollback_release")
+    assert (refused.returncode, "not those that were installed" in refused.stderr) == (5, True)
+    assert used(sources) == "0.2.0"
+
+
+def test_a_dry_run_shows_machine_and_plan_and_changes_nothing(sources) -> None:
+    shown = release(sources, "DRY=1; install_release")
+    assert shown.returncode == 0, shown.stderr
+    for word in (
+        "GPUs:",
+        "disk:",
+        "cgroups:",
+        "runsc:",
+        "Lean:",
+        "would: copy the sources of 0.1.0",
+        "would: use 0.1.0",
+    ):
+        assert word in shown.stdout
+    assert list((sources.parent / "home").iterdir()) == []
+
+
+def test_what_somebody_else_made_is_neither_linked_over_nor_used_as_a_prefix(sources) -> None:
+    home = sources.parent / "home"
+    program = home / ".local" / "bin" / "assay"
+    program.parent.mkdir(parents=True)
+    program.write_text("mine")
+    said = release(sources, "install_release")
+    assert said.returncode == 0
+    assert "is something else and stays" in said.stdout
+    assert program.read_text() == "mine"
+    (home / "thesis").mkdir()
+    (home / "thesis" / "x").write_text("years")
+    refused = release(sources, f"PREFIX='{home}/thesis'; install_release")
+    assert (refused.returncode, "holds something else" in refused.stderr) == (5, True)
+
+
+def test_a_checkout_of_git_is_named_by_its_commit_and_by_what_was_changed(sources) -> None:
+    def git(*arguments: str) -> str:
+        line = ["git", "-C", str(sources), "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(line, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+    git("init", "-q")
+    (sources / ".gitignore").write_text(".venv\n")
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    commit = git("rev-parse", "--short=9", "HEAD")
+    assert release(sources, "version_here").stdout.strip() == f"0.1.0-{commit}"
+    (sources / "appliance" / "__init__.py").write_text("two = 2\n")
+    changed = release(sources, "version_here").stdout.strip()
+    assert changed.startswith(f"0.1.0-{commit}-changed-")
+    assert release(sources, f"WANTED={commit}; install_release").returncode == 0
+    copied = sources.parent / "home" / ".local" / "lib" / "assay" / "releases" / commit / "appliance" / "__init__.py"
+    assert copied.read_text() == "one = 1\n", "the revision, and not what is in the folder"
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("none", ""),
+        ("no sums", "has no SHA256SUMS"),
+        ("changed", "are not those"),
+        ("extra", "is not in"),
+        ("runsc", "runsc is not in"),
+    ],
+)
+def test_an_offline_folder_is_used_only_when_every_sum_holds(sources, tmp_path, what, said) -> None:
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    (folder / "a-1.0-py3-none-any.whl").write_bytes(b"a wheel")
+    if what != "no sums":
+        subprocess.run("sha256sum *.whl >SHA256SUMS", shell=True, check=True, cwd=folder, timeout=60)
+    if what == "changed":
+        (folder / "a-1.0-py3-none-any.whl").write_bytes(b"another")
+    if what == "runsc":
+        (folder / "runsc").write_bytes(b"of somebody else")
+    if what == "extra":
+        (folder / "b-1.0-py3-none-any.whl").write_bytes(b"unknown")
+    result = release(sources, f"OFFLINE='{folder}'; use_offline; echo \"$PIP_NO_INDEX $PIP_FIND_LINKS\"")
+    assert (result.returncode, said in result.stderr) == (5 if said else 0, True)
+    if not said:
+        assert result.stdout.splitlines()[-1] == f"1 {folder}"

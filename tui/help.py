@@ -1,0 +1,49 @@
+"""The help: every key, and the names that can be typed behind `:`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from tui.text import DIM, STRONG
+from tui.view import Pane, View
+
+KEYS = (
+    ("?", "this page"),
+    ("/", "filter what the screen shows; an empty filter shows everything"),
+    (":", "type a command; tab completes it, escape leaves"),
+    ("ctrl+p", "look for a screen or a command by its name"),
+    ("escape", "leave a dialog, a filter, a line"),
+    ("R", "read everything again now"),
+    ("T", "light or dark"),
+    ("q", "quit; the daemon goes on"),
+)
+ACTS = (
+    ("a", "approve the candidate: puts it into service if the policy then admits it"),
+    ("r", "reject the candidate"),
+    ("b", "roll back: the previous champion returns"),
+    ("s", "submit a job: a question, and what its answer is checked against"),
+)
+
+
+def help_text(views: Sequence[View], current: View, pane: Pane, *, read_only: bool) -> Text:
+    text = Text()
+    _block(text, "screens", [(view.key, f"{view.title}: {view.about}") for view in views])
+    _block(text, f"on the screen {current.title}", [*pane.KEYS, *([("/", pane.FILTER)] if pane.FILTER else [])])
+    _block(text, "everywhere", KEYS)
+    if read_only:
+        text.append("Nothing can be approved, submitted or called off here: the screen was opened read-only.\n\n", DIM)
+    else:
+        _block(text, "what a person can do", ACTS)
+    text.append("Everything here is also a command: assay --help.", DIM)
+    return text
+
+
+def _block(text: Text, title: str, keys: Sequence[tuple[str, str]]) -> None:
+    if keys:
+        text.append(f"{title}\n", DIM)
+        for key, what in keys:
+            text.append(f"{key:>12}  ", STRONG)
+            text.append(f"{what}\n")
+        text.append("\n")

@@ -1,0 +1,196 @@
+"""The screen Learning: a night's curves step by step, success by taskset with intervals, and where the time went."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Grid, VerticalScroll
+from textual_plotext import PlotextPlot
+
+from appliance.client import Cycle, CycleCurves, PassCount, Purpose, Status
+from tui.now import duration
+from tui.panels import PlainText
+from tui.text import CARE, DIM, FAINT, GOOD, STRONG, bar, percent, plain, wilson
+from tui.view import Answers, ApiQuestion, Pane
+
+CYCLES = 50
+COUNTING_SECONDS = 15.0
+"""Between two countings of a night that runs: one of a large night takes seconds."""
+PLOTS = (
+    ("success", "success, share of attempts", 1.0),
+    ("tool_errors_in_correct", "tool errors in correct rollouts, share of calls", None),
+    ("learning_entropy", "entropy, nats a token", None),
+    ("length", "length, tokens a rollout", None),
+)
+SPENT = {
+    "sampling_seconds": "sampling",
+    "verifying_seconds": "verifying",
+    "learning_seconds": "learning",
+    "ledger_seconds": "ledger",
+}
+
+
+class LearningPane(Pane):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left_square_bracket,p", "other(1)", "night before", key_display="p"),
+        Binding("right_square_bracket,n", "other(-1)", "night after", key_display="n"),
+    ]
+    KEYS = (("p, n", "the night before, and the one after"), ("up, down", "through the page"))
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._cycles: Sequence[Cycle] = ()
+        self._wanted = ""
+        self._drawn: dict[str, object] = {}
+
+    def compose(self) -> ComposeResult:
+        yield PlainText(classes="pane-line")
+        with VerticalScroll(id="learning-page"):
+            with Grid(id="plots"):
+                for name, title, _ in PLOTS:
+                    plot = PlotextPlot(id=f"plot-{name}")
+                    plot.border_title = title
+                    yield plot
+            yield PlainText(id="tasksets")
+            yield PlainText(id="spent")
+
+    def questions(self) -> Mapping[str, ApiQuestion]:
+        asked = {"cycles": ApiQuestion(("cycles", CYCLES), lambda client, _: client.cycles(CYCLES))}
+        cycle = self._cycle
+        if cycle is not None:
+            name, ended = cycle.id, cycle.state.ended
+            asked["curves"] = ApiQuestion(
+                ("curves", name, ended), lambda client, _: client.curves(name), fixed=ended, seconds=3.0
+            )
+            asked["passes"] = ApiQuestion(
+                ("passes", name, ended),
+                lambda client, _: client.pass_counts(name),
+                fixed=ended,
+                seconds=COUNTING_SECONDS,
+            )
+        return asked
+
+    @property
+    def _cycle(self) -> Cycle | None:
+        """The one that was chosen; the newest that trains unless one was."""
+        trained = [one for one in self._cycles if one.kind != "evaluation"]
+        return next((one for one in trained if one.id == self._wanted), next(iter(trained), None))
+
+    def show(self, status: Status, answers: Answers) -> None:
+        self._cycles = answers.get("cycles", self._cycles)
+        cycle = self._cycle
+        line = self.query_one(".pane-line", PlainText)
+        if cycle is None:
+            line.show(
+                plain("No night yet: `assay cycle start` begins one." if "cycles" in answers else "reading …", DIM)
+            )
+            return
+        text = plain(cycle.id, STRONG, limit=50)
+        text.append_text(
+            plain(f"  {cycle.kind}, {cycle.state.value}, began {cycle.created[:16].replace('T', ' ')} UTC", DIM)
+        )
+        line.show(text)
+        curves: CycleCurves | None = answers.get("curves")
+        self._draw(curves)
+        self.query_one("#tasksets", PlainText).show(tasksets_text(answers.get("passes")))
+        self.query_one("#spent", PlainText).show(spent_text(cycle, curves))
+
+    def _draw(self, curves: CycleCurves | None) -> None:
+        for name, _, high in PLOTS:
+            points = points_of(curves, name)
+            plot = self.query_one(f"#plot-{name}", PlotextPlot)
+            drawn = (points, plot.size)
+            if self._drawn.get(name) == drawn:
+                continue
+            self._drawn[name] = drawn
+            plot.plt.clear_data()
+            if points:
+                steps, values = zip(*points, strict=True)
+                plot.plt.plot(steps, values, marker="braille", color="cyan+")
+                plot.plt.ylim(0, high or max(*values, 1e-9) * 1.1)
+                plot.plt.xticks(ticks := ticks_of(steps), [f"{tick:.0f}" for tick in ticks])
+            plot.refresh()
+
+    def action_other(self, step: int) -> None:
+        trained = [one.id for one in self._cycles if one.kind != "evaluation"]
+        cycle = self._cycle
+        if cycle is not None:
+            place = min(max(trained.index(cycle.id) + step, 0), len(trained) - 1)
+            self._wanted = trained[place]
+            self.host.ask()
+
+
+def ticks_of(steps: Sequence[float]) -> list[float]:
+    """At most six whole steps, the first among them, all equally far apart."""
+    first, last = int(steps[0]), int(steps[-1])
+    return [float(step) for step in range(first, last + 1, max(1, -(-(last - first) // 5)))]
+
+
+def points_of(curves: CycleCurves | None, name: str) -> list[tuple[float, float]]:
+    """(step, figure), where there is one."""
+    return [(one["step"], one[name]) for one in (curves.steps if curves is not None else ()) if name in one]
+
+
+def tasksets_text(passes: Sequence[PassCount] | None) -> Text:
+    """Success of the training's attempts by taskset, each with its 95 % interval."""
+    text = plain("\nsuccess by taskset, with 95 % intervals\n", DIM, lines=True)
+    if passes is None:
+        text.append("counting …\n", DIM)
+        return text
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for one in passes:
+        if one.purpose is Purpose.TRAIN:
+            counts[one.family][0] += one.passed
+            counts[one.family][1] += one.rollouts
+    if not counts:
+        text.append("nothing was trained on yet\n", DIM)
+    for family, (passed, rollouts) in sorted(counts.items()):
+        low, high = wilson(passed, rollouts)
+        text.append_text(plain(f"{family:<16} ", limit=17))
+        text.append_text(interval_bar(passed / max(1, rollouts), low, high, 30))
+        text.append(f" {percent(passed / max(1, rollouts)):>7} ", STRONG)
+        text.append(f"[{percent(low)}, {percent(high)}] of {rollouts:,}\n", DIM)
+    return text
+
+
+def interval_bar(share: float, low: float, high: float, width: int) -> Text:
+    """The share as `●` on its interval `━`, from 0 to 1."""
+    places = [min(int(one * width), width - 1) for one in (low, share, high)]
+    text = Text()
+    for place in range(width):
+        if place == places[1]:
+            text.append("●", GOOD)
+        elif places[0] <= place <= places[2]:
+            text.append("━", CARE)
+        else:
+            text.append("·", FAINT)
+    return text
+
+
+def spent_text(cycle: Cycle, curves: CycleCurves | None) -> Text:
+    """Where the time went: phases of the night, and parts of its training steps."""
+    text = plain("\nwhere the time went\n", DIM, lines=True)
+    parts = {name.replace("_", " "): seconds for name, seconds in cycle.seconds.items()}
+    _shares(text, parts)
+    inside: dict[str, float] = defaultdict(float)
+    for step in curves.steps if curves is not None else ():
+        for name, shown in SPENT.items():
+            inside[shown] += step.get(name, 0.0)
+    if any(inside.values()):
+        text.append("\nin the training steps\n", DIM)
+        _shares(text, inside)
+    return text
+
+
+def _shares(text: Text, parts: Mapping[str, float]) -> None:
+    whole = sum(parts.values())
+    for name, seconds in parts.items():
+        text.append_text(plain(f"{name:<16} ", limit=17))
+        text.append_text(bar(seconds / whole if whole else 0.0, 30, "bold"))
+        text.append(f" {percent(seconds / whole if whole else 0.0):>7}  ", STRONG)
+        text.append(f"{duration(seconds)}\n", DIM)

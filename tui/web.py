@@ -1,0 +1,110 @@
+"""The terminal program in a browser on this machine: `assay tui --web`.
+
+What always holds: it listens on the loopback address alone; everything lies below a path with a token, which is new
+with every start, and without it nothing is answered but a refusal. The token is in no cookie: a browser would send it
+to every port of this address, whoever listens there. A request for another host's name or from another site's page is
+refused, so neither a name that points here nor a page in the same browser can use it; the page loads nothing from
+elsewhere. Each window is a program of its own, which ends with it.
+
+Not promised: whoever can read this user's terminal or processes can read the token, too.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shlex
+import socket
+import sys
+from collections.abc import Sequence
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+from textual_serve.server import Server
+
+ADDRESS = "127.0.0.1"
+TOKEN_BYTES = 32
+FOREIGN = re.compile(r"<link\b[^>]*https?://(?!127\.0\.0\.1[:/])[^>]*>")
+
+
+class WebServer(Server):
+    """Starts `command` for each window."""
+
+    def __init__(self, command: Sequence[str], port: int, token: str) -> None:
+        super().__init__(shlex.join(command), host=ADDRESS, port=port, title="assay")
+        self._token = token
+        self._host = f"{ADDRESS}:{port}"
+        self.public_url = f"http://{self._host}"
+
+    @property
+    def address(self) -> str:
+        """What a person opens."""
+        return f"{self.public_url}/{self._token}/"
+
+    async def _make_app(self) -> web.Application:
+        app = web.Application(middlewares=[self._guard()])
+        app.add_subapp(f"/{self._token}/", await super()._make_app())
+        return app
+
+    async def handle_index(self, request: web.Request) -> web.Response:
+        """The page, without the font that it would load from elsewhere."""
+        answer = await super().handle_index(request)
+        assert isinstance(answer, web.Response)
+        answer.text = FOREIGN.sub("", answer.text or "")
+        return answer
+
+    async def on_startup(self, app: web.Application) -> None:
+        sys.stdout.write(f"open {self.address}\nCtrl-C ends it\n")
+        sys.stdout.flush()
+
+    def _guard(self) -> Middleware:
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            why = self.refusal(request)
+            if why:
+                return web.Response(status=403, text=f"{why}\n", headers=self._headers)
+            answer = await handler(request)
+            if not answer.prepared:
+                answer.headers.update(self._headers)
+            return answer
+
+        return guard
+
+    def refusal(self, request: web.Request) -> str:
+        """Why it is not answered; empty for a request that is."""
+        if request.headers.get("host") != self._host:
+            return f"this is {self._host}, and was asked for under another name"
+        origin = request.headers.get("origin")
+        if (origin is None and request.path.endswith("/ws")) or (origin is not None and origin != self.public_url):
+            return "a page of another site may not ask here"
+        shown = request.path.split("/")[1]
+        if not secrets.compare_digest(shown.encode(), self._token.encode()):
+            return "open the address that `assay tui --web` printed: it has the token"
+        return ""
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        own = f"'self' ws://{self._host}"
+        return {
+            "content-security-policy": "default-src 'self'; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; "
+            f"style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src {own}; frame-ancestors 'none'; "
+            "base-uri 'none'; form-action 'none'",
+            "referrer-policy": "no-referrer",
+            "cache-control": "no-store",
+            "x-content-type-options": "nosniff",
+        }
+
+
+def serve(command: Sequence[str], port: int) -> int:
+    """Blocks until Ctrl-C or SIGTERM; returns an exit code."""
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((ADDRESS, port))
+        listening.listen()
+    except OSError as error:
+        sys.stderr.write(f"cannot listen on {ADDRESS}:{port}: {error.strerror}; --port 0 takes a free port\n")
+        return 2
+    server = WebServer(command, listening.getsockname()[1], secrets.token_urlsafe(TOKEN_BYTES))
+    web.run_app(server._make_app(), sock=listening, print=None, access_log=None)
+    return 0
