@@ -213,9 +213,7 @@ def main() -> int:
     recipe = Recipe(agent=AgentBudget(max_tokens=TOKENS))
     started = time.monotonic()
     model = (
-        given.taught.resolve()
-        if given.taught
-        else chat_night.teach(folder, size, recipe, (TAUGHT,), told(), rate=3e-3)
+        given.taught.resolve() if given.taught else chat_night.teach(folder, size, recipe, (TAUGHT,), told(), rate=3e-3)
     )
     taught = time.monotonic()
     shutil.rmtree(folder / "night", ignore_errors=True)

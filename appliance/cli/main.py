@@ -37,7 +37,10 @@ COMMANDS = {
     ),
     "demo": CommandRow("service:demo", "One night in miniature, here, in minutes."),
     "config": CommandRow("service:config", "What is configured, and where it comes from."),
-    "schema": CommandRow("schema:schema", "Print the JSON Schema of what a command prints with --json."),
+    "schema": CommandRow(
+        "schema:schema",
+        "Print the JSON Schema of what a command prints with --json, or list the commands that have one.",
+    ),
     "submit": CommandRow("submit:submit", "Ask for what can be checked: an answer, a program, a proof, a text."),
     "jobs": CommandRow("jobs:app", "List the jobs, show, watch, cancel or resume one, try it again."),
     "verify": CommandRow("bundle:verify", "Check a bundle again, without the daemon, and say what was not checked."),

@@ -149,7 +149,7 @@ def test_curves_have_the_figures_of_the_steps(report) -> None:
     assert report.curves["success"][-1] == (4.0, 0.4)
     assert report.curves["entropy"][0] == (0.0, 1.0)
     assert report.curves["tokens of a rollout"][0] == (0.0, 20.0)
-    assert as_figures(report)["families"][0]["change_points"] == pytest.approx(20.0)
+    assert as_figures(report).families[0].change_points == pytest.approx(20.0)
 
 
 class References(HTMLParser):
