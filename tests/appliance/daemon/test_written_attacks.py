@@ -596,7 +596,7 @@ def test_a_random_exchange_of_a_row_or_a_file_puts_nothing_into_service(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(14_400)
 def test_two_hundred_random_exchanges_put_nothing_into_service(template: Used, tmp_path: Path) -> None:
     for seed in range(1_000, 1_200):
         random_exchange(template, tmp_path / f"copy-{seed}", seed)
