@@ -10,9 +10,10 @@ from verifiers.answers.compare_sets import end_of, is_set, only_symbol
 from verifiers.answers.equality import Truth
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar import values as v
+from verifiers.answers.grammar.counted import COUNTED, DOLLARS
 from verifiers.answers.grammar.nodes import substitute, symbols
 from verifiers.answers.grammar.traverse import comparisons, free_symbols
-from verifiers.answers.rewriting import KNOWN
+from verifiers.answers.naming import is_definition, is_formula, is_segment, is_value_of_unknown
 from verifiers.answers.scalars import Scalars
 
 
@@ -24,6 +25,7 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
             if pair is not None:
                 return pair if one is answer else (pair[1], pair[0])
     if isinstance(answer, v.Scalar) != isinstance(expected, v.Scalar):
+        answer, expected = _counted(answer, expected), _counted(expected, answer)
         answer, expected = _as_vector(answer, expected), _as_vector(expected, answer)
     if isinstance(answer, v.Named) and not isinstance(expected, v.Named | v.RelationValue):
         return _without_name(answer), expected
@@ -48,8 +50,10 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
         if values is not None and len(values) == 1:
             return answer, v.Scalar(next(iter(values.values())))
         left, *others = next(comparisons(expected)).operands
-        if isinstance(left, n.FunctionCall) or _is_segment(left, *others) or _is_definition(left, *others):
+        if isinstance(left, n.FunctionCall) or is_segment(left, *others) or is_definition(left, *others):
             return answer, _unnamed(expected, answer)
+        if is_formula(expected):
+            return answer, v.Scalar(others[0])
     if isinstance(expected, v.RelationValue):
         match answer:
             case v.Interval(low, high, False, False) if len(solved(expected) or ()) > 1:
@@ -60,6 +64,16 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
         if isinstance(answer, v.RelationValue):
             return _unnumbered(answer, expected), _unnumbered(expected, answer)
     return answer, expected
+
+
+def _counted(value: v.Value, other: v.Value) -> v.Value:
+    """Reads `$18` as 18 and `12 people` as 12 beside a bare number; anything else as it is."""
+    match value, other:
+        case v.Quantity(of, ((name, 1),)), v.Scalar(number) if not symbols(number):
+            whole = isinstance(of, n.Number) and of.value.denominator == 1
+            return v.Scalar(of) if name in DOLLARS or (whole and name in COUNTED) else value
+        case _:
+            return value
 
 
 VECTORS = (("unit i", "unit j", "unit k"), ("hat x", "hat y", "hat z"))
@@ -173,7 +187,7 @@ def _unnamed(relation: v.RelationValue, other: v.Value) -> v.Value:
         if part.relations != ("==",):
             return relation
         left, right = part.operands
-        is_name = isinstance(left, n.Symbol) or _is_value_of_unknown(left) or _is_segment(left, right)
+        is_name = isinstance(left, n.Symbol) or is_value_of_unknown(left) or is_segment(left, right)
         if not is_name or (isinstance(left, n.Symbol) and left.name in symbols(right)):
             return relation
         names.add(left)
@@ -202,13 +216,6 @@ def open_interval(low: v.Value, high: v.Value, scalars: Scalars) -> v.Interval |
     return v.Interval(below, above, False, False) if rising else None
 
 
-def _is_value_of_unknown(node: n.Expression) -> bool:
-    """Reads `f(2)`, and `p(x)` where it is defined."""
-    if not isinstance(node, n.FunctionCall) or node.function in KNOWN:
-        return False
-    return node.function in ("f", "g", "h", "y") or all(isinstance(part, n.Symbol) for part in node.arguments)
-
-
 def _points(relation: v.RelationValue) -> v.Listing | None:
     """Reads `x = 1, y = 2 or x = 2, y = 1` as (1, 2) and (2, 1), where the names are in order; else None."""
     if relation.joined != "or":
@@ -221,22 +228,6 @@ def _points(relation: v.RelationValue) -> v.Listing | None:
         found.append(v.Tuple(tuple(map(v.Scalar, values.values()))))
     names = {tuple(solved(part) or ()) for part in relation.parts if isinstance(part, v.RelationValue)}
     return v.Listing(tuple(found)) if len(names) == 1 else None
-
-
-def _is_definition(left: n.Expression, *values: n.Expression) -> bool:
-    """Reads `a_n = 2^n` and `\\frac{dy}{dx} = 2x`: a sequence by its index, a derivative."""
-    if not isinstance(left, n.Symbol) or len(values) != 1:
-        return False
-    _, _, foot = left.name.partition("_")
-    return foot in symbols(values[0]) or "/" in left.name
-
-
-def _is_segment(node: n.Expression, *values: n.Expression) -> bool:
-    """Says whether it is AB of `AB = 5`: capital letters side by side, which name a length or are a product."""
-    letters = isinstance(node, n.Product) and all(
-        isinstance(part, n.Symbol) and len(part.name) == 1 and part.name.isupper() for part in node.factors
-    )
-    return letters and not any(map(symbols, values))
 
 
 def _renamed(answer: v.Listing, expected: v.Listing) -> v.Listing:

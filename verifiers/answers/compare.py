@@ -36,6 +36,7 @@ KINDS: dict[type, str] = {
     v.Matrix: "a matrix",
     v.Choice: "a choice",
     v.TextAnswer: "words",
+    v.ChemicalFormula: "a chemical formula",
     v.BaseNumber: "a number with its base",
     v.Ratio: "a ratio",
     v.Piecewise: "values by cases",
@@ -69,6 +70,8 @@ class Comparer:
                 return equal("the same words") if same else different("other words, or other capitals")
             case (v.Choice(label), v.Scalar(Symbol(name))) | (v.Scalar(Symbol(name)), v.Choice(label)):
                 return equal("the same letter") if label == name else different("another letter")
+            case v.ChemicalFormula(), v.ChemicalFormula():
+                return equal("the same formula") if answer == expected else different("another formula")
             case v.Matrix(), v.Matrix():
                 return self._matrices(answer, expected)
             case v.Tuple(), v.Tuple():

@@ -111,6 +111,8 @@ def _value(value: v.Value) -> str:
             return "[" + "; ".join(", ".join(map(_expression, row)) for row in rows) + "]"
         case v.Choice(label):
             return f"choice {escaped(label)}"
+        case v.ChemicalFormula(text):
+            return f"the formula {text}"
         case v.TextAnswer(text):
             return f"the words {escaped(text)!r}"
 

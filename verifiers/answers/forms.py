@@ -21,7 +21,7 @@ from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import symbols, walk
 from verifiers.answers.grammar.rational import integer_root, rational
 from verifiers.answers.grammar.traverse import comparisons, expressions, values
-from verifiers.answers.grammar.values import Quantity, RelationValue, Scalar, SetOperation, Value
+from verifiers.answers.grammar.values import BaseNumber, Quantity, RelationValue, Scalar, SetOperation, Value
 from verifiers.answers.monomials import NoNormalFormError, primes
 from verifiers.answers.rewriting import BINDERS, KNOWN
 
@@ -54,6 +54,8 @@ def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
     left = functions(answer) & BINDERS - functions(expected)
     if left:
         return f"not worked out: the {', '.join(sorted(left))} is left to be computed"
+    if _bases(answer) != _bases(expected):
+        return "not worked out: it is not in the base of the expected answer"
     if _intersects(answer) and not _intersects(expected):
         return "not worked out: an intersection is left to be computed"
     if not is_solved(answer) and is_solved(expected):
@@ -84,6 +86,13 @@ def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
     if sums and any(map(_adds_numbers, constants)) and not any(map(_adds_numbers, wanted)):
         return "not worked out: a sum of numbers is left to be computed"
     return ""
+
+
+def _bases(value: Value) -> set[int]:
+    """Lists the bases of numerals; digits without one are in base ten."""
+    if isinstance(value, Scalar):
+        return set()
+    return {part.base for part in values(value) if isinstance(part, BaseNumber) and part.base != 10}
 
 
 def functions(*of: Value | n.Expression) -> frozenset[str]:

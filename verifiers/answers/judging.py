@@ -22,9 +22,9 @@ from verifiers.answers.grammar.errors import GrammarError, TooLargeError, Undefi
 from verifiers.answers.grammar.nodes import symbols
 from verifiers.answers.grammar.plain import parse_expression
 from verifiers.answers.grammar.rational import rational
-from verifiers.answers.grammar.read_answer import read_answer
-from verifiers.answers.grammar.traverse import expressions, free_symbols
-from verifiers.answers.grammar.values import Builder, RelationValue, Scalar, TextAnswer, Value
+from verifiers.answers.grammar.read_answer import formula_of, read_answer
+from verifiers.answers.grammar.traverse import expressions, free_symbols, values
+from verifiers.answers.grammar.values import Builder, Quantity, RelationValue, Scalar, TextAnswer, Value
 from verifiers.answers.grammar.vocabulary import FUNCTIONS
 from verifiers.answers.scalars import Scalars
 from verifiers.answers.spec import AnswerSpec
@@ -44,6 +44,8 @@ class PreparedAnswer:
 
     expected: Value
     comparer: Comparer
+    compound: Value | None = None
+    """The expected product as a chemical formula, where its letters may be one: `CO_2`."""
 
 
 def read(spec: AnswerSpec, text: str, expected: Value | None = None) -> Value:
@@ -74,7 +76,33 @@ def prepared(spec: AnswerSpec) -> PreparedAnswer:
         ) from error
     if isinstance(expected, TextAnswer) and expected.text in NO_ANSWERS:
         raise SpecError(f"{expected.text!r} is no answer", hint="Give an answer that exists, or say it in words.")
-    return PreparedAnswer(expected, comparer)
+    product = isinstance(expected, Scalar) and spec.notation == "any" and not spec.variables
+    return PreparedAnswer(expected, comparer, formula_of(spec.expected, certain=False) if product else None)
+
+
+@lru_cache(maxsize=512)
+def in_units(spec: AnswerSpec) -> Value | None:
+    """Reads `0.5 T` as a quantity, which an answer with a unit says that it is; None where it is none."""
+    try:
+        found = read_answer(spec.expected, variables=spec.variables, units=True)
+    except GrammarError:
+        return None
+    return found if _holds_unit(found) else None
+
+
+def _holds_unit(value: Value) -> bool:
+    return not isinstance(value, Scalar) and any(isinstance(part, Quantity) for part in values(value))
+
+
+def meant(spec: AnswerSpec, text: str, ready: PreparedAnswer) -> tuple[Value, Value]:
+    """Returns the answer and the expected one as both are meant: an answer in units or in upright letters settles what
+    italics in the expected one are. Raises GrammarError."""
+    if ready.compound is not None and formula_of(text) is not None:
+        return read(spec, text, ready.compound), ready.compound
+    answer = without_approximation(read(spec, text, ready.expected), ready.comparer.scalars)
+    if spec.notation == "any" and _holds_unit(answer) and not _holds_unit(ready.expected):
+        return answer, in_units(spec) or ready.expected
+    return answer, ready.expected
 
 
 def check(spec: AnswerSpec, *, prove: bool) -> None:
@@ -110,14 +138,16 @@ def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> tuple[Gro
     ready = prepared(spec)
     evidence["expected_read"] = described(ready.expected)
     try:
-        answer = without_approximation(read(spec, text, ready.expected), ready.comparer.scalars)
+        answer, expected = meant(spec, text, ready)
         evidence["read"] = described(answer)
-        bare, wanted = coerced(answer, ready.expected, ready.comparer.scalars)
+        if expected is not ready.expected:
+            evidence["expected_read"] = described(expected)
+        bare, wanted = coerced(answer, expected, ready.comparer.scalars)
         left = refusal(bare, wanted, spec.form, sums=spec.notation == "any")
         reason = unknown_symbols(bare, wanted, spec.variables) or left
         if reason:
             return Ground.UNFINISHED, reason, evidence
-        finding = ready.comparer.compare(answer, ready.expected)
+        finding = ready.comparer.compare(answer, expected)
     except GrammarError as error:
         if "read" in evidence and isinstance(error, UndefinedError):
             return Ground.REFUTED, f"has no value: {error}", evidence

@@ -43,7 +43,7 @@ ANSWER = Kind(
         "expression": RetiredKind(Lazy("verifiers.answers.spec:from_expression"), fields=("expected", "variables")),
     },
     verifier=Lazy("verifiers.answers.verifier:AnswerVerifier"),
-    revision="9",
+    revision="10",
     tools=(("sympy", "sympy"),),
     preload="verifiers.answers",
     light=is_integer,

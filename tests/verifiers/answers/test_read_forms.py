@@ -71,7 +71,7 @@ REFUSED = {
     "an equals sign before an equation": "= x = 5",
     "two equals signs": "== 5",
     "a word behind an equals sign": "= yes",
-    "an approximation of a symbol": r"x \approx 3.14",
+    "an approximation of an expression": r"2x \approx 3.14",
     "an approximation of an approximation": r"\pi \approx 3.14 \approx 3.1",
     "another unit": r"2\text{ m} \approx 2.0\text{ cm}",
     "dots without an end": r"1, 2, \dots",

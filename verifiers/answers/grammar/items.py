@@ -10,7 +10,7 @@ from typing import Literal
 
 from verifiers.answers.grammar import values as v
 from verifiers.answers.grammar.errors import TooLargeError
-from verifiers.answers.grammar.lists import SETS, approximated, as_set, is_name, joined, named_points
+from verifiers.answers.grammar.lists import SETS, approximated, as_set, is_name, joined, named_points, only_decimal
 from verifiers.answers.grammar.matrices import rows, transposed, transposes
 from verifiers.answers.grammar.nodes import ONE, Expression, Negation, Number, Product, Quotient, Symbol, symbols
 from verifiers.answers.grammar.progressions import MAX_TERMS, between
@@ -40,9 +40,13 @@ MIXED = "commas and semicolons in one list: which of them separates is not clear
 
 def answer(reader: Reader) -> v.Value:
     """Returns the value of all tokens. Raises GrammarError."""
+    if reader.accept("\\approx"):
+        return reader.end(only_decimal(operand(reader), reader.error))
     found = listed(reader)
     if reader.accept("\\approx"):
         found = approximated(found, operand(reader), reader.error)
+    if reader.at("\\to"):
+        raise reader.error("an arrow between values: logic, maps and reactions are not read")
     return reader.end(found)
 
 

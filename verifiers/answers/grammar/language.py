@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from verifiers.answers.grammar import atoms, calculus, matrices, names, quantities, sets
+from verifiers.answers.grammar import atoms, calculus, matrices, money, names, quantities, sets
 from verifiers.answers.grammar.congruences import congruence
 from verifiers.answers.grammar.factors import beside
 from verifiers.answers.grammar.items import item, member, operand
@@ -19,7 +19,7 @@ from verifiers.answers.grammar.plain import ATOMS as PLAIN_ATOMS
 from verifiers.answers.grammar.reader import Language, Reader
 from verifiers.answers.grammar.relations import RELATIONS, ratio, related
 from verifiers.answers.grammar.values import Value
-from verifiers.answers.grammar.vocabulary import CONSTANTS, ENVIRONMENTS, EXTENDED, WIDE_BARE
+from verifiers.answers.grammar.vocabulary import CONSTANTS, ENVIRONMENTS, EXTENDED, OF_MATRICES, WIDE_BARE
 
 ATOMS: Mapping[str, Callable[[Reader], Expression]] = {
     **PLAIN_ATOMS,
@@ -37,10 +37,11 @@ ATOMS: Mapping[str, Callable[[Reader], Expression]] = {
     "\\prod": calculus.repeated,
     "\\lim": calculus.limit,
     "\\begin{vmatrix}": matrices.determinant,
+    **dict.fromkeys((f"\\of {name}" for name in set(OF_MATRICES.values())), matrices.of_letter),
 }
 VALUES: Mapping[str, Callable[[Reader], Value | None]] = {
     "based": quantities.base_number,
-    "unit": quantities.money,
+    "unit": money.money,
     "(": sets.round_bracket,
     "[": sets.square_bracket,
     "]": sets.square_bracket,

@@ -141,9 +141,15 @@ def merged(items: list[v.Value]) -> v.Images | None:
 
 
 def approximated(value: v.Value, near: v.Value, refusal: Refusal) -> v.Value:
-    """Reads `5/36 \\approx 0.139`: only a constant has an approximation, and only a plain number in its unit is one."""
+    """Reads `5/36 \\approx 0.139`: only a constant has an approximation, and only a plain number in its unit is one.
+
+    `x \\approx 2.35` gives x that decimal: it is compared as exactly as with an equals sign."""
     exact: n.Expression | None = None
     match value, near:
+        case v.Scalar(n.Symbol() as name), v.Scalar(of) if only_decimal(near, refusal):
+            return v.RelationValue("and", (n.ComparisonNode((name, of), ("==",)),))
+        case v.Scalar(n.Symbol()), v.Quantity() if only_decimal(near, refusal):
+            return v.Named(value, near)
         case v.Scalar(exact), v.Scalar(decimal):
             pass
         case v.Quantity(exact, unit), v.Quantity(decimal, other) if unit == other:
@@ -155,6 +161,17 @@ def approximated(value: v.Value, near: v.Value, refusal: Refusal) -> v.Value:
     if symbols(exact) or symbols(decimal):
         raise refusal("an approximation of something that is no number")
     return v.Approximated(value, exact, decimal)
+
+
+def only_decimal(value: v.Value, refusal: Refusal) -> v.Value:
+    """Reads `\\approx 3.14` as the decimal that is written, with its unit, and nothing near it."""
+    of = value.of if isinstance(value, v.Scalar | v.Quantity) else None
+    inside = of.of if isinstance(of, n.Negation) else of
+    match inside:
+        case n.Number() | n.Product((n.Number(), n.Power(n.Number(), n.Number() | n.Negation(n.Number())))):
+            return value
+        case _:
+            raise refusal("an approximation that is no decimal")
 
 
 def together(conditions: list[v.RelationValue]) -> v.RelationValue:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
-from verifiers.answers.grammar.nodes import Expression, Negation, Product, Sum
+from verifiers.answers.grammar.names import subscripted
+from verifiers.answers.grammar.nodes import Expression, FunctionCall, Negation, Product, Sum, Symbol
 from verifiers.answers.grammar.reader import Reader
 from verifiers.answers.grammar.values import Matrix, Scalar, Tuple
 
@@ -76,6 +77,22 @@ def determinant(reader: Reader) -> Expression:
     if len(read) > MAX_DETERMINANT:
         raise TooLargeError(f"a determinant of more than {MAX_DETERMINANT} rows")
     return _expanded(read)
+
+
+def of_letter(reader: Reader) -> Expression:
+    """Reads `\\det A`, `\\operatorname{tr}(A)`: a number of which only the letter is known. Raises GrammarError for
+    anything else than one letter, since matrices do not multiply as numbers do."""
+    function = reader.take().text.removeprefix("\\of ")
+    opened = reader.accept("(")
+    token = reader.take()
+    letter = token.kind == "symbol" or (token.kind in ("word", "text") and len(token.text) == 1)
+    of = subscripted(reader, token.text) if letter else None
+    if opened:
+        reader.expect(")")
+    bound = reader.at("^", "'") or reader.token.kind in ("word", "symbol", "text", "number") or reader.at("(")
+    if not isinstance(of, Symbol) or (bound and not opened):
+        raise reader.error(f"{function} of something else than one letter is not read: write {function}(A)")
+    return FunctionCall(function, (of,))
 
 
 def _expanded(read: Rows) -> Expression:

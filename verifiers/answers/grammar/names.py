@@ -36,7 +36,7 @@ def word(reader: Reader) -> n.Expression:
     if declared:
         splits = len(name) > 1 and reader.variables.intersection(name) and all(map(reader.is_letter, name))
     else:
-        if len(name) == 1 or name in known.GREEK_NAMES:
+        if len(name) == 1 or name in known.GREEK_NAMES or (name in known.NAMES and reader.at("=", "_", "\\approx")):
             return subscripted(reader, name)
         if RATE.fullmatch(name) and reader.token.text == "/" and RATE.fullmatch(reader.peek().text):
             reader.index += 2

@@ -79,6 +79,8 @@ def _word(match: re.Match[str]) -> Token:
     text = match.group()
     if text in known.DEGREE_WORDS:
         return Token("mark", "\\degree")
+    if text == "det":
+        return Token("mark", known.MARKS[text])
     return Token("mark" if text in ("and", "or") else "word", text)
 
 
@@ -94,6 +96,8 @@ def _command(match: re.Match[str]) -> Token | None:
         return Token("symbol", known.VARIANTS.get(name, name))
     if name in known.UNIT_COMMANDS:
         return Token("unit", known.UNIT_COMMANDS[name])
+    if name in known.ARROWS:
+        raise GrammarError(f"\\{name}: logic, maps and reactions between values are not read")
     raise GrammarError(f"\\{name[:20]} is not in the language")
 
 
@@ -114,6 +118,8 @@ def _styled(match: re.Match[str]) -> Token:
         return Token("mark", content)
     if content in known.DEGREE_WORDS:
         return Token("mark", "\\degree")
+    if content in known.OF_MATRICES:
+        return Token("mark", known.MARKS[content])
     return Token("text", content)
 
 

@@ -12,6 +12,7 @@ import re
 from fractions import Fraction
 
 from verifiers.answers.grammar.characters import plain
+from verifiers.answers.grammar.counted import COUNTED
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import Expression, Negation, Number, Product
 from verifiers.answers.grammar.notation import ANSWERS
@@ -27,6 +28,8 @@ NOUN = re.compile("[a-z]{4,20}")
 ENDS_UNIT = frozenset({"the end", ",", ";", "and", "or", "\\land", "\\lor", ")", "}", "^"})
 COMMON_UNITS = frozenset("mgshLNJWVAK")
 """Letters that are units behind a number and a blank; others only where a unit is expected."""
+LETTERS = frozenset(name for name in UNITS if len(name) == 1 and name.isalpha())
+"""All that may be: which is read where an answer with a unit settles it."""
 SEPARATORS = ENDS_UNIT - {"the end", "^"} | {"]", "\\}", "\\approx", "=", "!=", "<", "<=", ">", ">="}
 
 Unit = tuple[tuple[str, int], ...]
@@ -45,15 +48,16 @@ def begins_unit(reader: Reader) -> bool:
         return False
     match token.kind:
         case "word" | "symbol":
-            return _is_unit(reader, token)
+            return is_unit(reader, token)
         case "text":
             name = token.text
             if _with_sign(reader) is not None:
-                return _is_unit(reader, token)
+                return is_unit(reader, token)
             if len(name) > 1 and name in reader.context.units and reader.peek().text in ENDS_UNIT:
                 # `90 \text{ min}`: no function, where nothing follows that it could take.
                 return True
-            letter = len(name) == 1 and name.isalpha() and name not in reader.context.units
+            # `\\mathrm{M}v^2` is a product, `0.1\\text{ M}` has a unit.
+            letter = len(name) == 1 and name.isalpha() and not (name in reader.context.units and _ends_item(reader))
             return not (name in CONSTANTS or letter or reader.is_function(name))
         case _ if token.text == "(":
             # `2(1, 3)` is no product of numbers.
@@ -81,7 +85,7 @@ def has_items(reader: Reader) -> bool:
     return False
 
 
-def _is_unit(reader: Reader, token: Token) -> bool:
+def is_unit(reader: Reader, token: Token) -> bool:
     """Says whether a token that follows a value is the beginning of its unit, and not a factor."""
     if _with_sign(reader) is not None:
         return reader.context.wants_unit or (
@@ -156,7 +160,11 @@ def _is_unit_word(reader: Reader) -> bool:
 
 def _is_noun(reader: Reader, token: Token) -> bool:
     """Reads `5 apples`: one word behind a number and before the end, where nothing says that it is no unit."""
-    if not reader.context.nouns or token.kind not in ("word", "text") or not NOUN.fullmatch(token.text):
+    if token.kind not in ("word", "text"):
+        return False
+    if not (reader.context.nouns and NOUN.fullmatch(token.text)) and not (
+        reader.context.counts and token.text in COUNTED
+    ):
         return False
     last = reader.peek().kind == "end" and reader.peek(-1).kind == "number"
     known = token.text in GREEK_NAMES or token.text in reader.variables or reader.is_function(token.text)
@@ -168,11 +176,14 @@ def _ends_unit(reader: Reader) -> bool:
 
     `s^2` alone is a square of a symbol, `m^2` an area; `m g h` is a product, `m/s` and `N m` are units."""
     before = reader.peek(-1)
-    if reader.token.text not in COMMON_UNITS or not _behind_number(reader):
+    letters = reader.context.letters
+    if reader.token.text not in letters or not _behind_number(reader):
         return False
     found, _, _ = _ahead(reader)
     if not _ends_item(reader):
         return False
+    if letters is LETTERS:
+        return True
     if len(found) > 1:
         return any(len(atom) > 1 or exponent < 0 for atom, exponent in found) or found == (("N", 1), ("m", 1))
     ((name, power),) = found
@@ -229,24 +240,12 @@ def measured(reader: Reader, node: Expression) -> Value:
         scaled = reader.token.kind in ("word", "text") and reader.token.text in SCALES
         name = SCALES[reader.take().text] if scaled else "degree"
         return Quantity(Negation(of) if isinstance(node, Negation) else of, ((name, 1),))
-    if _is_unit(reader, reader.token) or _is_unit_fraction(reader):
+    if is_unit(reader, reader.token) or _is_unit_fraction(reader):
         read = unit(reader)
         if isinstance(node, Number) and node.value.denominator == 1:
             node = _smaller_parts(reader, node.value, read) or node
         return Quantity(node, read)
     return Scalar(node)
-
-
-def money(reader: Reader) -> Value:
-    """Reads `$5`, `-€3`: the sign of a currency before a number."""
-    negative = reader.accept("-")
-    sign = reader.take().text
-    if sign not in ("$", "€", "£", "¥"):
-        raise reader.error("a unit without a number")
-    node = reader.sum()
-    if _is_unit(reader, reader.token):
-        raise reader.error("two units")
-    return Quantity(Negation(node) if negative else node, ((sign, 1),))
 
 
 def base_number(reader: Reader) -> Value:
@@ -296,13 +295,13 @@ def unit(reader: Reader) -> Unit:
     """Reads up to the end of the unit. Raises GrammarError for what is not one, or could be read in two ways."""
     if _is_noun(reader, reader.token):
         return ((reader.take().text, 1),)
-    _spread(reader)
+    spread(reader)
     if reader.at("\\frac"):
         return _unit_fraction(reader)
     atoms: list[tuple[str, int]] = []
     below = divided = False
     while True:
-        _spread(reader)
+        spread(reader)
         if below and reader.accept("("):
             atoms += [(name, -power) for name, power in reader.nested(lambda: unit(reader))]
             reader.expect(")")
@@ -311,7 +310,7 @@ def unit(reader: Reader) -> Unit:
             atoms.append((name, -power if below else power))
         if len(atoms) > MAX_ATOMS:
             raise reader.error("a unit of too many parts")
-        _spread(reader)
+        spread(reader)
         below = False
         if reader.at("/") or reader.token.text == "per":
             reader.take()
@@ -337,7 +336,7 @@ def _unit_fraction(reader: Reader) -> Unit:
     return tuple(found)
 
 
-def _spread(reader: Reader) -> None:
+def spread(reader: Reader) -> None:
     """Replaces text, as in `\\text{ m/s}`, by its tokens."""
     token = reader.token
     if token.kind == "text" and token.text not in reader.context.units:

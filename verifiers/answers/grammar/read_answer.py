@@ -9,12 +9,13 @@ Where one text has two usual readings, this is the choice:
 - `f(2)`, `g(x)`, `h'(t)`, `f^{-1}(x)` are values of a function that is not known, `x(x+1)` is a product.
 - `2e-3` is 0.002, unless the expected answer has Euler's number. `log` is the natural logarithm, `lg` has base 10.
 - `5 m` with a blank is five metres, `5m` and `2 m v` are products, unless the expected answer settles it. `5 apples` is
-  a quantity where it is what is expected, and nowhere else.
+  a quantity where it is what is expected, or a number is and apples are in the list of what is counted.
 - `A` alone is a choice unless the expected answer is mathematics. `a` is one, too, where a choice is expected; `e` and
   the letters behind it only where `(E)`, `\\text{E}` or `Option E` marks one. `xy` is a product, `yes` is a word.
 - `\\sin^{-1} x` is the inverse function. `x = 1, 2` and `x = 1, x = 2` are alternatives, `x = 1, y = 2` a system.
 - `\\pm` makes two answers. `0.(3)` and `0.\\overline{3}` recur. `1.5 million` is a number.
-- `3:2` is a ratio, `3:20` a time of day, unless a ratio or a number is expected. `\\approx` adds nothing to a value.
+- `3:2` is a ratio, `3:20` a time of day, unless a ratio or a number is expected. `\\approx` adds nothing to a value, and
+  `x \\approx 2.35` is `x = 2.35`. `\\text{CO}_2` and `CaCO_3` are chemical formulas, `CO_2` is a product.
 - `1, 2, \\dots, 10` goes on by adding. `k \\pi, k \\in Z` and `x \\equiv 3 \\pmod 7` are sets of numbers.
 - `25 \\frac{m}{s}` with a blank has a unit, `25\\frac{m}{n}` none. `twelve` is 12 where a number is expected.
 - `3mg` is a mass, `\\frac{3mg}{2}` and `\\frac32 mg` are weights: within fractions and roots there are no units.
@@ -35,12 +36,14 @@ from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar import values as v
 from verifiers.answers.grammar.characters import plain
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
+from verifiers.answers.grammar.formulas import formula
 from verifiers.answers.grammar.items import answer
 from verifiers.answers.grammar.language import ANSWERS
 from verifiers.answers.grammar.nodes import symbols
 from verifiers.answers.grammar.notation import ANSWERS as NOTATION
 from verifiers.answers.grammar.number_words import number_in_words
 from verifiers.answers.grammar.preprocessing import digits_first, preprocessed, several_choices
+from verifiers.answers.grammar.quantities import COMMON_UNITS, LETTERS
 from verifiers.answers.grammar.reader import Context, Hint, Reader
 from verifiers.answers.grammar.tokens import MAX_CHARACTERS
 from verifiers.answers.grammar.traverse import comparisons, expressions, values
@@ -48,6 +51,7 @@ from verifiers.answers.grammar.units import UNIT_NAMES
 from verifiers.answers.grammar.words import certain_words, choice, folded, loose_words
 from verifiers.answers.grammar.wrappers import MAX_TRAILING, unwrapped
 
+CAPITAL = re.compile("[A-Z]")
 EULER = n.Constant("e")
 LABELLED = re.compile(r"\\text(?!it)")
 """What may mark a lower-case letter as a label; italics are what symbols are set in."""
@@ -56,12 +60,18 @@ LISTED = re.compile(r"(?<!\\)[,;][\s~$})\]\\]*$")
 
 
 def read_answer(
-    text: str, *, variables: Collection[str] | None, expected: v.Value | None = None, complex_symbols: bool = False
+    text: str,
+    *,
+    variables: Collection[str] | None,
+    expected: v.Value | None = None,
+    complex_symbols: bool = False,
+    units: bool = False,
 ) -> v.Value:
     """Returns the value of a whole text. Raises GrammarError, and nothing else, for a text that is not an answer.
 
     `variables`: names that win over constants, functions and units; None for those of the expected answer.
-    `expected`: settles what has two readings. `complex_symbols`: whether symbols are complex numbers.
+    `expected`: settles what has two readings. `complex_symbols`: whether symbols are complex numbers. `units`: whether
+    a letter behind a number and a blank is a unit wherever it may be one, `0.5 T`.
     """
     if len(text) > MAX_CHARACTERS:
         raise TooLargeError(f"longer than {MAX_CHARACTERS} characters")
@@ -72,7 +82,13 @@ def read_answer(
     if not named:
         inner = inner[1:].strip()
     names = frozenset(variables or ())
-    number = number_in_words(inner) if inner[-1:].isalpha() and _takes_spelled(expected) else None
+    if named and not names and (expected is None or isinstance(expected, v.ChemicalFormula)):
+        compound = formula(inner, upright=upright, certain=expected is None)
+        if compound is not None:
+            return compound
+    ends = inner[-1:]
+    counts = (ends == "}" or ends.isalpha()) and _takes_spelled(expected)
+    number = number_in_words(inner) if counts and ends != "}" else None
     if number is not None:
         return v.Scalar(n.Negation(n.Number(-number, inner)) if number < 0 else n.Number(number, inner))
     if isinstance(expected, v.Quantity) and inner[:1].isalpha():
@@ -84,10 +100,19 @@ def read_answer(
         return worded
     familiar = frozenset(_symbols(expected)) if expected is not None and variables is None else frozenset()
     euler = expected is not None and any(EULER in n.walk(node) for node in expressions(expected))
-    units = UNIT_NAMES - names if names else UNIT_NAMES
+    spelled = UNIT_NAMES - names if names else UNIT_NAMES
     if isinstance(expected, v.Quantity):
-        units |= {atom for atom, _ in expected.unit}
-    context = Context(names, familiar, units, isinstance(expected, v.Quantity), expected is None, complex_symbols)
+        spelled |= {atom for atom, _ in expected.unit}
+    context = Context(
+        names,
+        familiar,
+        spelled,
+        wants_unit=isinstance(expected, v.Quantity),
+        nouns=expected is None,
+        counts=counts,
+        letters=LETTERS if units else COMMON_UNITS,
+        complex=complex_symbols,
+    )
     inner = preprocessed(inner, expected, listed=LISTED.search(text[-MAX_TRAILING:]) is not None)
     try:
         tokens = NOTATION.tokens(inner, grouping=not inner.startswith("{"), euler=euler)
@@ -105,6 +130,17 @@ def read_answer(
     if not named and isinstance(found, v.RelationValue | v.Named | v.Builder):
         raise GrammarError("an equals sign before an equation")
     return found
+
+
+def formula_of(text: str, *, certain: bool = True) -> v.Value | None:
+    """Returns the chemical formula that a whole text is; None where it is none, or may be something else."""
+    if not CAPITAL.search(text) or len(text) > MAX_CHARACTERS:
+        return None
+    try:
+        inner, upright = unwrapped(plain(text))
+    except GrammarError:
+        return None
+    return formula(inner, upright=upright, certain=certain)
 
 
 def _takes_spelled(expected: v.Value | None) -> bool:

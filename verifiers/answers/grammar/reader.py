@@ -67,6 +67,10 @@ class Context:
     wants_unit: bool = False
     nouns: bool = False
     """Whether any noun may stand where a unit stands."""
+    counts: bool = False
+    """Whether a noun of what is counted may stand there."""
+    letters: frozenset[str] = frozenset()
+    """Letters that are units behind a number and a blank."""
     complex: bool = False
     """Whether symbols are complex: then a line over one is its conjugate, and so is a star behind it."""
 

@@ -169,6 +169,13 @@ class TextAnswer:
     """Likewise in its own case, which says something in `CO` and `pH`; empty where it does not."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChemicalFormula:
+    """Is a chemical formula as it is written, its counts and its charge in plain signs: `CaCO3`, `SO4^2-`."""
+
+    written: str
+
+
 Value = (
     Scalar
     | Quantity
@@ -190,4 +197,5 @@ Value = (
     | Approximated
     | Choice
     | TextAnswer
+    | ChemicalFormula
 )

@@ -54,6 +54,8 @@ SKIPPED = _named(
     scriptstyle scriptscriptstyle bf rm it hfill"""
 )
 """Commands that only space or size."""
+OF_MATRICES = {"det": "det", "tr": "tr", "Tr": "tr", "rank": "rank", "dim": "dim"}
+"""Numbers that belong to a matrix or a space of which only the letter is given."""
 MARKS = {
     **PLAIN_MARKS,
     "cfrac": "\\frac", "nicefrac": "\\frac", "sfrac": "\\frac", "ast": "\\ast", "leqslant": "<=", "geqslant": ">=",
@@ -67,6 +69,7 @@ MARKS = {
     "ldots": "\\dots", "dots": "\\dots", "cdots": "\\dots",
     "dotsc": "\\dots", "approx": "\\approx", "equiv": "\\equiv", "pmod": "\\pmod",
     "over": "\\over", "choose": "\\choose", "underline": "\\group", "overline": "\\conj", "bar": "\\conj",
+    **{name: f"\\of {function}" for name, function in OF_MATRICES.items()},
     "angle": "\\angle", "measuredangle": "\\angle", "top": "\\top", "intercal": "\\top", "bigcup": "\\cup",
 }  # fmt: skip
 SAME_MARK = {"**": "^", "==": "=", "=<": "<="}
@@ -75,6 +78,13 @@ TEXT_STYLES = ("text", "textrm", "textnormal", "textup", "textbf", "textit", "mb
 BOLD_STYLES = ("mathbf", "bm", "boldsymbol", "bold")
 STYLES = (*TEXT_STYLES, *BOLD_STYLES, "mathrm", "mathit", "mathsf", "mathop", "operatorname")
 ENVIRONMENTS = ("pmatrix", "bmatrix", "vmatrix", "Bmatrix", "matrix", "smallmatrix", "array", "cases")
+ARROWS = _named(
+    """implies Rightarrow Longrightarrow iff Leftrightarrow Longleftrightarrow leftrightarrow longrightarrow mapsto
+    longmapsto rightleftharpoons vdash models oplus"""
+)
+"""Commands that are refused by name; `\\to` is read in limits only."""
+NAMES = frozenset({"pH", "pOH", "pK", "pKa", "KE", "PE"})
+"""Quantities of several letters, before an equals sign or with a foot; elsewhere these letters are a product."""
 DEGREE_WORDS = frozenset({"degree", "degrees", "deg"})
 BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
          "twelve": 12, "sixteen": 16}  # fmt: skip

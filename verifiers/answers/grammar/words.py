@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Collection
 
 from verifiers.answers.grammar.values import Choice, TextAnswer
-from verifiers.answers.grammar.vocabulary import CUSTOMARY, EXTENDED, GREEK_NAMES, SHORT_WORDS
+from verifiers.answers.grammar.vocabulary import CUSTOMARY, EXTENDED, GREEK_NAMES, SHORT_WORDS, WORD_PARTS
 
 MAX_WORDS = 300
 """Characters."""
@@ -89,6 +89,9 @@ def _is_mathematical(word: str, names: Collection[str], *, alone: bool) -> bool:
         return True
     if word in ("and", "or"):
         return not alone
+    if len(word) < 5 and len(names) > 1 and set(word) <= set(names):
+        # `am` beside `F = ma`.
+        return True
     if len(word) > 4 or not word.isascii() or word.lower() in SHORT_WORDS:
         return False
     return len(word) == 2 or bool(CUSTOMARY.fullmatch(word)) or set(word) <= set(names)
@@ -97,9 +100,18 @@ def _is_mathematical(word: str, names: Collection[str], *, alone: bool) -> bool:
 VALUES = frozenset({"pi", "infinity", "Infinity", "oo", "inf", "nan"})
 
 
+COMPOUND = re.compile(r"[0-9]{1,2}(?:,[0-9]{1,2})*-[a-z][a-z0-9,-]*(?:[aey]ne|ol|al|one|ate|ide|ose|yl|ine|acid)")
+"""`2-butene`, `1,2-dichloroethane`: a name of chemistry that begins with the places of its groups."""
+
+
 def loose_words(text: str) -> TextAnswer | None:
-    """Returns words that were no mathematics: they begin with a letter, or are a date or an ordinal number."""
-    if len(text) > MAX_WORDS or not LOOSE.fullmatch(text):
+    """Returns words that were no mathematics: they begin with a letter, or are a date, an ordinal number, or a name
+    such as `2-butene`."""
+    if len(text) > MAX_WORDS:
+        return None
+    if COMPOUND.fullmatch(text) and not WORD_PARTS.search(text):
+        return folded(text)
+    if not LOOSE.fullmatch(text):
         return None
     if text[0].isdigit() and not MONTHS.search(text) and not ORDINAL.fullmatch(text):
         return None

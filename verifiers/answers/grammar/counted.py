@@ -1,0 +1,44 @@
+"""Lists what is counted one by one, so that `12 people` says 12, and the money that a bare number may be.
+
+Both lists are closed. A pair, a dozen or a box is more than one; an hour, a mile and a cent have units beside them in
+which the same number says something else. Dollars are what collections write `18` for.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\S+", text)
+
+
+_NOUNS = _words(
+    """animal apple arrangement ball balloon banana bean bear bee bicycle bike bird block boat book boy bracelet
+    brick bug building burger bus bush cake candle candy car card cat chair chicken chocolate choice circle
+    classmate client coin color colour combination committee computer cookie cow crayon cube cupcake customer
+    desk diagonal diamond digit dish divisor dog doll donut door doughnut drawing duck edge egg element elephant
+    employee envelope error event face factor fan fish flower fly friend frog function game gift girl goal goat
+    grape graph guest hat hen home horse house integer item key kid kitten lamp leaf lemon letter line lion
+    machine mango marble member message monkey muffin nail necklace neighbor number onion orange orchid outcome
+    page painting pancake parent part participant passenger patient pear pen pencil pepper permutation person
+    phone photo picture pie pig pizza plane plant plate player point polynomial potato prime prize problem puppy
+    question rabbit rectangle root rose seat seed shell ship shirt shoe shop sibling side sister snack sock soldier
+    solution spider square stamp star state sticker store story strawberry student subset subject tail teacher
+    term test ticket tile tire tomato toy train tree triangle trip truck tulip turtle value van vehicle visitor
+    vote voter watermelon way whale wheel window winner word worker zero"""
+)
+_IRREGULAR = _words(
+    """people children child men man women woman mice geese sheep leaves vertices vertex matches brothers brother"""
+)
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith("y") and noun[-2] not in "aeou":
+        return f"{noun[:-1]}ies"
+    return noun + ("es" if noun.endswith(("s", "x", "sh", "ch", "to", "ero")) else "s")
+
+
+COUNTED: frozenset[str] = frozenset((*_NOUNS, *map(_plural, _NOUNS), *_IRREGULAR))
+"""Nouns of which one is 1, in the singular and the plural."""
+DOLLARS: frozenset[str] = frozenset({"$", "USD", "dollar", "dollars", "\\$"})
