@@ -14,7 +14,8 @@ turn (it has no way to put a result behind it for each row), and is spared the l
 
 On a processor (the default) time is that of this process's processors, so other work on the machine costs both sides
 alike, and nothing is said of a GPU. With `--device cuda` both sides compute on the first GPU in bfloat16, the engine's
-last product in float32, and time is the clock's, once the GPU has nothing left to do. `--short` is a model of two layers, 8 rows, prompts of 1,536 tokens and two repeats: some 40 s.
+last product in float32, and time is the clock's, once the GPU has nothing left to do. `--short` is a model of two
+layers, 8 rows, prompts of 1,536 tokens and two repeats: some 40 s.
 """
 
 from __future__ import annotations
