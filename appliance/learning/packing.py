@@ -103,8 +103,7 @@ def _attention(
             attention_mask = _window(query, query.shape[2], sliding_window)
         made: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **settings)
         return made
-    together = query.is_cuda and len(sample_lengths) * max(sample_lengths) <= WASTE * sum(sample_lengths)
-    if together:
+    if _at_once(query, sample_lengths):
         return _padded_attention(module, query, key, value, sample_lengths, sliding_window, settings), None
     parts, start = [], 0
     for length in sample_lengths:
@@ -115,6 +114,10 @@ def _attention(
         parts.append(part)
         start += length
     return torch.cat(parts, dim=1), None
+
+
+def _at_once(query: Tensor, lengths: Sequence[int]) -> bool:
+    return query.is_cuda and len(lengths) * max(lengths) <= WASTE * sum(lengths)
 
 
 def _padded_attention(

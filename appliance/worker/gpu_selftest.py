@@ -107,7 +107,7 @@ def gpu_probes() -> Probes:
     device = torch.device("cuda", 0)
     small, large = probes.SMALL, probes.HALF_BILLION
     short = replace(large, tokens=256)
-    overlapping = OverlapSize(replace(large, rollouts=64, tokens=1024), drawn=256, rounds=3)
+    overlapping = OverlapSize(replace(large, rollouts=64, tokens=1024), drawn=256, rounds=2)
     flops = next((one.flops for one in find_gpus()), 0.0)
     found = find_environment()
 
