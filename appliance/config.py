@@ -36,9 +36,9 @@ class ModelSettings(FrozenModel, use_attribute_docstrings=True):
     engines: Annotated[int, UnitName("engines")] = Field(1, ge=1, le=64)
     """How many of them share the rollouts, each with `recipe.agent.concurrent` of them at once."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """What the engine `torch` computes on: `auto` is a GPU where there is one, else the processor."""
+    """What the engine `torch`, and a learner in the worker, compute on: `auto` is a GPU where there is one."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """What it computes in: `auto` is bfloat16 on a GPU and float32 on the processor."""
+    """What that engine computes in: `auto` is bfloat16 on a GPU and float32 on the processor."""
 
     _written: str = PrivateAttr("")
 

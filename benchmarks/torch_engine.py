@@ -1,6 +1,7 @@
 """The torch engine against `transformers.generate`: multi-turn rollouts and tokens, short and long contexts.
 
     python -m benchmarks.torch_engine [--json FILE] [--short] [--threads 2] [--repeats 5]
+    python -m benchmarks.torch_engine --device cuda --hidden 1024 --layers 14 --repeats 3
 
 Same model (Qwen3, random weights), same prompts, same threads, in one run; the two take turns and go first in turn, and
 medians of the ratios of neighbouring runs are reported with their range. Bars: 3 times the finished multi-turn
@@ -11,8 +12,10 @@ have 24 tokens in the mean, and both sides draw their own. `generate` is called 
 way, filled up with new ones between turns; it pads on the left, ends each turn at its stop, keeps no cache from turn to
 turn (it has no way to put a result behind it for each row), and is spared the log-probabilities.
 
-Time is that of this process's processors, so other work on the machine costs both sides alike. CPU only: nothing here
-is said of a GPU. `--short` is a model of two layers, 8 rows, prompts of 1,536 tokens and two repeats: some 40 s.
+On a processor (the default) time is that of this process's processors, so other work on the machine costs both sides
+alike, and nothing is said of a GPU. With `--device cuda` both sides compute on the first GPU in bfloat16, the engine's
+last product in float32, and time is the clock's, once the GPU has nothing left to do. `--short` is a model of two
+layers, 8 rows, prompts of 1,536 tokens and two repeats: some 40 s.
 """
 
 from __future__ import annotations
@@ -108,8 +111,8 @@ def roll_with_generate(model: Any, prompts: Prompts, stops: tuple[int, ...], row
 @torch.inference_mode()
 def generate(model: Any, histories: Sequence[list[int]], new: int, stops: tuple[int, ...] | None) -> list[list[int]]:
     longest = max(map(len, histories))
-    ids = torch.tensor([[0] * (longest - len(ids)) + ids for ids in histories])
-    mask = torch.tensor([[0] * (longest - len(ids)) + [1] * len(ids) for ids in histories])
+    ids = torch.tensor([[0] * (longest - len(ids)) + ids for ids in histories], device=model.device)
+    mask = torch.tensor([[0] * (longest - len(ids)) + [1] * len(ids) for ids in histories], device=model.device)
     ends = {"eos_token_id": list(stops)} if stops else {"min_new_tokens": new}
     out = model.generate(
         input_ids=ids,
@@ -139,10 +142,13 @@ def plain_with_generate(model: Any, prompts: Prompts) -> int:
 
 
 def spent(work: Callable[[], int]) -> tuple[float, int]:
-    """Seconds of this process's processors, and what it returned."""
-    start = time.process_time()
+    """Seconds of this process's processors, or of the clock where there is a GPU, and what it returned."""
+    clock = time.monotonic if torch.cuda.is_initialized() else time.process_time
+    start = clock()
     done = work()
-    return time.process_time() - start, done
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    return clock() - start, done
 
 
 def compare(arms: dict[str, Callable[[], int]], per: Callable[[int], float], repeats: int) -> dict[str, Any]:
@@ -165,6 +171,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--short", action="store_true", help="2 layers, 8 rows, 1,536 tokens, 2 repeats")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--rows", type=int)
@@ -180,9 +187,12 @@ def main() -> None:
     vocabulary, rng = 2048, Random(3)
     most = max(contexts) + TURNS * (MOST + RESULT)
     model = make_model(layers, hidden, vocabulary, most)
+    on_gpu = asked.device == "cuda"
+    if on_gpu:
+        model = model.to("cuda", torch.bfloat16)
     stops = tuple(range(2, 2 + vocabulary // 24))
     figures: dict[str, Any] = {
-        "title": "CPU, seconds of its own processors",
+        "title": f"{torch.cuda.get_device_name()}, bfloat16" if on_gpu else "CPU, seconds of its own processors",
         "threads": asked.threads,
         "rows": rows,
         "repeats": repeats,
@@ -190,7 +200,7 @@ def main() -> None:
         "load": os.getloadavg()[0],
     }
     for context in contexts:
-        engine = make_engine("torch", rows=rows, slots=context + TURNS * (MOST + RESULT), device="cpu")
+        engine = make_engine("torch", rows=rows, slots=context + TURNS * (MOST + RESULT), device=asked.device)
         engine.push(model, "benchmark")
         many = make_prompts(2 * rows, context, vocabulary, rng)
         some = many[:rows]

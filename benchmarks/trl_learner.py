@@ -2,7 +2,7 @@ r"""Tokens a second of a learner's step, beside TRL's GRPOTrainer on the same mo
 
     python -m pip install --target FOLDER --no-deps trl==1.16.0 \
         accelerate datasets dill multiprocess pandas pyarrow xxhash
-    PYTHONPATH=FOLDER python benchmarks/trl_learner.py [--rounds 5] [--json FILE]
+    PYTHONPATH=FOLDER python benchmarks/trl_learner.py [--rounds 5] [--json FILE] [--device cuda]
 
 A Qwen2 of 7.9 million parameters with random weights in float32, 64 rollouts of 8 tasks: a prompt of 48 tokens, and
 answers of 32 to 640 tokens whose logarithms are normally distributed, as those of agents are. Each round takes one
@@ -11,6 +11,10 @@ advantages; TRL's part is its `_compute_loss`, the backward pass, the clip and A
 generation. Rollouts of one pass have as many tokens in each learner, padding included. What is compared is processor
 time, on one thread. The gradients' norms of the first step show that both learned the same. Bar: 1.5 times TRL's
 trained tokens a second.
+
+With `--device cuda` the model has the shape of Qwen2.5-0.5B (a vocabulary of 151,936), all compute on the first GPU,
+each learner also with its layers in bfloat16 (TRL's under autocast, as its own trainer does it), and what is compared
+is the clock's time, once the GPU has nothing left to do, with the most memory that a step took.
 """
 
 from __future__ import annotations
@@ -45,23 +49,33 @@ RECIPE: dict[str, Any] = {
 }
 
 
-def make_model() -> Any:
+SMALL = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 256,
+    "intermediate_size": 704,
+    "num_hidden_layers": 5,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+HALF_BILLION = {
+    "vocab_size": 151_936,
+    "hidden_size": 896,
+    "intermediate_size": 4864,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 14,
+    "num_key_value_heads": 2,
+}
+
+
+def make_model(device: str) -> Any:
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     torch.manual_seed(0)
-    return Qwen2ForCausalLM(
-        Qwen2Config(
-            vocab_size=VOCABULARY,
-            hidden_size=256,
-            intermediate_size=704,
-            num_hidden_layers=5,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            max_position_embeddings=1024,
-            tie_word_embeddings=True,
-        )
-    ).float()
+    shape = HALF_BILLION if device == "cuda" else SMALL
+    with torch.device(device):
+        model = Qwen2ForCausalLM(Qwen2Config(**shape, max_position_embeddings=1024, tie_word_embeddings=True))
+    return model.float().to(device)
 
 
 def make_batch(model: Any) -> list[Any]:
@@ -76,7 +90,8 @@ def make_batch(model: Any) -> list[Any]:
         length = min(LONGEST, max(32, round(math.exp(rng.gauss(5.0, 0.8)))))
         ids = [rng.randrange(VOCABULARY) for _ in range(PROMPT + length)]
         with torch.no_grad():
-            scores = model(torch.tensor([ids])).logits[0, PROMPT - 1 : -1].log_softmax(-1)
+            given = torch.tensor([ids], device=model.device)
+            scores = model(given).logits[0, PROMPT - 1 : -1].log_softmax(-1).cpu()
         own = torch.tensor(ids[PROMPT:])
         logprobs = scores.gather(1, own[:, None])[:, 0].tolist()
         made.append(drawn_rollout(0, number, tuple(ids[:PROMPT]), tuple(ids[PROMPT:]), tuple(logprobs)))
@@ -84,16 +99,15 @@ def make_batch(model: Any) -> list[Any]:
 
 
 class Ours:
-    def __init__(self, judged: list[Any], *, packing: bool) -> None:
+    def __init__(self, judged: list[Any], device: str, *, packing: bool, precision: str = "float32") -> None:
         from appliance.learning.grouping import make_groups
         from appliance.learning.recipe import TrainingRecipe
         from appliance.learning.trainer import Trainer
 
-        recipe = TrainingRecipe.model_validate(
-            RECIPE | {"packing": packing, "micro_batch_tokens": AT_ONCE * (PROMPT + LONGEST), "micro_batch": AT_ONCE}
-        )
+        passes = {"micro_batch_tokens": AT_ONCE * (PROMPT + LONGEST), "micro_batch": AT_ONCE}
+        recipe = TrainingRecipe.model_validate(RECIPE | passes | {"packing": packing, "precision": precision})
         self.judged, self.groups = judged, make_groups(judged, recipe, 0)
-        self.trainer = Trainer(make_model(), recipe, 1, max_tokens=PROMPT + LONGEST)
+        self.trainer = Trainer(make_model(device), recipe, 1, max_tokens=PROMPT + LONGEST)
 
     def step(self) -> float:
         """Takes a step; the norm of its gradient."""
@@ -101,7 +115,7 @@ class Ours:
 
 
 class Trl:
-    def __init__(self, judged: list[Any], folder: str) -> None:
+    def __init__(self, judged: list[Any], device: str, folder: str, *, half: bool = False) -> None:
         import torch
         from datasets import Dataset
         from transformers import PreTrainedTokenizerFast
@@ -125,19 +139,20 @@ class Trl:
             num_generations=4,
             max_completion_length=LONGEST,
             gradient_checkpointing=False,
-            use_cpu=True,
+            use_cpu=device == "cpu",
             bf16=False,
             report_to="none",
         )
         dataset = Dataset.from_dict({"prompt": ["a"] * ROLLOUTS})
         self.trainer = GRPOTrainer(
-            model=make_model(),
+            model=make_model(device),
             reward_funcs=lambda completions, **_given: [0.0] * len(completions),
             args=config,
             train_dataset=dataset,
             processing_class=tokenizer,
         )
         self.model = self.trainer.model.train()
+        self.device, self.half = device, half
         self.trainer.current_gradient_accumulation_steps = passes
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=RECIPE["learning_rate"], betas=(0.9, 0.95), weight_decay=0.0
@@ -147,7 +162,7 @@ class Trl:
         self.batches = [self._batch(chosen[at : at + AT_ONCE]) for at in range(0, len(chosen), AT_ONCE)]
         total = torch.tensor(float(sum(one.trained_tokens for one in chosen)))
         for batch in self.batches:
-            batch["num_items_in_batch"] = total
+            batch["num_items_in_batch"] = total.to(device)
 
     def _batch(self, chosen: list[Any]) -> dict[str, Any]:
         """Pads on the right to the longest, as TRL does."""
@@ -155,19 +170,22 @@ class Trl:
         from torch.nn.utils.rnn import pad_sequence
 
         ids = [torch.tensor(one.ids[PROMPT:]) for one in chosen]
-        return {
+        made = {
             "prompt_ids": torch.tensor([one.ids[:PROMPT] for one in chosen]),
             "prompt_mask": torch.ones(len(chosen), PROMPT, dtype=torch.long),
             "completion_ids": pad_sequence(ids, batch_first=True),
             "completion_mask": pad_sequence([torch.ones_like(one) for one in ids], batch_first=True),
             "advantages": torch.tensor([one.advantages[-1] for one in chosen]),
         }
+        return {name: one.to(self.device) for name, one in made.items()}
 
     def step(self) -> float:
         import torch
 
         for batch in self.batches:
-            self.trainer._compute_loss(self.model, batch).backward()
+            with torch.autocast(self.device, torch.bfloat16, enabled=self.half):
+                loss = self.trainer._compute_loss(self.model, batch)
+            loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -177,29 +195,45 @@ class Trl:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     import torch
 
+    device, on_gpu = args.device, args.device == "cuda"
     torch.set_num_threads(1)
-    judged = make_batch(make_model())
+    judged = make_batch(make_model(device))
     tokens = sum(len(turn) for one in judged for turn in one.rollout.own_turns)
     with tempfile.TemporaryDirectory() as folder:
         arms: dict[str, Any] = {
-            "packed": Ours(judged, packing=True),
-            "padded": Ours(judged, packing=False),
-            "trl": Trl(judged, folder),
+            "packed": Ours(judged, device, packing=True),
+            "padded": Ours(judged, device, packing=False),
+            "trl": Trl(judged, device, folder),
         }
+        if on_gpu:
+            arms["packed bfloat16"] = Ours(judged, device, packing=True, precision="bfloat16")
+            arms["trl bfloat16"] = Trl(judged, device, folder, half=True)
         norms = {name: arm.step() for name, arm in arms.items()}
         seconds: dict[str, list[float]] = {name: [] for name in arms}
+        memory = dict.fromkeys(arms, 0.0)
         for number in range(args.rounds):
             order = list(arms)
             Random(number).shuffle(order)
             for name in order:
-                started = time.process_time()
+                if on_gpu:
+                    torch.cuda.synchronize()
+                    torch.cuda.reset_peak_memory_stats()
+                    held = torch.cuda.memory_allocated()
+                started = time.monotonic() if on_gpu else time.process_time()
                 arms[name].step()
-                seconds[name].append(time.process_time() - started)
-    ratios = {name: sorted(trl / own for trl, own in zip(seconds["trl"], seconds[name], strict=True)) for name in arms}
+                if on_gpu:
+                    torch.cuda.synchronize()
+                    memory[name] = max(memory[name], (torch.cuda.max_memory_allocated() - held) / 1e9)
+                seconds[name].append((time.monotonic() if on_gpu else time.process_time()) - started)
+    ratios = {}
+    for name in arms:
+        others = seconds["trl bfloat16" if name.endswith("bfloat16") else "trl"]
+        ratios[name] = sorted(trl / own for trl, own in zip(others, seconds[name], strict=True))
     report = {
         "tokens": tokens,
         "gradient_norm": {name: round(norm, 6) for name, norm in norms.items()},
@@ -208,8 +242,10 @@ def main() -> None:
             name: [round(found[0], 2), round(statistics.median(found), 2), round(found[-1], 2)]
             for name, found in ratios.items()
         },
+        **({"gb_beside_what_is_held": {name: round(gb, 2) for name, gb in memory.items()}} if on_gpu else {}),
         "versions": {name: __import__(name).__version__ for name in ("torch", "transformers", "trl")},
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+        + (f", {torch.cuda.get_device_name()}" if on_gpu else ""),
     }
     print(json.dumps(report, indent=2))
     if args.json:

@@ -206,7 +206,8 @@ def probe(decoder: GenericDecoder, model: Any, tokens: int, *, paged: bool = Fal
         )
     length = min(12, tokens)
     ids = torch.arange(2 * length, device=model.device).view(2, length) * 7 % decoder.vocabulary
-    cache = SlotCache(rows=2, tokens=length, spare=3, paging=Paging(block=2, window=6, chunk=2) if paged else None)
+    paging = Paging(block=2, window=6, chunk=2) if paged else None
+    cache = SlotCache(rows=2, tokens=length, spare=3, paging=paging, device=model.device)
     try:
         expected = model.eval()(input_ids=ids, use_cache=False).logits.float().log_softmax(-1)
         first = decoder.prefill(ids[:, :3], torch.tensor([3, 2]))

@@ -26,8 +26,16 @@ HIDDEN = float("-inf")
 class SlotCache:
     """Holds [rows, key/value heads, slots, head size] for each layer, made when the first prompt arrives."""
 
-    def __init__(self, rows: int, tokens: int, spare: int, paging: Paging | None = None) -> None:
-        """`tokens` is the most that one row can hold; `spare` slots are the steps between two moves, at least."""
+    def __init__(
+        self,
+        rows: int,
+        tokens: int,
+        spare: int,
+        paging: Paging | None = None,
+        device: torch.device = torch.device("cpu"),  # noqa: B008 - a value
+    ) -> None:
+        """`tokens` is the most that one row can hold; `spare` slots are the steps between two moves, at least. Keys and
+        values will lie on `device`."""
         self.count = 0
         self.head = 0
         self.low = 0
@@ -36,7 +44,7 @@ class SlotCache:
         self.capacity = tokens + max(spare, 1) if paging is None else paging.window
         self.keys: list[Tensor] = []
         self.values: list[Tensor] = []
-        self.bias = torch.full((rows, self.capacity), HIDDEN)
+        self.bias = torch.full((rows, self.capacity), HIDDEN, device=device)
         self.positions = torch.zeros(rows, dtype=torch.long)
         """Tokens that each row holds, which is the position of its next one; on the processor."""
         self.pool = BlockPool(0 if paging is None else paging.block)
@@ -109,8 +117,6 @@ class SlotCache:
             new = [part.new_zeros(shape) for shape, part in zip(shapes, like, strict=True)]
             self.keys, self.values = new[: len(keys)], new[len(keys) :]
             self.pool.fit(keys, values)
-            if keys:
-                self.bias = self.bias.to(keys[0].device)
 
     def free(self) -> None:
         """Forgets all rows and what their keys and values were."""

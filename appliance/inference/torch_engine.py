@@ -89,7 +89,7 @@ class TorchEngine:
         self._decoder: Decoder | None = None
         self._version = ""
         self._sampled = 0
-        self._cache = SlotCache(rows, slots, spare=slots, paging=self._paging)
+        self._cache = SlotCache(rows, slots, slots, self._paging, self._placement.device)
         self._table = RowTable(rows, slots)
         self._long = None if self._paging is None else LongReads(self._cache, self._table, self._paging, self._room)
         self._at: dict[int, int] = {}
@@ -195,7 +195,7 @@ class TorchEngine:
     def _score_in_chunks(
         self, decoder: Decoder, paging: Paging, ids: Sequence[int], temperature: float
     ) -> tuple[float, ...]:
-        cache = SlotCache(1, len(ids), 0, paging)
+        cache = SlotCache(1, len(ids), 0, paging, self._placement.device)
         scores: list[float] = []
         chunk = max(1, min(paging.chunk, SCORE_LOGITS // decoder.vocabulary))
         for start in range(0, len(ids) - 1, chunk):

@@ -20,6 +20,8 @@ ATTENTION = "assay_packed"
 """Under this name transformers finds our attention."""
 PROBE_ERROR = 1e-4
 """Largest difference of hidden states, as a share of the largest of them, that rounding explains."""
+WASTE = 2.0
+"""So many times the tokens may a GPU attend to, padding included, rather than to one sample after the other."""
 UNPACKED = "set training.packing to false: rollouts are then padded"
 
 
@@ -101,6 +103,8 @@ def _attention(
             attention_mask = _window(query, query.shape[2], sliding_window)
         made: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **settings)
         return made
+    if _at_once(query, sample_lengths):
+        return _padded_attention(module, query, key, value, sample_lengths, sliding_window, settings), None
     parts, start = [], 0
     for length in sample_lengths:
         own = slice(start, start + length)
@@ -110,6 +114,36 @@ def _attention(
         parts.append(part)
         start += length
     return torch.cat(parts, dim=1), None
+
+
+def _at_once(query: Tensor, lengths: Sequence[int]) -> bool:
+    return query.is_cuda and len(lengths) * max(lengths) <= WASTE * sum(lengths)
+
+
+def _padded_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    lengths: Sequence[int],
+    sliding_window: int | None,
+    settings: dict[str, Any],
+) -> Tensor:
+    """Computes the same for all samples at once, each padded on the right to the longest, which no token of its own
+    sees: a GPU waits for many small calls longer than it computes."""
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    longest = max(lengths)
+    places = torch.arange(longest, device=query.device)
+    sizes = torch.tensor(lengths, device=query.device)[:, None]
+    real = places < sizes
+    index = ((sizes.cumsum(0) - sizes) + places).clamp(max=query.shape[2] - 1)
+    padded = [part[0, :, index].transpose(0, 1) for part in (query, key, value)]  # [samples, heads, longest, size]
+    narrow = sliding_window is not None and sliding_window < longest
+    mask = _window(query, longest, sliding_window) if narrow and sliding_window is not None else None
+    made, _ = sdpa_attention_forward(module, *padded, mask, **settings)
+    found: Tensor = made[real][None]
+    return found
 
 
 def _window(like: Tensor, length: int, window: int) -> Tensor:

@@ -80,6 +80,15 @@ class Learner:
         self._halved = False
         self._device = next(model.parameters()).device
 
+    @property
+    def optimizer(self) -> torch.optim.Optimizer:
+        return self._optimizer
+
+    @property
+    def halved(self) -> bool:
+        """Whether passes have half the recipe's size, because the memory was too small for one once."""
+        return self._halved
+
     def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> str:
         """Writes a checkpoint (`notes` are the caller's, JSON) and returns its digest; of several ranks the first does,
         and all have to be asked. Raises CheckpointError as `checkpoints.save` does."""

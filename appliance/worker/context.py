@@ -31,6 +31,8 @@ from runtime.settings import ClusterSettings, RuntimeSettings
 from verifiers.checker import Checker
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from appliance.scheduling.engine_pool import EnginePool
 
 
@@ -106,6 +108,17 @@ class WorkContext:
                 self._engine_name, count, cluster=self._cluster, placement=self._placement, **wanted
             )
         return [make_engine(self._engine_name, **wanted) for _ in range(count)]
+
+    def for_learning(self, model: nn.Module) -> nn.Module:
+        """Puts a model where this process trains it: on a GPU where `device` allows one, else on the processor. One
+        that several processes train stays where it is, for those have its weights. Raises ModelError without memory."""
+        from appliance.inference.device import choose_placement
+
+        if self.ranks is not None:
+            return model
+        placement = choose_placement(self._device)
+        with placement.guarded("it took the learner's weights"):
+            return model.to(placement.device)
 
     @cached_property
     def ranks(self) -> RankGroup | None:

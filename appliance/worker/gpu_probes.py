@@ -8,9 +8,11 @@ weights, and nothing is written but to temporary folders.
 from __future__ import annotations
 
 import gc
+import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -29,8 +31,14 @@ from verifiers.contract.verdict import Outcome, Verdict
 
 CLOSE = 0.5
 """Largest difference of a log-probability between an engine in bfloat16 and the trainer in float32."""
+MOVED = 2e-5
+"""Largest difference of a weight between a learner that went on and one that was never stopped."""
 MAX_KL = 0.01
 """Nats a token between bfloat16 with a float32 head and float32."""
+
+
+PLAIN = {"rollouts_per_task": 4, "keep": 4, "selector": "uniform", "packing": True}
+"""A recipe that learns from every rollout."""
 
 
 class ProbeFailedError(Exception):
@@ -145,17 +153,45 @@ def half_precision(device: torch.device, size: ProbeSize) -> str:
 
 
 def step_time(device: torch.device, size: ProbeSize, flops: float) -> str:
-    """G6: tokens a second of a learner's step, and of the operations a second that the device's data sheet promises."""
-    trainer = _trainer(device, size, TrainingRecipe(rollouts_per_task=4, keep=4, selector="uniform", packing=True))
-    parameters = sum(one.numel() for one in trainer.model.parameters())
-    _step(trainer, size)
-    _wait(device)
+    """G6: tokens a second of a learner's step in float32 and in bfloat16; of the latter the share of the operations a
+    second that the device's data sheet promises, and of the time in which the device computes nothing."""
+    seen, parameters = [], 0
+    for precision in ("float32", "bfloat16"):
+        trainer = make_trainer(device, size, TrainingRecipe.model_validate({**PLAIN, "precision": precision}))
+        parameters = sum(one.numel() for one in trainer.model.parameters())
+        learn_step(trainer, drawn_batch(replace(size, rollouts=4)))
+        tokens, seconds = size.rollouts * size.tokens, _timed(trainer, device, size)
+        said = f"{tokens / seconds:.0f} tokens/s in {precision}"
+        if precision == "bfloat16":
+            if flops:
+                said += f", {100 * 6 * parameters * tokens / seconds / flops:.1f} % of its data sheet"
+            said += f", idle share {_idle_share(trainer, device, size)}"
+        seen.append(said)
+        del trainer
+        freed()
+    return f"{parameters / 1e6:.0f} M parameters: {'; '.join(seen)}; TRL: not run (benchmarks/trl_learner.py)"
+
+
+def _timed(trainer: Trainer, device: torch.device, size: ProbeSize) -> float:
+    """Seconds of a step."""
+    judged = drawn_batch(size, trainer.step)
+    wait_for(device)
     started = time.monotonic()
-    tokens = _step(trainer, size)
-    _wait(device)
-    seconds = time.monotonic() - started
-    share = f", {100 * 6 * parameters * tokens / seconds / flops:.1f} % of its data sheet" if flops else ""
-    return f"{parameters / 1e6:.0f} M parameters: {tokens / seconds:.0f} tokens/s{share}; idle share and TRL: not run"
+    learn_step(trainer, judged)
+    wait_for(device)
+    return time.monotonic() - started
+
+
+def _idle_share(trainer: Trainer, device: torch.device, size: ProbeSize) -> str:
+    """Compares the seconds of all kernels of a step, which run one at a time, with those of one that nobody watches."""
+    if device.type != "cuda":
+        return "not run"
+    few = replace(size, rollouts=8)
+    seconds = _timed(trainer, device, few)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as watched:
+        _timed(trainer, device, few)
+    kernels = sum(one.self_device_time_total for one in watched.key_averages()) / 1e6
+    return f"{100 * max(0.0, 1 - kernels / seconds):.0f} %" if kernels else "not run: the profiler saw no kernel"
 
 
 def adapter_and_moments(device: torch.device, size: ProbeSize, make: Callable[[int], VllmEngine] | None) -> str:
@@ -172,41 +208,75 @@ def adapter_and_moments(device: torch.device, size: ProbeSize, make: Callable[[i
             seen.append(f"an adapter on vLLM is {engine.supervisor.worst_difference:.1e} from the trainer")
         finally:
             engine.close()
-    recipe = TrainingRecipe(rollouts_per_task=4, keep=4, selector="uniform", optimizer="adamw_8bit")
     try:
-        _step(_trainer(device, size, recipe), size)
-        seen.append("a step with moments of 8 bits")
+        seen.append(f"a step with moments of 8 bits {_small_moments(device, size)}")
     except LearningError as error:
         seen.append(f"moments of 8 bits: not run, {error}")
     return f"{'; '.join(seen)}; FSDP2 over NCCL: not run, it needs two GPUs"
+
+
+def _small_moments(device: torch.device, size: ProbeSize) -> str:
+    """Takes a step, a checkpoint and another step, which one that goes on from there has to take, too."""
+    recipe = TrainingRecipe.model_validate({**PLAIN, "optimizer": "adamw_8bit"})
+    first, second = make_trainer(device, size, recipe), make_trainer(device, size, recipe)
+    learn_step(first, drawn_batch(size, first.step))
+    with tempfile.TemporaryDirectory(prefix="assay-probe-") as folder:
+        first.save(Path(folder) / "step")
+        second.restore(Path(folder) / "step")
+    learn_step(first, drawn_batch(size, first.step))
+    learn_step(second, drawn_batch(size, second.step))
+    pairs = zip(first.model.parameters(), second.model.parameters(), strict=True)
+    worst = max(float((one - other).detach().abs().max()) for one, other in pairs)
+    if not worst <= MOVED:
+        raise ProbeFailedError(f"what went on from a checkpoint with moments of 8 bits is {worst:.1e} off")
+    full = make_trainer(device, size, TrainingRecipe.model_validate(PLAIN))
+    learn_step(full, drawn_batch(size, full.step))
+    small, large = (moment_bytes(one) / 1e6 for one in (first, full))
+    return f"({small:.2f} MB of them, {large:.2f} in float32), and the next one from a checkpoint, {worst:.0e} off"
+
+
+def moment_bytes(trainer: Trainer) -> int:
+    """Counts what the optimizer keeps of all weights."""
+    kept = {
+        id(value): value.nbytes
+        for slots in trainer.optimizer.state.values()
+        for value in slots.values()
+        if isinstance(value, Tensor)
+    }
+    return sum(kept.values())
 
 
 def memory_ladder(device: torch.device, size: ProbeSize) -> str:
     """G10: a step whose pass is too large for the memory is taken at half its size, and then explained."""
     recipe = TrainingRecipe(rollouts_per_task=4, keep=4, selector="uniform", micro_batch=size.rollouts)
     if device.type != "cuda":
-        _step(_trainer(device, size, recipe), size)
+        learn_step(make_trainer(device, size, recipe), drawn_batch(size))
         return "a step ran whole; a processor has no limit to run into"
     total = torch.cuda.get_device_properties(device).total_memory
     torch.cuda.reset_peak_memory_stats(device)
-    trainer = _trainer(device, size, recipe)
+    trainer = make_trainer(device, size, recipe)
     held = torch.cuda.memory_allocated(device)
-    _step(trainer, size)
+    learn_step(trainer, drawn_batch(size, trainer.step))
     peak = torch.cuda.max_memory_allocated(device)
     del trainer
-    gc.collect()
-    torch.cuda.empty_cache()
+    freed()
     try:
         torch.cuda.set_per_process_memory_fraction((held + 0.8 * (peak - held)) / total, device)
-        _step(_trainer(device, size, recipe), size)
-        gc.collect()
-        torch.cuda.empty_cache()
+        trainer = make_trainer(device, size, recipe)
+        learn_step(trainer, drawn_batch(size, trainer.step))
+        halved = trainer.halved
+        del trainer
+        freed()
         torch.cuda.set_per_process_memory_fraction((held + 0.1 * (peak - held)) / total, device)
         try:
-            _step(_trainer(device, size, recipe), size)
+            learn_step(make_trainer(device, size, recipe), drawn_batch(size))
         except (LearningError, torch.OutOfMemoryError) as error:
-            said = str(error)[:120]
-            return f"at 80 % of what a whole pass took, {peak / 1e9:.1f} GB, the step was taken; at 10 %: {said}"
+            said = " ".join(str(error).split())[:160]
+            if not halved:
+                raise ProbeFailedError("a step fits whole in 80 % of what it took: nothing was halved") from error
+            return (
+                f"at 80 % of what a whole pass took, {peak / 1e9:.1f} GB, the step was taken in halves; at 10 %: {said}"
+            )
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0, device)
     raise ProbeFailedError("a step fits in a tenth of what it took: the limit was not felt, so nothing was shown")
@@ -269,18 +339,18 @@ def _drawn(size: ProbeSize, rows: int) -> Tensor:
     return torch.randint(1, size.vocabulary, (rows, size.tokens), generator=torch.Generator().manual_seed(1))
 
 
-def _trainer(device: torch.device, size: ProbeSize, recipe: TrainingRecipe) -> Trainer:
+def make_trainer(device: torch.device, size: ProbeSize, recipe: TrainingRecipe) -> Trainer:
+    """Makes a learner of a model with random weights there."""
     return Trainer(random_model(size, device), recipe, 1, max_tokens=size.tokens)
 
 
-def _step(trainer: Trainer, size: ProbeSize) -> int:
-    """Takes a step from drawn rollouts, half of them right, and returns how many tokens it read."""
-    judged = _rollouts(size, trainer.step)
+def learn_step(trainer: Trainer, judged: Sequence[Judged]) -> None:
+    """Takes the next step from these rollouts."""
     trainer.train_step(trainer.step, judged, make_groups(judged, trainer.recipe, 0))
-    return size.rollouts * size.tokens
 
 
-def _rollouts(size: ProbeSize, step: int) -> Sequence[Judged]:
+def drawn_batch(size: ProbeSize, step: int = 0) -> Sequence[Judged]:
+    """Makes rollouts of drawn tokens, the second half of each sampled, every other one right."""
     random = Random(step)
     ids = [tuple(random.randrange(1, size.vocabulary) for _ in range(size.tokens)) for _ in range(size.rollouts)]
     cut = size.tokens // 2
@@ -323,6 +393,13 @@ def drawn_rollout(
     return Judged(rollout=rollout, verdict=verdict, family="none")
 
 
-def _wait(device: torch.device) -> None:
+def freed() -> None:
+    """Gives back what nothing holds any more."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def wait_for(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)

@@ -6,9 +6,8 @@ machine without an NVIDIA GPU. A probe that breaks has failed; it is never passe
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 COMMAND = "assay selftest gpu --only {name}"
@@ -54,7 +53,7 @@ GPU_ROWS = (
         "preemptions under real pressure on the cache, and what they cost",
         missing="not built on GPUs: on processors the tests count vLLM's preemptions with a small cache",
     ),
-    GpuRow("G8", "rollouts that go on while the learner steps are worth 1.3 times", missing="not built on GPUs"),
+    GpuRow("G8", "rollouts that go on while the learner steps are worth 1.3 times"),
     GpuRow("G9", "adapters on vLLM's kernels, moments of 8 bits, FSDP2 over NCCL"),
     GpuRow("G10", "a step that runs out of memory is taken in halves, and then explained"),
 )
@@ -103,9 +102,12 @@ def gpu_probes() -> Probes:
     from appliance.inference.vllm.environment import find_environment
     from appliance.inference.vllm.placement import VllmSettings
     from appliance.worker import gpu_probes as probes
+    from appliance.worker.gpu_overlap import OverlapSize, rollouts_beside_learner
 
     device = torch.device("cuda", 0)
     small, large = probes.SMALL, probes.HALF_BILLION
+    short = replace(large, tokens=256)
+    overlapping = OverlapSize(replace(large, rollouts=64, tokens=1024), drawn=256, rounds=2)
     flops = next((one.flops for one in find_gpus()), 0.0)
     found = find_environment()
 
@@ -120,8 +122,7 @@ def gpu_probes() -> Probes:
             try:
                 return probe()
             finally:
-                gc.collect()
-                torch.cuda.empty_cache()
+                probes.freed()
 
         return run
 
@@ -130,8 +131,9 @@ def gpu_probes() -> Probes:
         "G1": lambda: probes.sleep_and_wake(make, small),
         "G2": lambda: probes.push_by_file(make, large),
         "G3": lambda: probes.graph_and_push(device, large),
-        "G4": lambda: probes.half_precision(device, small),
+        "G4": lambda: probes.half_precision(device, short),
         "G6": lambda: probes.step_time(device, large, flops),
+        "G8": lambda: rollouts_beside_learner(device, overlapping),
         "G9": lambda: probes.adapter_and_moments(device, small, engine),
         "G10": lambda: probes.memory_ladder(device, probes.MIDDLING),
     }

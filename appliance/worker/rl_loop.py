@@ -78,7 +78,8 @@ class RlLoop:
         self._seed = setup.seed
         self._training = training = setup.recipe.training
         frozen_half = training.method == "lora" and training.precision == "bfloat16"
-        self._model = model = open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
+        opened = open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
+        self._model = model = context.for_learning(opened)
         self._context = context
         self._progress = progress
         renderer = load_renderer(files)

@@ -79,8 +79,9 @@ class SftRun:
             )
             for one in lessons
         ]
+        model = self._context.for_learning(open_model(source))
         learner = SftTrainer(
-            open_model(source), encoded, warm, self._setup.seed, max_tokens=recipe.agent.max_tokens, companions=source
+            model, encoded, warm, self._setup.seed, max_tokens=recipe.agent.max_tokens, companions=source
         )
         notes = self._progress.resume(self._checkpoints, learner.restore)
         if notes:

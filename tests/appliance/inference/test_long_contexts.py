@@ -14,6 +14,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 from appliance.inference.blocks import BlockPool, Paging
 from appliance.inference.device import Placement, choose_placement
 from appliance.inference.engine import GenerationRequest, ModelError, Turn
+from appliance.inference.slots import SlotCache
 from appliance.inference.torch_engine import TorchEngine
 
 SLOTS = 48
@@ -64,6 +65,16 @@ def test_no_more_tokens_are_held_than_there_is_room_for_and_a_waiting_row_that_g
     assert engine._long is not None
     assert engine._long.evictions > 0
     assert engine._cache.tokens == engine._cache.pool.count == 0
+
+
+def test_a_cache_lies_on_its_device_from_the_beginning_and_can_be_emptied_outside_of_a_step() -> None:
+    there = torch.device("meta")  # stands for a GPU: what is made in a step's inference mode could not be changed later
+    cache = SlotCache(2, SLOTS, 1, SMALL, there)
+    assert cache.device == there
+    with torch.inference_mode():
+        cache.seat(0, [torch.zeros(1, 3, 4, device=there)], [torch.zeros(1, 3, 4, device=there)])
+    cache.vacate(0)
+    cache.free()
 
 
 def long_model() -> Any:

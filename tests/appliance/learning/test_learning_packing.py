@@ -22,11 +22,11 @@ from transformers import (
 from appliance.inference.adapters import adapter_parameters
 from appliance.inference.engine import GenerationRequest
 from appliance.inference.torch_engine import TorchEngine
-from appliance.learning import log_prob_head
+from appliance.learning import log_prob_head, packing
 from appliance.learning.batches import Sample, collate
 from appliance.learning.errors import LearningError
 from appliance.learning.lora import add_adapter
-from appliance.learning.packing import token_batches
+from appliance.learning.packing import enable_packing, hidden_states, token_batches
 from appliance.learning.scoring import Scorer, score
 
 STOP = 5
@@ -182,6 +182,27 @@ def test_a_pass_holds_the_tokens_that_it_may_and_a_longer_sample_has_its_own() -
     ]
     passes = token_batches(samples, 16)
     assert [[len(one.ids) for one in some] for some in passes] == [[3, 4, 5], [8], [9], [30]]
+
+
+@pytest.mark.parametrize("window", [None, 6])
+def test_samples_that_attend_at_once_as_on_a_gpu_see_what_each_sees_alone(
+    window: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(2)
+    sliding = {} if window is None else {"sliding_window": window}
+    model = MistralForCausalLM(MistralConfig(**SHAPE, **{"sliding_window": None, **sliding})).eval()
+    enable_packing(model)
+    ids, lengths = torch.randint(VOCABULARY, (37,)), (5, 12, 9, 11)
+    found = {}
+    for at_once in (False, True):
+        monkeypatch.setattr(packing, "_at_once", lambda *_, at_once=at_once: at_once)
+        model.zero_grad()
+        hidden = hidden_states(model, ids, lengths)
+        hidden.square().sum().backward()  # type: ignore[no-untyped-call]
+        found[at_once] = [hidden.detach(), *(one.grad.clone() for one in model.parameters() if one.grad is not None)]
+    assert len(found[True]) == len(found[False]) > 10
+    for one, other in zip(found[True], found[False], strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
 
 
 def test_attention_to_the_last_tokens_only_is_kept_when_packed() -> None:

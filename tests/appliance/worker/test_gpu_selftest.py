@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from forked_commands import run_forked
 from vllm_engines import Faults, needs_vllm
 
+from appliance.inference import device
+from appliance.inference.device import Placement
+from appliance.inference.torch_engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings, count_gpus
+from appliance.worker import gpu_overlap as overlap
 from appliance.worker import gpu_probes as probes
+from appliance.worker.context import WorkContext
 from appliance.worker.gpu_selftest import GPU_ROWS, NO_GPU, NO_VLLM, run_selftest
 
 CPU = torch.device("cpu")
 ON_A_PROCESSOR = {
     "G3": (lambda: probes.graph_and_push(CPU, probes.SMALL), "a processor records none"),
     "G4": (lambda: probes.half_precision(CPU, probes.SMALL), "with a float32 head"),
-    "G6": (lambda: probes.step_time(CPU, probes.SMALL, 1e12), "% of its data sheet; idle share and TRL: not run"),
+    "G6": (lambda: probes.step_time(CPU, probes.SMALL, 1e12), "% of its data sheet, idle share not run; TRL: not run"),
     "G9": (lambda: probes.adapter_and_moments(CPU, probes.SMALL, None), "not run, training.optimizer is adamw_8bit"),
     "G10": (lambda: probes.memory_ladder(CPU, probes.SMALL), "no limit to run into"),
 }
@@ -48,6 +55,45 @@ def test_a_half_precision_that_is_far_off_fails_its_row(monkeypatch: pytest.Monk
     assert result.outcome == "failed"
 
 
+def test_a_learner_in_the_worker_goes_to_the_device_and_one_of_several_processes_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def choose(name: str) -> Placement:
+        asked.append(name)
+        return Placement(torch.device("meta"), torch.float32)
+
+    monkeypatch.setattr(device, "choose_placement", choose)
+    for ranks, where in ((None, "meta"), (object(), "cpu")):
+        context: Any = SimpleNamespace(ranks=ranks, _device="auto")
+        model = WorkContext.for_learning(context, torch.nn.Linear(2, 2))
+        assert next(model.parameters()).device.type == where
+    assert asked == ["auto"]
+
+
+def test_rollouts_beside_the_learner_are_measured_in_turn_with_those_that_wait_for_it() -> None:
+    size = overlap.OverlapSize(probes.SMALL, drawn=8, rounds=2)
+    found = overlap.measure(TorchEngine(probes.SMALL.rollouts, probes.SMALL.tokens), CPU, size)
+    assert min(found.push, found.sampling, found.learning, found.together, found.with_pushes) > 0
+    assert found.spread[0] <= found.worth <= found.spread[1]
+    assert f"{found.worth:.2f} times" in str(found)
+
+
+@pytest.mark.parametrize(("worth", "outcome"), [(1.2, "failed"), (1.4, "held")])
+def test_rollouts_beside_the_learner_that_are_worth_too_little_fail_their_row(
+    worth: float, outcome: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = overlap.Overlap(1.0, 2.0, 2.0, 4.0 / worth, worth, (worth, worth))
+    for name in ("TorchEngine", "VllmEngine"):
+        monkeypatch.setattr(overlap, name, lambda *_, **__: None)
+    monkeypatch.setattr(overlap, "measure", lambda *_: seen)
+    size = overlap.OverlapSize(probes.SMALL, drawn=8, rounds=1)
+    probe = {"G8": lambda: overlap.rollouts_beside_learner(torch.device("cuda", 0), size)}
+    (result,) = run_selftest(1, vllm=False, only="G8", probes=probe)
+    assert (result.outcome, f"{worth:.2f} times" in result.seen) == (outcome, True)
+
+
 def test_on_a_machine_without_a_gpu_nothing_is_run_and_each_row_says_what_runs_it() -> None:
     results = list(run_selftest(0, vllm=False, probes={}))
     assert [result.name for result in results] == [f"G{number}" for number in range(1, 11)]
@@ -59,9 +105,9 @@ def test_on_a_machine_without_a_gpu_nothing_is_run_and_each_row_says_what_runs_i
 def test_with_a_gpu_what_is_not_built_or_has_no_environment_is_still_not_run() -> None:
     held = {row.name: lambda: "seen" for row in GPU_ROWS}
     found = {result.name: result for result in run_selftest(1, vllm=False, probes=held)}
-    assert [name for name, result in found.items() if result.outcome == "held"] == ["G3", "G4", "G6", "G9", "G10"]
+    assert [name for name, result in found.items() if result.outcome == "held"] == ["G3", "G4", "G6", "G8", "G9", "G10"]
     assert {found[name].seen for name in ("G1", "G2")} == {NO_VLLM}
-    assert all(found[name].seen.startswith("not built") for name in ("G5", "G7", "G8"))
+    assert all(found[name].seen.startswith("not built") for name in ("G5", "G7"))
 
 
 @pytest.mark.skipif(count_gpus() > 0, reason="this machine has a GPU")
