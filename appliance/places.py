@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from appliance.config import Settings
 from appliance.config_layers import ConfigError
@@ -174,25 +176,25 @@ def cluster_settings(settings: Settings, data: Path) -> ClusterSettings | None:
     return ClusterSettings(address=cluster.address, interface=cluster.interface, token=cluster_token(settings, data))
 
 
-BOUNDED = {
-    "memory_mib": "max_memory_mib",
-    "cpus": "max_cpus",
-    "call_seconds": "max_call_seconds",
-}
+BOUNDED = {"memory_mib": "max_memory_mib", "cpus": "max_cpus", "call_seconds": "max_call_seconds", "pids": "max_pids"}
 """Limits of one sandbox, and the bound of each in the policy's `[resources]`."""
 
 
-def require_within(sandbox: Limits, most: ResourceRules, asked: Mapping[str, str] | None = None) -> None:
+def most_of(rules: ResourceRules) -> dict[str, float]:
+    """Names the bounded limits of a sandbox, each with the most that the policy allows."""
+    return {limit: getattr(rules, rule) for limit, rule in BOUNDED.items()}
+
+
+def require_within(sandbox: Limits, rules: ResourceRules, asked: Mapping[str, str] = MappingProxyType({})) -> None:
     """Holds the limits of a sandbox to the policy's bounds. `asked`: by limit, the option of the command line that it
     comes from; the others are the configuration's. Raises PolicyError, which names both."""
-    for key, rule in BOUNDED.items():
-        wanted, bound = getattr(sandbox, key), getattr(most, rule)
-        if not wanted <= bound:
-            option = (asked or {}).get(key)
-            named = f"{option}: {key}" if option else f"sandbox.{key}"
-            lower = f"give less with {option}" if option else f"lower sandbox.{key} in the configuration"
+    for limit, most in most_of(rules).items():
+        wanted, rule = getattr(sandbox, limit), BOUNDED[limit]
+        if wanted > most:
+            named = f"{asked[limit]}: {limit}" if limit in asked else f"sandbox.{limit}"
+            lower = f"ask for less with {asked[limit]}" if limit in asked else f"lower {named} in the configuration"
             raise PolicyError(
-                f"{named} = {wanted:g} is more than the policy allows: resources.{rule} = {bound:g}",
+                f"{named} = {wanted:g} is more than the policy allows: resources.{rule} = {most:g}",
                 hint=f"{lower}, or raise {rule} in the policy",
             )
 

@@ -1,9 +1,10 @@
 """Writes the jail of one guest, as data: nsjail's own configuration.
 
 What always holds: a guest has its own user, pid, mount, network, ipc, uts and cgroup namespace; it is user 1000 there
-and a user of the host that owns nothing; its root is read-only, its only devices are null, zero and urandom, with no
-inode that another box or the host has (`nsjail_mounts`), and /proc and /sys are empty folders; no interface of its network is up; it keeps no capability and cannot gain one. Control
-groups are not nsjail's business here: the box is in ours before nsjail starts.
+and a user of the host that owns nothing; its root is read-only, its only devices are null, zero and urandom, none of
+them or of its files is an inode that another box or the host has (`nsjail_mounts`), and /proc and /sys are empty
+folders; no interface of its network is up; it keeps no capability and cannot gain one. Control groups are not nsjail's
+business here: the box is in ours before nsjail starts.
 (nsjail, config.proto)
 """
 

@@ -8,7 +8,7 @@ another one looks for them; a control shows that inside one box locks are seen.
 from __future__ import annotations
 
 import json
-import os
+from pathlib import Path
 
 import pytest
 from attack_kit import OK, AttackBench
@@ -180,9 +180,9 @@ for path in ('/dev/null', '/dev/zero', '/dev/urandom'):
 print(changed)
 """
     devices = ("/dev/null", "/dev/zero", "/dev/urandom")
-    before = [os.stat(path).st_mtime_ns for path in devices]
+    before = [Path(path).stat().st_mtime_ns for path in devices]
     with bench.sandbox() as box:
         result = bench.call(box, touch)
         assert result.status is OK
         assert result.output == "[]\n" or bench.backend is BackendName.GVISOR
-    assert [os.stat(path).st_mtime_ns for path in devices] == before
+    assert [Path(path).stat().st_mtime_ns for path in devices] == before
