@@ -128,7 +128,9 @@ def _type(annotation: Any) -> str:
 
 def _bounds(field: FieldInfo) -> list[str]:
     bounds = ((words, getattr(one, name, None)) for one in field.metadata for name, words in _BOUNDS.items())
-    return [f"{words} {bound:g}" for words, bound in bounds if bound is not None]
+    return [
+        f"{words} {bound:g}" if bound < 1e6 else f"{words} {bound:.0f}" for words, bound in bounds if bound is not None
+    ]
 
 
 def _unit(name: str, field: FieldInfo) -> str:

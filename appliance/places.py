@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from appliance.config import Settings
 from appliance.config_layers import ConfigError
@@ -174,17 +176,26 @@ def cluster_settings(settings: Settings, data: Path) -> ClusterSettings | None:
     return ClusterSettings(address=cluster.address, interface=cluster.interface, token=cluster_token(settings, data))
 
 
-def _require_within(sandbox: Limits, most: ResourceRules) -> None:
-    bounds = {
-        "memory_mib": (sandbox.memory_mib, "max_memory_mib", most.max_memory_mib),
-        "cpus": (sandbox.cpus, "max_cpus", most.max_cpus),
-        "call_seconds": (sandbox.call_seconds, "max_call_seconds", most.max_call_seconds),
-    }
-    for key, (wanted, rule, bound) in bounds.items():
-        if wanted > bound:
+BOUNDED = {"memory_mib": "max_memory_mib", "cpus": "max_cpus", "call_seconds": "max_call_seconds", "pids": "max_pids"}
+"""Limits of one sandbox, and the bound of each in the policy's `[resources]`."""
+
+
+def most_of(rules: ResourceRules) -> dict[str, float]:
+    """Names the bounded limits of a sandbox, each with the most that the policy allows."""
+    return {limit: getattr(rules, rule) for limit, rule in BOUNDED.items()}
+
+
+def require_within(sandbox: Limits, rules: ResourceRules, asked: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Holds the limits of a sandbox to the policy's bounds. `asked`: by limit, the option of the command line that it
+    comes from; the others are the configuration's. Raises PolicyError, which names both."""
+    for limit, most in most_of(rules).items():
+        wanted, rule = getattr(sandbox, limit), BOUNDED[limit]
+        if wanted > most:
+            named = f"{asked[limit]}: {limit}" if limit in asked else f"sandbox.{limit}"
+            lower = f"ask for less with {asked[limit]}" if limit in asked else f"lower {named} in the configuration"
             raise PolicyError(
-                f"sandbox.{key} = {wanted:g} is more than the policy allows: resources.{rule} = {bound:g}",
-                hint=f"lower sandbox.{key} in the configuration, or raise {rule} in the policy",
+                f"{named} = {wanted:g} is more than the policy allows: resources.{rule} = {most:g}",
+                hint=f"{lower}, or raise {rule} in the policy",
             )
 
 
@@ -192,7 +203,7 @@ def runtime_settings(settings: Settings, data: Path, policy: Policy | None = Non
     """Where and within which limits code that a model wrote runs, under that policy or the one in force. Raises
     PolicyError, also for a configuration that gives a sandbox more than the policy allows."""
     policy = policy or load_policy(data)
-    _require_within(settings.sandbox, policy.resources)
+    require_within(settings.sandbox, policy.resources)
     return RuntimeSettings(
         broker=settings.sandbox.broker,
         own=broker_settings(settings, data, policy),

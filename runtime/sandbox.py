@@ -18,12 +18,13 @@ from typing import Annotated, NamedTuple, NewType, Protocol, Self
 from pydantic import ConfigDict, Field
 
 from runtime.model import FrozenModel, UnitName
-from runtime.profile import PackageSet
+from runtime.profile import MOST_COUNT, MOST_CPUS, MOST_MIB, MOST_SECONDS, PackageSet
 
 NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 HOME = "/work"
 """The folder that relative paths begin in."""
+MOST_CALLS = 1 << 30
 
 
 class CallStatus(StrEnum):
@@ -62,31 +63,31 @@ class Tier(StrEnum):
 class Limits(FrozenModel, use_attribute_docstrings=True):
     """Says what one sandbox may use. Enforced by the host (cgroups, a wall clock) and by rlimits inside."""
 
-    call_seconds: float = Field(2.0, gt=0)
+    call_seconds: float = Field(2.0, gt=0, le=MOST_SECONDS)
     """Wall clock of one call, measured on the host; the worker is killed at its end."""
-    memory_mib: int = Field(256, ge=48)
+    memory_mib: int = Field(256, ge=48, le=MOST_MIB // 16)
     """Memory of one sandbox, with everything that runs in it."""
-    pids: Annotated[int, UnitName("processes")] = Field(128, ge=16)
+    pids: Annotated[int, UnitName("processes")] = Field(128, ge=16, le=MOST_COUNT // 16)
     """Processes and threads that are alive at once in one sandbox."""
-    cpus: Annotated[float, UnitName("processors")] = Field(1.0, gt=0)
+    cpus: Annotated[float, UnitName("processors")] = Field(1.0, gt=0, le=MOST_CPUS)
     """Processor time that one sandbox may use in each second of wall clock."""
-    output_bytes: int = Field(16_384, ge=64)
+    output_bytes: int = Field(16_384, ge=64, le=1 << 40)
     """Bytes of standard output and error that one call may produce; more ends the call with status `output`."""
-    tmp_mib: int = Field(64, ge=1)
+    tmp_mib: int = Field(64, ge=1, le=MOST_MIB // 16)
     """How much /tmp holds."""
-    work_mib: int = Field(32, ge=1)
+    work_mib: int = Field(32, ge=1, le=MOST_MIB // 16)
     """How much /work holds, the folder in which code runs."""
-    open_files: Annotated[int, UnitName("descriptors")] = Field(256, ge=32)
+    open_files: Annotated[int, UnitName("descriptors")] = Field(256, ge=32, le=MOST_COUNT)
     """Descriptors that one process may have open."""
-    entries: Annotated[int, UnitName("names")] = Field(4_096, ge=1)
+    entries: Annotated[int, UnitName("names")] = Field(4_096, ge=1, le=MOST_COUNT)
     """Files and folders that one listing, upload or download may name."""
-    cpu_seconds: float = Field(600.0, gt=0)
+    cpu_seconds: float = Field(600.0, gt=0, le=MOST_SECONDS)
     """CPU time of a sandbox of its own, over all its calls."""
-    life_seconds: float = Field(3_600.0, gt=0)
+    life_seconds: float = Field(3_600.0, gt=0, le=MOST_SECONDS)
     """Wall clock of a sandbox of its own, used or not."""
-    calls: Annotated[int, UnitName("calls")] = Field(1_000, ge=1)
+    calls: Annotated[int, UnitName("calls")] = Field(1_000, ge=1, le=MOST_CALLS)
     """Calls of one session or sandbox."""
-    snapshots: Annotated[int, UnitName("snapshots")] = Field(64, ge=0)
+    snapshots: Annotated[int, UnitName("snapshots")] = Field(64, ge=0, le=MOST_CALLS)
     """Snapshots that one session or sandbox may take."""
 
 

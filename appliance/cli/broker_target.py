@@ -16,12 +16,17 @@ import typer
 from appliance import places
 from appliance.cli.options import settings_of
 from appliance.errors import AssayError, ExitCode, UsageError
+from policies.errors import PolicyError
 from policies.isolation import backend_for, backends_of
 from runtime.profile import BackendName
 from runtime.settings import RuntimeSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from appliance.config import Settings
+    from policies.contract.rules import ResourceRules
+    from runtime.sandbox import Limits
     from runtime.sessions import Sessions
 
 KEY = "[sandboxes] model_code in the policy"
@@ -32,6 +37,15 @@ class BrokerTarget(NamedTuple):
     """Its backend is the one that was chosen."""
     allowed: tuple[BackendName, ...]
     """What the policy gives anything to run."""
+    resources: ResourceRules
+    """The policy's bounds."""
+
+    def require_within(self, limits: Limits, asked: Mapping[str, str]) -> None:
+        """Holds limits to the policy's bounds; `asked` says which option each comes from. Raises AssayError (4)."""
+        try:
+            places.require_within(limits, self.resources, asked)
+        except PolicyError as error:
+            raise AssayError(str(error), error.hint, ExitCode.REFUSED) from error
 
 
 def broker_path(context: typer.Context, data: Path | None) -> Path:
@@ -87,7 +101,7 @@ def for_settings(settings: Settings, *, ready: int | None = 0) -> BrokerTarget:
     elif ready is not None:
         own = runtime.own.model_copy(update={"ready": min(ready, runtime.own.ready)})
         runtime = runtime.model_copy(update={"own": own})
-    return BrokerTarget(runtime, tuple(map(BackendName, backends_of(policy))))
+    return BrokerTarget(runtime, tuple(map(BackendName, backends_of(policy))), policy.resources)
 
 
 def for_code(context: typer.Context, data: Path | None, backend: str | None) -> BrokerTarget:

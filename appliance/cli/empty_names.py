@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import typer
 
-NAMES = {"--as", "--before", "--cycle", "--digest", "--family", "--from", "--job"}
+NAMES = {"--as", "--backend", "--before", "--cycle", "--digest", "--explain", "--family", "--from", "--job", "--tier"}
 """Options that name something; arguments and paths always do."""
 
 

@@ -38,7 +38,7 @@ def run(
     from appliance.cli.sandbox_run import run_once
 
     source, asked = source_of(file, code), read_options(SandboxRun, values)
-    raise typer.Exit(run_once(for_code(context, data, backend).settings, source, asked, tier, raw=raw, as_json=as_json))
+    raise typer.Exit(run_once(for_code(context, data, backend), source, asked, tier, raw=raw, as_json=as_json))
 
 
 @app.command("shell")
@@ -52,8 +52,9 @@ def shell(context: typer.Context, backend: Backend = None, data: Data = None, **
     from appliance.cli.sandbox_shell import converse
 
     asked = read_options(SandboxRun, values)
-    pairs, settings = asked.pairs(), for_code(context, data, backend).settings
-    raise typer.Exit(converse(settings, asked.limits(for_hours(settings.limits)), asked.snapshot, pairs))
+    pairs, target = asked.pairs(), for_code(context, data, backend)
+    limits = asked.limits(target, for_hours(target.settings.limits, target.resources))
+    raise typer.Exit(converse(target.settings, limits, asked.snapshot, pairs))
 
 
 @app.command("snapshot")
@@ -77,7 +78,7 @@ def snapshot(
     from appliance.cli.sandbox_run import run_and_keep
 
     source, asked = source_of(file, code), read_options(SandboxRun, values)
-    raise typer.Exit(run_and_keep(for_code(context, data, backend).settings, source, asked, as_json=as_json))
+    raise typer.Exit(run_and_keep(for_code(context, data, backend), source, asked, as_json=as_json))
 
 
 @app.command("rm")

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import Field, ValidationError
 
+from appliance import places
 from appliance.cli.inputs import text_of
 from runtime.model import FrozenModel
 from runtime.sandbox import Limits
 
 if TYPE_CHECKING:
+    from appliance.cli.broker_target import BrokerTarget
+    from policies.contract.rules import ResourceRules
     from runtime.sandbox import Sandbox
 
 File = Annotated[Path | None, typer.Argument(help="A file of Python, `-` for standard input.")]
@@ -34,10 +37,12 @@ ENDLESS = ("inf", "+inf", "infinity", "+infinity")
 GUEST_FOLDERS = ("/work/", "/tmp/")  # noqa: S108 - the guest's
 
 
-def for_hours(known: Limits) -> Limits:
-    """Widens them for a person at a prompt, whose every line is a call and a snapshot, and who can stop what takes too
-    long."""
-    return known.model_copy(update={name: max(getattr(known, name), least) for name, least in AT_A_PROMPT.items()})
+def for_hours(known: Limits, rules: ResourceRules) -> Limits:
+    """Widens them, as far as the policy allows, for a person at a prompt, whose every line is a call and a snapshot,
+    and who can stop what takes too long."""
+    most = places.most_of(rules)
+    wider = {name: max(getattr(known, name), min(least, most.get(name, least))) for name, least in AT_A_PROMPT.items()}
+    return known.model_copy(update=wider)
 
 
 class SandboxRun(FrozenModel):
@@ -66,9 +71,10 @@ class SandboxRun(FrozenModel):
         guest."""
         return [_pair_of(text) for text in self.files]
 
-    def limits(self, known: Limits) -> Limits:
-        """Takes those of the configuration, with what was given on the command line in their place. Raises
-        BadParameter."""
+    def limits(self, target: BrokerTarget, known: Limits | None = None) -> Limits:
+        """Takes those of the configuration, or others that are known, with what was given on the command line in their
+        place. Raises BadParameter, and AssayError (4) for more than the policy allows."""
+        known = known or target.settings.limits
         values: dict[str, Any] = known.model_dump()
         asked: dict[str, tuple[str, Any]] = {}
         if self.seconds is not None:
@@ -86,11 +92,13 @@ class SandboxRun(FrozenModel):
         if endless is not None:
             raise typer.BadParameter("a limit has an end", param_hint=endless)
         try:
-            return Limits.model_validate(values | {name: value for name, (_, value) in asked.items()})
+            limits = Limits.model_validate(values | {name: value for name, (_, value) in asked.items()})
         except ValidationError as error:
             fault = error.errors(include_url=False)[0]
             option = asked.get(str(fault["loc"][0]), ("", None))[0]
             raise typer.BadParameter(fault["msg"], param_hint=option) from error
+        target.require_within(limits, {name: option for name, (option, _) in asked.items()})
+        return limits
 
 
 def source_of(file: Path | None, code: str | None) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from appliance.cli.broker_target import sessions
+from appliance.cli.broker_target import BrokerTarget, sessions
 from appliance.cli.documents.sandboxes import KeptRun, RunDocument
 from appliance.cli.sandbox_options import SandboxRun, copy_in
 from appliance.cli.show import show_json
@@ -32,14 +32,14 @@ Pairs = Sequence[tuple[Path, str]]
 
 
 def run_once(
-    settings: RuntimeSettings, source: str, asked: SandboxRun, tier: str | None, *, raw: bool, as_json: bool
+    target: BrokerTarget, source: str, asked: SandboxRun, tier: str | None, *, raw: bool, as_json: bool
 ) -> ExitCode:
     """Runs it and shows what came out. Raises what the runtime raises when it could not be run at all."""
-    files, limits, least = asked.pairs(), asked.limits(settings.limits), tier_named(tier)
+    files, limits, least = asked.pairs(), asked.limits(target), tier_named(tier)
     if least is not Tier.SANDBOX and (asked.snapshot is not None or files):
         raise typer.BadParameter("files and snapshots need a sandbox of its own: leave --tier out", param_hint="--tier")
     start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
-    with sessions(settings.model_copy(update={"limits": limits})) as pool:
+    with sessions(target.settings.model_copy(update={"limits": limits})) as pool:
         if least is Tier.SANDBOX:
             with sandbox(pool, limits, start, files) as box:
                 result, usage = box.run(source), box.usage
@@ -54,11 +54,14 @@ def run_once(
     return ExitCode.OK if result.status is CallStatus.OK else ExitCode.FAILED_VERDICT
 
 
-def run_and_keep(settings: RuntimeSettings, source: str, asked: SandboxRun, *, as_json: bool) -> ExitCode:
+def run_and_keep(target: BrokerTarget, source: str, asked: SandboxRun, *, as_json: bool) -> ExitCode:
     """Runs it, and keeps a durable snapshot of what it left when it ended well."""
-    files, limits = asked.pairs(), asked.limits(settings.limits)
+    files, limits = asked.pairs(), asked.limits(target)
     start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
-    with sessions(settings.model_copy(update={"limits": limits})) as pool, sandbox(pool, limits, start, files) as box:
+    with (
+        sessions(target.settings.model_copy(update={"limits": limits})) as pool,
+        sandbox(pool, limits, start, files) as box,
+    ):
         result = box.run(source)
         snapshot_id = box.snapshot(durable=True) if result.status is CallStatus.OK else None
         usage = box.usage

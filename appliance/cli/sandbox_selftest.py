@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from appliance import places
 from appliance.cli.broker_target import BrokerTarget, backend_named, sessions
 from appliance.cli.show import show_json, show_line, show_progress, show_table
 from appliance.errors import AssayError, ExitCode
@@ -72,8 +73,10 @@ def backends(target: BrokerTarget, name: str) -> tuple[BackendName, ...]:
 
 
 def run_bench(target: BrokerTarget, backend: str | None, *, quick: bool, as_json: bool) -> ExitCode:
-    """Shows the figures of one backend: that of model code unless another is named."""
+    """Shows the figures of one backend: that of model code unless another is named. Raises AssayError (4) where the
+    policy does not allow what it needs."""
     chosen = target.settings.backend if backend is None else backends(target, backend)[0]
+    target.require_within(BENCH_LIMITS, dict.fromkeys(places.BOUNDED, "assay sandbox bench"))
     values: dict[str, object] = {
         "backend": chosen.value,
         "quick": quick,

@@ -102,7 +102,7 @@ class Pool:
         pool.close()
 
 
-BOUNDED = ("memory_mib", "cpus", "call_seconds")
+BOUNDED = ("memory_mib", "cpus", "call_seconds", "pids")
 """What the policy has a bound for."""
 
 
@@ -115,8 +115,7 @@ def open_pool() -> tuple[SessionPool, Limits]:
     from appliance.config_layers import read_layers
 
     settings = Settings.of_layers(read_layers())
-    rules = places.load_policy(settings.data).resources
-    most = Limits(memory_mib=rules.max_memory_mib, cpus=rules.max_cpus, call_seconds=rules.max_call_seconds)
+    most = Limits.model_validate(places.most_of(places.load_policy(settings.data).resources))
     return broker_target.sessions(broker_target.for_settings(settings).settings), most
 
 

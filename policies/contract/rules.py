@@ -2,7 +2,8 @@
 
 What always holds: no rule can promote a candidate on less than every gate; the two things that are never allowed
 (code without a sandbox, training on people's jobs) are in the file, with the one value that they can have. Every key of
-version 5 has to be written. A key that a later release adds may be left out, and then means what was so before it.
+version 5 has to be written. A key that a later release adds may be left out, and then means what was so before it; but
+`max_pids`, a bound that was missing, is then that of the packaged file.
 """
 
 from __future__ import annotations
@@ -99,14 +100,16 @@ class TierRules(Section):
 
 
 class ResourceRules(Section):
-    """Bounds that no configuration may exceed."""
+    """Bounds that no configuration and no option of the command line may exceed."""
 
     min_free_gib: float = Field(ge=0)
     """On the disk of the data folder, before a night begins."""
     max_memory_mib: int = Field(ge=48)
-    """Of one sandbox; so are the next two."""
+    """Of one sandbox; so are the next three."""
     max_cpus: float = Field(gt=0)
     max_call_seconds: float = Field(gt=0)
+    max_pids: int = Field(4_096, ge=16)
+    """Processes and threads. It may be left out, because the first files of this version do not have it."""
 
 
 class JobRule(Section):

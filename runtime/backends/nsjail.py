@@ -7,6 +7,7 @@ model wrote, and for machines where gVisor cannot run and the owner has said so.
 What always holds:
 - nsjail, and so all that comes from it, is in limited control groups of ours before its first instruction.
 - A guest's users are users of the host that own nothing, another one for each box.
+- A box has a mount namespace of its own to start in, and no inode in common with another one or with the host.
 - The guest's first process ends with nsjail, and everything in its pid namespace with that one. This process waits for
   nsjail; if it is killed, its keeper kills what is in the groups, and the next start sweeps the folders.
 - Nothing is mounted or made on the host outside the box's folder.
@@ -63,9 +64,11 @@ class NsJail(Backend):
         self._machine = os.uname().machine
         self._settings = settings
         self._mounts: dict[str | bool, int] = {}
-        """Descriptors of mount namespaces, by program; of the guests' Python, by whether it has a userland."""
+        """Descriptors of the bases of mount namespaces, by program; of the guests' Python, by whether it has a
+        userland."""
         if settings.guests:
             self._mounts[False] = self._make_guests(False)
+            os.close(nsjail_mounts.copy(self._mounts[False], [ROOT]))
         self._host_ids = itertools.count(int.from_bytes(os.urandom(4), "little"))
 
     def image_parts(self, profile: Profile) -> tuple[str, ...]:
@@ -87,11 +90,17 @@ class NsJail(Backend):
         host_id = FIRST_HOST_ID + next(self._host_ids) % HOST_IDS
         nice = os.getpriority(os.PRIO_PROCESS, 0)
         try:
-            mounts = self._namespace(program, profile.userland)
+            base = self._namespace(program, profile.userland)
             text = jail(profile, program, host_id=host_id, nice=nice, machine=self._machine)
             box = self.add(profile)
         except SandboxError as error:
             done(error)
+            return
+        try:
+            places = [ROOT] if program is None else [FOLDER.format(number) for number in range(len(program.mounts))]
+            box.namespace = nsjail_mounts.copy(base, places)
+        except SandboxError as error:
+            self._fail(box, str(error), done)
             return
         try:
             (box.folder / "jail.json").write_text(text)
@@ -100,7 +109,7 @@ class NsJail(Backend):
             return
         # nsjail runs in the namespace where its folders are, and finds its configuration through this process
         here = f"/proc/{os.getpid()}"
-        argv = [self._nsenter, f"--mount={here}/fd/{mounts}", "--", str(self.nsjail)]
+        argv = [self._nsenter, f"--mount={here}/fd/{box.namespace}", "--", str(self.nsjail)]
         argv += [*([] if program else ["--rw"]), "--config", f"{here}/root{box.folder}/jail.json"]
         answered = False
 
@@ -129,7 +138,7 @@ class NsJail(Backend):
         super().close()
 
     def _make_guests(self, programs: bool) -> int:
-        """Gives the namespace with the guests' root, which is built when it is not there yet."""
+        """Gives the base with the guests' root, which is built when it is not there yet."""
         settings = self._settings
         root = ensure_root(settings.root_dir, settings.python, settings.packages, programs=programs)
         return nsjail_mounts.make({ROOT: root.resolve()})
@@ -149,7 +158,7 @@ class NsJail(Backend):
             self.start(profile, None, done)
 
     def _namespace(self, program: Program | None, userland: bool) -> int:
-        """Gives the namespace where its folders are; made when it is first asked for. Raises RefusedError when one is
+        """Gives the base where its folders are; made when it is first asked for. Raises RefusedError when one is
         not there."""
         if self._closed:
             raise InfrastructureError("the sandbox backend is closed")

@@ -1,9 +1,10 @@
 """Writes the jail of one guest, as data: nsjail's own configuration.
 
 What always holds: a guest has its own user, pid, mount, network, ipc, uts and cgroup namespace; it is user 1000 there
-and a user of the host that owns nothing; its root is read-only, its only devices are null, zero and urandom, and /proc
-and /sys are empty folders; no interface of its network is up; it keeps no capability and cannot gain one. Control
-groups are not nsjail's business here: the box is in ours before nsjail starts.
+and a user of the host that owns nothing; its root is read-only, its only devices are null, zero and urandom, none of
+them or of its files is an inode that another box or the host has (`nsjail_mounts`), and /proc and /sys are empty
+folders; no interface of its network is up; it keeps no capability and cannot gain one. Control groups are not nsjail's
+business here: the box is in ours before nsjail starts.
 (nsjail, config.proto)
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import json
 
-from runtime.backends import bundle
+from runtime.backends import bundle, nsjail_mounts
 from runtime.backends.seccomp_policy import policy
 from runtime.profile import Profile
 from runtime.programs import Program
@@ -38,8 +39,16 @@ def _tmpfs(path: str, mib: int) -> dict[str, object]:
 
 
 def _device(name: str) -> dict[str, object]:
-    path = f"/dev/{name}"
-    return {"src": path, "dst": path, "is_bind": True, "is_dir": False, "rw": True, "nosuid": True, "noexec": True}
+    """A device is written to all the same; what is read-only is its entry in the file system."""
+    return {
+        "src": f"{nsjail_mounts.DEVICES}/{name}",
+        "dst": f"/dev/{name}",
+        "is_bind": True,
+        "is_dir": False,
+        "rw": False,
+        "nosuid": True,
+        "noexec": True,
+    }
 
 
 def _read_only(source: str, target: str) -> dict[str, object]:

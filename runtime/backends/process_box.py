@@ -51,6 +51,8 @@ class ProcessBox:
         self.requests, self.replies, self._complaints = made[1], made[2], made[4]
         self.oom_events = -1
         """Can be read when there is no memory left; -1 where the kernel kills all of the box itself."""
+        self.namespace = -1
+        """Of the mounts that it starts in, where it has one of its own; closed with its pipes."""
         self.overdrawn = False
         """It was killed for memory by us and not by the kernel; its figures count that as one more."""
         for descriptor in (self.requests, self.replies, self._complaints):
@@ -97,10 +99,10 @@ class ProcessBox:
         """Closes its descriptors; what was said stays known."""
         self.complaint()
         self.close_inside()
-        for descriptor in (self.requests, self.replies, self._complaints, self.oom_events):
+        for descriptor in (self.requests, self.replies, self._complaints, self.oom_events, self.namespace):
             if descriptor >= 0:
                 os.close(descriptor)
-        self.requests = self.replies = self._complaints = self.oom_events = -1
+        self.requests = self.replies = self._complaints = self.oom_events = self.namespace = -1
 
     def remove(self) -> BoxUsage:
         """Waits until the killed box is empty, reads its figures, removes its groups and its folder. Blocks, some 5 ms.

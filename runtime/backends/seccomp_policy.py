@@ -54,7 +54,8 @@ CLONE_THREAD = 0x10000
 FUTEX_OPERATIONS = (0, 1, 3, 4, 5, 9, 10)
 """WAIT, WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, WAIT_BITSET, WAKE_BITSET; FUTEX_PRIVATE and _CLOCK_REALTIME are masked."""
 FCNTL_COMMANDS = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1031, 1032)
-"""F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, the locks of both kinds, F_DUPFD_CLOEXEC, a pipe's size."""
+"""F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, the locks of both kinds, F_DUPFD_CLOEXEC, a pipe's size. Locks are of an
+inode, and a box has none in common with another one (`nsjail_mounts`). Out: leases, notices, owners and signals."""
 IOCTL_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS and TIOCGWINSZ (is it a terminal?), FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
 ADVICE = (0, 1, 2, 3, 4, 8, 14, 15)

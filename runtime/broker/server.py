@@ -37,7 +37,9 @@ from runtime.settings import BrokerSettings
 
 log = logging.getLogger(__name__)
 CONNECTIONS, OF_OTHERS, OF_ONE = 256, 192, 64
-"""Connections at once: of all, of all users but our own, and of one of those."""
+"""Connections at once: of all, of all users but our own, and of one peer: one of those users, or one process."""
+FOR_THE_NEXT = 32
+"""The last places, which only a process of our own user gets that has no connection yet."""
 HELLO_SECONDS = 10.0
 """Within which a connection has to say who it is."""
 MOST_BOXES = 4_096
@@ -80,7 +82,7 @@ class Server:
 
     def connect(self, connection: socket.socket) -> None:
         """Serves it from now on."""
-        if self._is_full(ClientPeer.of(connection).uid):
+        if self._is_full(ClientPeer.of(connection)):
             self.turn_away(connection, BusyError("the broker has too many connections already", hint="Close some."))
             return
         self._numbers += 1
@@ -90,12 +92,17 @@ class Server:
         self._clients[opened.number] = Client(opened)
         self._reactor.after(HELLO_SECONDS, lambda: None if opened.answered else opened.close("it said nothing"))
 
-    def _is_full(self, uid: int) -> bool:
-        """Says whether a connection of that user is one too many. Others leave room for our own."""
-        own, uids = os.geteuid(), [client.connection.peer.uid for client in self._clients.values()]
-        if uid == own:
-            return len(uids) >= CONNECTIONS
-        return uids.count(uid) >= OF_ONE or len(uids) - uids.count(own) >= OF_OTHERS or len(uids) >= CONNECTIONS
+    def _is_full(self, peer: ClientPeer) -> bool:
+        """Says whether one more connection of that peer is one too many. Others leave room for our own user, and a
+        process leaves room for the next one."""
+        peers, own = [client.connection.peer for client in self._clients.values()], os.geteuid()
+        of_process = sum(known.pid == peer.pid for known in peers)
+        if len(peers) >= CONNECTIONS or of_process >= OF_ONE:
+            return True
+        if peer.uid == own:
+            return of_process > 0 and len(peers) >= CONNECTIONS - FOR_THE_NEXT
+        uids = [known.uid for known in peers]
+        return uids.count(peer.uid) >= OF_ONE or len(uids) - uids.count(own) >= OF_OTHERS
 
     def turn_away(self, connection: socket.socket, why: SandboxError) -> None:
         """Says why and hangs up; what it sends is not even read. Of too many, it hangs up at once."""

@@ -35,9 +35,9 @@ def test_every_figure_has_a_unit_and_every_description_is_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "unit", "default", "variable"),
     [
-        ("sandbox.pids", "whole number, at least 16", "processes", 128, "ASSAY_SANDBOX__PIDS"),
-        ("sandbox.call_seconds", "number, above 0", "seconds", 2.0, "ASSAY_SANDBOX__CALL_SECONDS"),
-        ("sandbox.memory_mib", "whole number, at least 48", "MiB", 256, "ASSAY_SANDBOX__MEMORY_MIB"),
+        ("sandbox.pids", "whole number, at least 16, at most 262144", "processes", 128, "ASSAY_SANDBOX__PIDS"),
+        ("sandbox.call_seconds", "number, above 0, at most 1000000000", "seconds", 2.0, "ASSAY_SANDBOX__CALL_SECONDS"),
+        ("sandbox.memory_mib", "whole number, at least 48, at most 1048576", "MiB", 256, "ASSAY_SANDBOX__MEMORY_MIB"),
         ("recipe.training.clip_low", "number, above 0, at most 1", "ratio", 0.2, "ASSAY_RECIPE__TRAINING__CLIP_LOW"),
         ("threads", "whole number, at least 1", "processors", None, "ASSAY_THREADS"),
         ("model.path", "path", "", None, "ASSAY_MODEL__PATH"),

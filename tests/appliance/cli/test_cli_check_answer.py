@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
+import random
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -152,6 +155,43 @@ def test_other_pairs_and_other_options_are_refused(checked, tmp_path) -> None:
     result = checked("answer", "--pairs", pairs, "--out", out)
     assert (result.returncode, "pairs changed" in result.stderr) == (2, True)
     assert out.read_bytes() == before
+
+
+@contextlib.contextmanager
+def busy_others(count: int) -> Iterator[None]:
+    """Other work on the machine that wants every processor all the time."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def test_runs_killed_at_any_moment_beside_busy_others_leave_the_file_of_a_straight_one(
+    checked, check_data, tmp_path
+) -> None:
+    """Between two lines, in one, before the first and while the last ones are judged; nothing else is told apart."""
+    draw = random.Random(7)
+    pairs = many(tmp_path / "p.jsonl", 900)
+    whole, broken = tmp_path / "whole.jsonl", tmp_path / "broken.jsonl"
+    assert checked("answer", "--pairs", pairs, "--out", whole, "--jobs", "2").returncode == 1
+    with busy_others(4):
+        for least in (0, 1, draw.randrange(100, 400), draw.randrange(400, 700)):
+            process = start(check_data, "answer", "--pairs", pairs, "--out", broken, "--jobs", "2")
+            try:
+                if least:
+                    wait_for_lines(broken, least, process)
+                time.sleep(draw.random() * 0.05)
+            finally:
+                process.send_signal(signal.SIGKILL)
+                process.communicate()
+        done = broken.read_bytes().count(b"\n")
+        result = checked("answer", "--pairs", pairs, "--out", broken, "--jobs", "2", "--json")
+    assert done >= 400
+    assert (result.returncode, json.loads(result.stdout)["checked_now"]) == (1, 900 - done)
+    assert without_seconds(broken) == without_seconds(whole)
 
 
 def test_a_killed_run_goes_on_and_leaves_the_same_file(checked, check_data, tmp_path) -> None:

@@ -84,7 +84,8 @@ def test_ctrl_c_while_modules_are_loaded_ends_with_130_and_says_nothing() -> Non
 
 EMPTY = ["model show", "model compare champion", "jobs show", "cycle show", "cycle cancel", "rollouts show", "verify"]
 EMPTY += ["rollouts ls --job", "policy check", "audit export", "sandbox run", "sandbox rm", "key show", "--data"]
-EMPTY += ["model approve x --as", "model approve x --key", "submit", "config show --data"]
+EMPTY += ["model approve x --as", "model approve x --key", "submit", "config show --data", "config show --explain"]
+EMPTY += ["sandbox run -c 1 --tier", "sandbox run -c 1 --backend"]
 
 
 @pytest.mark.parametrize("command", EMPTY)

@@ -20,6 +20,7 @@ from appliance.cli import broker_target
 from appliance.cli.main import app
 from appliance.errors import AssayError, ExitCode
 from runtime.backends.lease import state_mark
+from runtime.sandbox import Limits
 
 
 def test_code_runs_and_its_output_comes_out(served: Path) -> None:
@@ -106,6 +107,50 @@ def test_what_cannot_be_understood_ends_with_2_and_says_why(served: Path, argume
     summary = CliRunner().invoke(app, ["--data", str(served), "sandbox", "run", *arguments])
     assert summary.exit_code == 2
     assert "Error: Invalid value" in summary.output
+
+
+@pytest.mark.parametrize("limit", Limits.model_fields)
+def test_no_number_that_a_limit_cannot_be_is_a_fault_of_the_program(served: Path, limit: str) -> None:
+    options = {"call_seconds": "--seconds", "memory_mib": "--memory"}
+    for value in ("nan", "inf", "-inf", "1e400", "1e308", "-1", "-1e308", "9" * 30, "9" * 5_000, "", "x", "0x10"):
+        ways = [("--set", f"{limit}={value}"), *([(options[limit], value)] if limit in options else [])]
+        for way in ways:
+            refused = CliRunner().invoke(app, ["--data", str(served), "sandbox", "run", "-c", "1", *way])
+            assert (refused.exit_code, way[0] in refused.output) == (2, True), (way, refused.output)
+
+
+BEYOND = [
+    (("--memory", "900000"), "--memory: memory_mib = 900000", "max_memory_mib = 16384"),
+    (("--seconds", "100000"), "--seconds: call_seconds = 100000", "max_call_seconds = 600"),
+    (("--set", "pids=100000"), "--set pids: pids = 100000", "max_pids = 4096"),
+    (("--set", "cpus=17"), "--set cpus: cpus = 17", "max_cpus = 16"),
+    (("--set", "memory_mib=16385"), "--set memory_mib: memory_mib = 16385", "max_memory_mib = 16384"),
+]
+
+
+@pytest.mark.parametrize(("asked", "limit", "bound"), BEYOND, ids=lambda found: found[-1])
+@pytest.mark.parametrize(
+    "command", [("run", "-c", "1"), ("snapshot", "-c", "1"), ("shell",)], ids=lambda found: found[0]
+)
+def test_more_than_the_policy_allows_is_refused_with_both_names(
+    served: Path, command: tuple[str, ...], asked: tuple[str, ...], limit: str, bound: str
+) -> None:
+    refused = here(served, *command, *asked)
+    assert (refused.returncode, refused.stdout) == (4, "")
+    assert limit in refused.stderr
+    assert f"resources.{bound}" in refused.stderr
+
+
+def test_what_a_command_takes_of_itself_stays_within_the_policy_too(tmp_path: Path, guest_roots: Path) -> None:
+    """A shell is patient, and the benchmark asks for what it measures with; an owner may allow less than both."""
+    building.lend(guest_roots, tmp_path / "run")
+    text = resources.files("policies").joinpath("default_policy.toml").read_text()
+    (tmp_path / "policy.toml").write_text(text.replace("max_call_seconds = 600.0", "max_call_seconds = 5.0"))
+    assert here(tmp_path, "shell", typed="print(6 * 7)\n").stdout == "42\n"
+    refused = here(tmp_path, "bench", "--quick")
+    assert (refused.returncode, refused.stdout) == (4, "")
+    assert "assay sandbox bench: call_seconds = 10 is more than" in refused.stderr
+    assert "resources.max_call_seconds = 5" in refused.stderr
 
 
 @pytest.mark.parametrize(

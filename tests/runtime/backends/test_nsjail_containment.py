@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +14,9 @@ import pytest
 from box_kit import Guest
 from jail_kit import Jails
 
+from runtime.backends import nsjail_mounts
 from runtime.backends.bundle import ENVIRONMENT
+from runtime.backends.nsjail_find import find_nsenter
 from runtime.backends.seccomp_policy import policy
 from runtime.errors import RefusedError
 from runtime.guest.wire import Op, ReplyKind
@@ -58,7 +63,7 @@ def test_nothing_is_mounted_but_what_a_guest_needs(guest: Guest) -> None:
         found[fields[4]] = set(fields[5].split(",")) & {"ro", "nosuid", "nodev", "noexec"}
         assert "master" not in line
         assert "shared" not in line
-    device = {"nosuid", "noexec"}
+    device = {"ro", "nosuid", "noexec"}
     assert found == {
         "/": {"ro", "nosuid", "nodev"},
         "/dev": {"ro", "nosuid", "noexec"},
@@ -68,6 +73,37 @@ def test_nothing_is_mounted_but_what_a_guest_needs(guest: Guest) -> None:
         "/tmp": {"nosuid", "nodev"},
         "/work": {"nosuid", "nodev"},
     }
+
+
+def test_no_inode_is_the_host_s_or_another_box_s(jails: Jails, guest: Guest) -> None:
+    """Locks, leases, notices and times are kept with the inode, and no two of one file system are of
+    two."""
+    paths = ("/", "/usr", "/usr/bin/python3", "/usr/lib/python3.11/os.py", "/dev", "/dev/null", "/dev/zero", "/tmp")
+    code = f"import json, os\nprint(json.dumps([os.stat(path).st_dev for path in {paths}]))"
+    with jails.guest() as other:
+        seen = [json.loads(found.says(code)) for found in (guest, other)]
+    outside = [Path(path).stat().st_dev for path in paths]
+    for ours, theirs, of_host in zip(*seen, outside, strict=True):
+        assert ours not in (theirs, of_host)
+
+
+def test_the_folders_of_a_program_are_locked_in_one_box_and_free_in_the_next(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("as it is")
+    base = nsjail_mounts.make({"/run/folder-0": tmp_path})
+    boxes = [nsjail_mounts.copy(base, ["/run/folder-0"]) for _ in range(2)]
+    taking = "import fcntl,sys\nfiles = [open(path) for path in sys.argv[1:]]\nfor file in files: fcntl.flock(file, 6)"
+    held = [str(tmp_path / "file"), "/dev/null"]
+    with Path(held[0]).open() as file, Path(held[1]).open() as device:
+        for taken in (file, device):
+            fcntl.flock(taken, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for box in boxes:
+            inside = ["/run/folder-0/file", f"{nsjail_mounts.DEVICES}/null"]
+            enter = [find_nsenter(), f"--mount=/proc/{os.getpid()}/fd/{box}", "--"]
+            subprocess.run([*enter, "/usr/bin/python3", "-c", taking, *inside], check=True)
+            denied = subprocess.run([*enter, "touch", *inside], capture_output=True, text=True, check=False)
+            assert denied.stderr.count("Read-only file system") == 2
+    for descriptor in (base, *boxes):
+        os.close(descriptor)
 
 
 def test_no_interface_of_the_network_is_up(guest: Guest) -> None:

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 
 from runtime.broker import ask, connect, packets
 from runtime.broker import messages as m
-from runtime.broker.server import OF_ONE
+from runtime.broker.server import CONNECTIONS, FOR_THE_NEXT, OF_ONE
 from runtime.broker_api import SnapshotCopy
 from runtime.errors import BadRequestError, BusyError, InfrastructureError, RefusedError
 from runtime.guest.wire import Op, ReplyKind
@@ -217,6 +218,41 @@ def as_nobody(path: Path, silent: int = 0) -> bytes:
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         return pipe.read()
+
+
+def crowd(path: Path, count: int) -> subprocess.Popen[str]:
+    """A process of our own user that asks for so many connections, keeps those that it gets, and says how many."""
+    code = f"""import socket, sys
+path, kept = sys.argv[1], []
+for number in range({count}):
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    one.connect(path)
+    one.send({packets.pack(m.ClientHello(request=1, protocol=m.PROTOCOL))!r})
+    if b'"welcome"' in one.recv(1 << 16): kept.append(one)
+print(len(kept), flush=True)
+sys.stdin.read()
+"""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_no_process_of_our_own_user_can_take_all_places(make_settings: Settings, tmp_path: Path) -> None:
+    """Silent or not: a peer is a process, and the last places are for those that have none."""
+    process = child_broker(make_settings(ready=0), tmp_path / "b")
+    crowds = [crowd(tmp_path / "b", count) for count in (CONNECTIONS, OF_ONE, OF_ONE, OF_ONE)]
+    try:
+        got = []
+        for one in crowds:
+            assert one.stdout is not None
+            got.append(int(one.stdout.readline()))
+        assert max(got) == OF_ONE
+        assert sum(got) <= CONNECTIONS - FOR_THE_NEXT + len(crowds)
+        assert ask(tmp_path / "b").pid == process.pid
+    finally:
+        for one in (*crowds, process):
+            one.kill()
+            one.wait(60)
 
 
 def test_who_says_nothing_is_hung_up_on(broker: Open) -> None:
