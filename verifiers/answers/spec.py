@@ -36,7 +36,8 @@ class AnswerSpec(SpecModel):
     """Whether a list in brackets may come in another order. A list without brackets, and a set, always may."""
     units: Literal["as_expected", "optional", "ignored"] = "as_expected"
     """`as_expected`: a unit of the same dimension where the expected answer has one, and none where it has none;
-    converted; dollars and what is counted count as none. `optional`: the unit may be missing. `ignored`: a unit says nothing."""
+    converted; dollars and what is counted are none. `optional`: the unit may be missing. `ignored`: a unit says
+    nothing."""
     variables: tuple[str, ...] | None = None
     """Symbols that may occur; None: those of the expected answer."""
     domain: Literal["real", "complex", "positive", "integer"] = "real"

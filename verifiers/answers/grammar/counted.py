@@ -1,7 +1,8 @@
 """Lists what is counted one by one, so that `12 people` says 12, and the money that a bare number may be.
 
 Both lists are closed. A pair, a dozen or a box is more than one; an hour, a mile and a cent have units beside them in
-which the same number says something else. Dollars are what collections write `18` for.
+which the same number says something else; solutions, roots and numbers may be what is asked for: `2 solutions` is not
+x = 2. Dollars are what collections write `18` for.
 """
 
 from __future__ import annotations
@@ -14,19 +15,18 @@ def _words(text: str) -> list[str]:
 
 
 _NOUNS = _words(
-    """animal apple arrangement ball balloon banana bean bear bee bicycle bike bird block boat book boy bracelet
-    brick bug building burger bus bush cake candle candy car card cat chair chicken chocolate choice circle
-    classmate client coin color colour combination committee computer cookie cow crayon cube cupcake customer
-    desk diagonal diamond digit dish divisor dog doll donut door doughnut drawing duck edge egg element elephant
-    employee envelope error event face factor fan fish flower fly friend frog function game gift girl goal goat
-    grape graph guest hat hen home horse house integer item key kid kitten lamp leaf lemon letter line lion
-    machine mango marble member message monkey muffin nail necklace neighbor number onion orange orchid outcome
-    page painting pancake parent part participant passenger patient pear pen pencil pepper permutation person
-    phone photo picture pie pig pizza plane plant plate player point polynomial potato prime prize problem puppy
-    question rabbit rectangle root rose seat seed shell ship shirt shoe shop sibling side sister snack sock soldier
-    solution spider square stamp star state sticker store story strawberry student subset subject tail teacher
-    term test ticket tile tire tomato toy train tree triangle trip truck tulip turtle value van vehicle visitor
-    vote voter watermelon way whale wheel window winner word worker zero"""
+    """animal apple arrangement ball balloon banana bean bear bee bicycle bike bird block boat book boy bracelet brick
+    bug building burger bus bush cake candle candy car card cat chair chicken chocolate choice circle classmate
+    client coin color colour combination committee computer cookie cow crayon cube cupcake customer desk
+    diagonal diamond dish dog doll donut door doughnut drawing duck edge egg element elephant employee envelope
+    error event face fan fish flower fly friend frog game gift girl goal goat grape graph guest hat hen home
+    horse house item key kid kitten lamp leaf lemon letter line lion machine mango marble member message monkey
+    muffin nail necklace neighbor onion orange orchid page painting pancake parent part participant passenger
+    patient pear pen pencil pepper permutation person phone photo picture pie pig pizza plane plant plate player
+    point potato prize problem puppy question rabbit rectangle rose seat seed shell ship shirt shoe shop sibling
+    side sister snack sock soldier spider square stamp star state sticker store story strawberry student subset
+    subject tail teacher test ticket tile tire tomato toy train tree triangle trip truck tulip turtle van
+    vehicle visitor vote voter watermelon way whale wheel window winner word worker"""
 )
 _IRREGULAR = _words(
     """people children child men man women woman mice geese sheep leaves vertices vertex matches brothers brother"""

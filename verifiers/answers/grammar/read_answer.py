@@ -14,7 +14,7 @@ Where one text has two usual readings, this is the choice:
   the letters behind it only where `(E)`, `\\text{E}` or `Option E` marks one. `xy` is a product, `yes` is a word.
 - `\\sin^{-1} x` is the inverse function. `x = 1, 2` and `x = 1, x = 2` are alternatives, `x = 1, y = 2` a system.
 - `\\pm` makes two answers. `0.(3)` and `0.\\overline{3}` recur. `1.5 million` is a number.
-- `3:2` is a ratio, `3:20` a time of day, unless a ratio or a number is expected. `\\approx` adds nothing to a value, and
+- `3:2` is a ratio, `3:20` a time of day, unless a ratio or a number is expected. `\\approx` adds nothing to a value;
   `x \\approx 2.35` is `x = 2.35`. `\\text{CO}_2` and `CaCO_3` are chemical formulas, `CO_2` is a product.
 - `1, 2, \\dots, 10` goes on by adding. `k \\pi, k \\in Z` and `x \\equiv 3 \\pmod 7` are sets of numbers.
 - `25 \\frac{m}{s}` with a blank has a unit, `25\\frac{m}{n}` none. `twelve` is 12 where a number is expected.

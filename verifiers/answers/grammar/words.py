@@ -89,7 +89,7 @@ def _is_mathematical(word: str, names: Collection[str], *, alone: bool) -> bool:
         return True
     if word in ("and", "or"):
         return not alone
-    if len(word) < 5 and len(names) > 1 and set(word) <= set(names):
+    if len(word) < 5 and len(names) > 1 and set(word) <= set(names) and word.lower() not in ("no", "ok"):
         # `am` beside `F = ma`.
         return True
     if len(word) > 4 or not word.isascii() or word.lower() in SHORT_WORDS:
