@@ -25,19 +25,19 @@ def _absolute(path: Path) -> Path:
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 
 
-class ApiSettings(FrozenModel, use_attribute_docstrings=True):
+class ApiSettings(FrozenModel):
     socket: AbsolutePath | None = None
     """Where the control API listens; otherwise `run/assay.sock` in the data folder."""
 
 
-class LogSettings(FrozenModel, use_attribute_docstrings=True):
+class LogSettings(FrozenModel):
     level: Literal["debug", "info", "warning", "error"] = "info"
     """The least that is logged."""
     format: Literal["console", "json"] = "console"
     """`console` for people, `json` for programs: one object a line."""
 
 
-class ClientSettings(FrozenModel, use_attribute_docstrings=True):
+class ClientSettings(FrozenModel):
     """`load` reads the layers; the constructor reads nothing."""
 
     data: AbsolutePath

@@ -26,7 +26,7 @@ from runtime.sandbox import Limits
 from runtime.settings import LOOPBACK, Address, Interface
 
 
-class ModelSettings(FrozenModel, use_attribute_docstrings=True):
+class ModelSettings(FrozenModel):
     path: AbsolutePath | None = None
     """A local Hugging Face model folder, which the first night begins from; otherwise the embedded model."""
     learners: Annotated[int, UnitName("processes")] = Field(1, ge=1, le=64)
@@ -56,7 +56,7 @@ class ModelSettings(FrozenModel, use_attribute_docstrings=True):
         return made
 
 
-class SandboxSettings(Limits, use_attribute_docstrings=True):
+class SandboxSettings(Limits):
     """What one sandbox may use, and where sandboxes come from. Which backend runs what is the policy's business."""
 
     broker: AbsolutePath | None = None
@@ -85,7 +85,7 @@ class SandboxSettings(Limits, use_attribute_docstrings=True):
         return Limits.model_validate({name: getattr(self, name) for name in Limits.model_fields})
 
 
-class ServiceSettings(FrozenModel, use_attribute_docstrings=True):
+class ServiceSettings(FrozenModel):
     user: str | None = None
     """Who the daemon becomes when root starts it; otherwise it stays root, without any of root's capabilities."""
     memory_gib: Annotated[float, UnitName("GiB")] = Field(0.25, ge=0, le=1_024)
@@ -97,7 +97,7 @@ class ServiceSettings(FrozenModel, use_attribute_docstrings=True):
     """Work pauses when a GPU is as warm as this, and goes on when it is 10 degrees cooler; 0: never."""
 
 
-class ClusterSection(FrozenModel, use_attribute_docstrings=True):
+class ClusterSection(FrozenModel):
     address: Address | None = None
     """ADDRESS:PORT of a cluster's first machine: sessions then run on all of its machines; otherwise on this one."""
     interface: Interface = LOOPBACK
@@ -108,7 +108,7 @@ class ClusterSection(FrozenModel, use_attribute_docstrings=True):
     """What this machine keeps of the cluster while it is in one; otherwise `cluster` in the data folder."""
 
 
-class AuditSettings(FrozenModel, use_attribute_docstrings=True):
+class AuditSettings(FrozenModel):
     head: AbsolutePath | None = None
     """Where the audit log's newest signed head is kept, outside the data folder; otherwise in the user's state
     folder."""
@@ -116,12 +116,12 @@ class AuditSettings(FrozenModel, use_attribute_docstrings=True):
     """Another file for that head, such as one on a second machine's disk."""
 
 
-class TelemetrySettings(FrozenModel, use_attribute_docstrings=True):
+class TelemetrySettings(FrozenModel):
     tensorboard: AbsolutePath | None = None
     """A folder in which each cycle gets one with its curves for TensorBoard; otherwise none are written."""
 
 
-class GatewaySettings(FrozenModel, use_attribute_docstrings=True):
+class GatewaySettings(FrozenModel):
     enabled: bool = False
     """Whether the daemon runs the OpenAI-compatible endpoint, in a process of its own."""
     address: str = "127.0.0.1"
@@ -162,12 +162,12 @@ class GatewaySettings(FrozenModel, use_attribute_docstrings=True):
         return redact
 
 
-class RetentionSettings(FrozenModel, use_attribute_docstrings=True):
+class RetentionSettings(FrozenModel):
     training_nights: Annotated[int | None, UnitName("cycles")] = Field(None, ge=1, le=100_000)
     """How many of the newest cycles keep the tokens of their training rollouts; otherwise all do."""
 
 
-class JobSettings(FrozenModel, use_attribute_docstrings=True):
+class JobSettings(FrozenModel):
     attempts: Annotated[int, UnitName("attempts")] = Field(16, ge=1, le=1024)
     """Independent tries of the champion before a job is unsolved."""
     branches: Annotated[int, UnitName("branches")] = Field(1, ge=0, le=16)
@@ -177,7 +177,7 @@ class JobSettings(FrozenModel, use_attribute_docstrings=True):
     one of the solvers stays for two minutes at most."""
 
 
-class Settings(ClientSettings, use_attribute_docstrings=True):
+class Settings(ClientSettings):
     """Everything that can be configured. `Settings.load` reads the layers; the constructor reads nothing."""
 
     model: ModelSettings = ModelSettings()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
@@ -22,6 +22,7 @@ from pydantic.fields import FieldInfo
 
 from appliance.config import Settings
 from appliance.config_layers import ConfigError, read_layers, variable_of
+from appliance.field_docstrings import docstrings
 from runtime.model import UnitName
 
 _NOWHERE = Path("/nonexistent")
@@ -62,7 +63,7 @@ def keys() -> dict[str, ConfigKey]:
     """All of them by name, in the order of the model."""
     home = read_layers(environ={"HOME": "~"}, etc_dir=_NOWHERE, xdg_dir=_NOWHERE)[0].values
     defaults = {**Settings(data=Path("/")).leaves(), **home}
-    return {name: _key(name, field, defaults[name]) for name, field in _fields(Settings)}
+    return {name: _key(name, field, defaults[name], docstrings(shape)) for name, field, shape in _fields(Settings)}
 
 
 def as_written(value: Any) -> str:
@@ -94,25 +95,26 @@ def page() -> str:
     return _HEAD + "".join(f"\n## {titles[holder]}\n\n{_COLUMNS}{''.join(lines)}" for holder, lines in sections.items())
 
 
-def _key(name: str, field: FieldInfo, default: Any) -> ConfigKey:
-    if not field.description:
+def _key(name: str, field: FieldInfo, default: Any, docs: Mapping[str, str]) -> ConfigKey:
+    description = docs.get(name.rpartition(".")[2])
+    if not description:
         raise ValueError(f"{name} has no docstring in the settings model")
     return ConfigKey(
         name=name,
         type=", ".join([_type(field.annotation), *_bounds(field)]),
         unit=_unit(name, field),
         default=default,
-        description=" ".join(field.description.split()),
+        description=" ".join(description.split()),
     )
 
 
-def _fields(shape: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+def _fields(shape: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo, type[BaseModel]]]:
     for name, field in shape.model_fields.items():
         section = field.annotation
         if isinstance(section, type) and issubclass(section, BaseModel):
             yield from _fields(section, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", field
+            yield f"{prefix}{name}", field, shape
 
 
 def _type(annotation: Any) -> str:

@@ -13,10 +13,11 @@ from typing import Literal
 
 from pydantic import Field
 
+from policies.contract.keys import KnownKey
 from policies.contract.times import moment
 from policies.envelopes import PREFIX
 from policies.refusals import Refusal, StatementRefused
-from policies.register import KnownKey, Register
+from policies.register import Register
 from policies.statements import SLACK, PersonStatement, open_statement, require_own_name, require_timely
 
 APPROVAL_TYPE = f"{PREFIX}word+json"

@@ -14,44 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
-from policies.contract.decision import PolicyRecord
+from policies.contract.keys import KeyStatement, KnownKey
 from policies.envelopes import PREFIX, OpenEnvelope, PublicKey, open_envelope, payload_of, require_signatures
 from policies.refusals import Refusal, StatementRefused
 
 KEY_TYPE = f"{PREFIX}key+json"
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$"
-
-
-class KeyStatement(PolicyRecord):
-    """What is signed to admit a key or to revoke it."""
-
-    format: Literal["assay-key-1"] = "assay-key-1"
-    action: Literal["admit", "revoke"]
-    person: str = Field(pattern=NAME)
-    key: str
-    """`ssh-ed25519 AAAA...`"""
-    reason: str = Field(default="", max_length=500)
-    at: str
-
-
-class KnownKey(PolicyRecord):
-    person: str
-    key: str
-    fingerprint: str
-    admitted_at: str
-    admitted_by: tuple[str, ...]
-    """Persons; empty for the first key, which was trusted on first use."""
-    revoked_at: str = ""
-    revoked_by: str = ""
-    reason: str = ""
-
-    @property
-    def valid(self) -> bool:
-        return not self.revoked_at
 
 
 @dataclass(frozen=True)

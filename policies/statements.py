@@ -12,10 +12,10 @@ from typing import Any, Self, TypeVar
 from pydantic import Field, ValidationError
 
 from policies.contract.decision import PolicyRecord
+from policies.contract.keys import NAME, KnownKey
 from policies.contract.times import moment
 from policies.envelopes import OpenEnvelope, canonical, open_envelope, payload_of
 from policies.refusals import Refusal, StatementRefused
-from policies.register import NAME, KnownKey
 
 SLACK = timedelta(seconds=60)
 """What two readings of one clock may differ by, as when a time server corrects it."""

@@ -18,10 +18,11 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from policies.contract.decision import PolicyRecord
+from policies.contract.keys import KnownKey
 from policies.contract.times import moment
 from policies.envelopes import PREFIX, OpenEnvelope, PublicKey, canonical, require_signatures
 from policies.refusals import Refusal, StatementRefused
-from policies.register import KnownKey, Register
+from policies.register import Register
 from policies.statements import PersonStatement, open_statement, require_own_name, require_timely
 
 VALIDATION_TYPE = f"{PREFIX}meaning+json"

@@ -60,7 +60,7 @@ class Tier(StrEnum):
     """A sandbox of its own: files, programs, threads."""
 
 
-class Limits(FrozenModel, use_attribute_docstrings=True):
+class Limits(FrozenModel):
     """Says what one sandbox may use. Enforced by the host (cgroups, a wall clock) and by rlimits inside."""
 
     call_seconds: float = Field(2.0, gt=0, le=MOST_SECONDS)

@@ -9,7 +9,7 @@ from pydantic import Field
 from runtime.model import FrozenModel, UnitName
 
 
-class AgentBudget(FrozenModel, use_attribute_docstrings=True):
+class AgentBudget(FrozenModel):
     """Bounds every rollout of one agent; a task may ask for less and never gets more."""
 
     max_tokens: Annotated[int, UnitName("tokens")] = Field(120, ge=16)

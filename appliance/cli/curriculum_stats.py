@@ -16,9 +16,9 @@ import typer
 
 from appliance.cli.options import Data, Json, socket_of
 from appliance.cli.show import show_json, show_line, show_progress
-from appliance.client import Purpose
 from appliance.client.pass_rates import HIGH, LOW, NONE, RateLine, block, lines_of, zone
 from appliance.printable import printable
+from appliance.records.rollouts import Purpose
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient, PassCount

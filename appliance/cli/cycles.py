@@ -12,8 +12,10 @@ from appliance.cli.logs import event_lines
 from appliance.cli.named import CycleId, CycleOrNewest
 from appliance.cli.options import Data, Json, Limit, client_of
 from appliance.cli.show import cycle_state, points, short, show_fields, show_json, show_line, show_records, show_table
-from appliance.client import ApiClient, CycleState, StartCycle
+from appliance.client.api_client import ApiClient
+from appliance.client.messages import StartCycle
 from appliance.errors import ExitCode, UsageError
+from appliance.records.cycles import CycleState
 
 if TYPE_CHECKING:
     from appliance.client.taskset_outcomes import TasksetOutcome

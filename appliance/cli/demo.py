@@ -100,7 +100,7 @@ def _cycle(core: Core, seed: int, console: Console) -> Cycle:
                 markup=False,
             )
             return cycle
-    console.print("this takes some 5 minutes on two quiet cores; how long it takes here is said on the way")
+    console.print("this takes some 5 to 8 minutes on two quiet cores; how long it takes here is said on the way")
     return core.cycles.start("demo", seed)
 
 

@@ -10,10 +10,12 @@ from collections.abc import Callable
 import typer
 
 from appliance.cli.show import show_fields, show_line
-from appliance.client import ApiClient, Job, JobDetail, JobState
+from appliance.client.api_client import ApiClient
+from appliance.client.messages import JobDetail
 from appliance.errors import ExitCode
 from appliance.jobs.statement import mark, statement
 from appliance.printable import printable
+from appliance.records.jobs import Job, JobState
 
 POLL_SECONDS = 0.3
 SOON = (0.05, 3.0)

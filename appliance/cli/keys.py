@@ -16,9 +16,10 @@ from appliance.client import ApiClient, ApiError, DaemonNotRunning, DaemonSilent
 from appliance.client.login import login_name
 from appliance.client.person_keys import KeyFileError, keys_folder, make_key, own_keys, unlock
 from appliance.client.signing import admission, revocation
+from policies.contract.keys import KeyStatement
 from policies.envelopes import PublicKey, add_signature, open_envelope, payload_of
 from policies.refusals import Refusal, StatementRefused
-from policies.register import KEY_TYPE, KeyStatement
+from policies.register import KEY_TYPE
 
 app = typer.Typer(help="Persons' keys: make, admit, revoke and list them.", no_args_is_help=True)
 

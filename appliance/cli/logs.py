@@ -11,7 +11,8 @@ import typer
 
 from appliance.cli.options import Data, Limit, client_of
 from appliance.cli.show import show_line
-from appliance.client import ApiClient, Event
+from appliance.client.api_client import ApiClient
+from appliance.records.events import Event
 
 FOLLOW_SECONDS = 0.5
 

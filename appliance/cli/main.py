@@ -45,7 +45,7 @@ COMMANDS = {
     "jobs": CommandRow("jobs:app", "List the jobs, show, watch, cancel or resume one, try it again."),
     "verify": CommandRow("bundle:verify", "Check a bundle again, without the daemon, and say what was not checked."),
     "bundle": CommandRow("bundle:app", "Put a bundle into one file, or take it out."),
-    "model": CommandRow("models:app", "Import, list, compare, approve, reject, roll back and export models."),
+    "model": CommandRow("model_commands:app", "Import, list, compare, approve, reject, roll back and export models."),
     "evaluate": CommandRow("evaluate:evaluate", "Measure a model on open questions, with intervals; any engine."),
     "engine": CommandRow("engine:app", "Serve a model's tokens and log-probabilities to what trains through them."),
     "gateway": CommandRow("gateway:app", "An OpenAI-compatible endpoint on this machine, for your own agent."),

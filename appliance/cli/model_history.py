@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from appliance.cli.options import Data, Json, Limit, client_of
+from appliance.cli.options import Data, Json, Limit, connection_of
 from appliance.cli.report import write_pictures
 from appliance.cli.show import short, show_json, show_line, show_table
 
@@ -29,7 +29,7 @@ def history(
     """
     from appliance.client.nights import promotions
 
-    found = promotions(client_of(context, data), limit)
+    found = promotions(connection_of(context, data), limit)
     if as_json:
         show_json(found)
         return

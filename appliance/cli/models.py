@@ -1,4 +1,4 @@
-"""`assay model`: what is in service, what could be, and a person's decision about it."""
+"""Commands of `assay model`: what is in service, what could be, and a person's decision about it."""
 
 from __future__ import annotations
 
@@ -6,23 +6,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from appliance.cli.base_models import export_model, import_model
-from appliance.cli.model_history import history
 from appliance.cli.model_options import parameters_of, read_options, with_options
 from appliance.cli.named import Model
 from appliance.cli.options import Data, Json, Limit, Person, client_of
 from appliance.cli.person import SigningOptions, confirm
-from appliance.cli.provenance import provenance
 from appliance.cli.show import points, short, show_fields, show_json, show_line, show_table
 from appliance.client import ApiClient, ApiError, Decision
 from appliance.client.login import login_name
 from appliance.client.signing import signed_approval
-
-app = typer.Typer(help="Import, list, compare, approve, reject, roll back and export models.", no_args_is_help=True)
-app.command("provenance")(provenance)
-app.command("import")(import_model)
-app.command("export")(export_model)
-app.command("history")(history)
 
 Confirm = Annotated[
     str,
@@ -42,7 +33,6 @@ DIGITS = 8
 """Of a decision's digest, at least."""
 
 
-@app.command("ls")
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
     """The checkpoints, newest first, with the decision about each."""
     api = client_of(context, data)
@@ -70,7 +60,6 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
         show_fields([("canary", f"{short(canary.canary.candidate)} {canary.summary}")])
 
 
-@app.command("compare")
 def compare(
     context: typer.Context, a: Model = "champion", b: Model = "candidate", data: Data = None, as_json: Json = False
 ) -> None:
@@ -99,7 +88,6 @@ def compare(
     )
 
 
-@app.command("show")
 def show(context: typer.Context, model: Model, data: Data = None, as_json: Json = False) -> None:
     """The newest decision about a model, gate by gate, with the digest that --decision takes.
 
@@ -118,7 +106,6 @@ def show(context: typer.Context, model: Model, data: Data = None, as_json: Json 
         show_fields([("decision", "none yet: a cycle evaluates its candidate and decides")])
 
 
-@app.command("approve")
 @with_options(SIGNING)
 def approve(
     context: typer.Context,
@@ -137,7 +124,6 @@ def approve(
     _judge(api, model, "approve", decision, signs, hours=hours, as_json=as_json)
 
 
-@app.command("reject")
 @with_options(SIGNING)
 def reject(
     context: typer.Context,
@@ -155,7 +141,6 @@ def reject(
     _judge(api, model, "reject", decision, signs, hours=None, as_json=as_json)
 
 
-@app.command("evaluate")
 def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Json = False) -> None:
     """Compare a model with the champion once more, on fresh questions; the policy decides on what comes out.
 
@@ -170,7 +155,6 @@ def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Jso
         show_line(f"`assay cycle watch {cycle.id}` follows it; `assay model show {candidate}` then has the decision")
 
 
-@app.command("rollback")
 def rollback(
     context: typer.Context,
     reason: Annotated[str, typer.Option("--reason", help="Kept in the history.")] = "",

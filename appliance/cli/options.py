@@ -10,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient
+    from appliance.client.connection import ApiConnection
     from appliance.client_config import ClientSettings
     from appliance.config import Settings
     from appliance.config_layers import Layer
@@ -81,6 +82,13 @@ def client_of(context: typer.Context, data: Path | None) -> ApiClient:
     from appliance.client.api_client import ApiClient
 
     return ApiClient(socket_of(context, data))
+
+
+def connection_of(context: typer.Context, data: Path | None) -> ApiConnection:
+    """For a command that needs none of the client's own questions, and so not what they are answered with."""
+    from appliance.client.connection import ApiConnection
+
+    return ApiConnection(socket_of(context, data))
 
 
 def _layers(context: typer.Context, data: Path | None) -> list[Layer]:

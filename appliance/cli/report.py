@@ -81,7 +81,8 @@ def gather(api: ApiClient, cycle: str) -> NightReport:
 
 def _rollouts(api: ApiClient, cycle: str, tasks: set[str]) -> Rollouts:
     """The ids of sampled rollouts of these tasks, by task, model and whether they passed; of several the first."""
-    from appliance.client import Purpose, RolloutFilter
+    from appliance.records.rollouts import Purpose
+    from appliance.records.training import RolloutFilter
 
     found: Rollouts = {}
     before = None

@@ -9,8 +9,11 @@ import typer
 from appliance.cli.named import RolloutId
 from appliance.cli.options import Data, Json, Limit, client_of
 from appliance.cli.show import points, short, show_fields, show_json, show_line, show_records
-from appliance.client import Outcome, Purpose, RolloutDetail, RolloutFilter, RolloutView
+from appliance.client.messages import RolloutDetail, RolloutView
 from appliance.printable import printable
+from appliance.records.rollouts import Purpose
+from appliance.records.training import RolloutFilter
+from verifiers.contract.verdict import Outcome
 
 CALL_CHARS = 400
 

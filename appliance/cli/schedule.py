@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
-from appliance.cli.options import Data, Json, client_of
+from appliance.cli.options import Data, Json, connection_of
 from appliance.cli.show import show_fields, show_json, show_line, show_table
 from appliance.errors import ExitCode, UsageError
 
@@ -28,7 +28,7 @@ def show(
     """The next nights, and the last ones: in the schedule's own time zone."""
     from appliance.client.nights import schedule
 
-    found = schedule(client_of(context, data), limit)
+    found = schedule(connection_of(context, data), limit)
     show_json(found) if as_json else _show(found)
 
 
@@ -50,7 +50,7 @@ def pause(
     from appliance.client.nights import pause_schedule
 
     moment = deadline_of(until, datetime.now().astimezone(), "the end of the pause")
-    found = pause_schedule(client_of(context, data), moment or "")
+    found = pause_schedule(connection_of(context, data), moment or "")
     if as_json:
         show_json(found)
     else:
@@ -64,7 +64,7 @@ def resume(context: typer.Context, data: Data = None, as_json: Json = False) -> 
     """End the pause."""
     from appliance.client.nights import resume_schedule
 
-    found = resume_schedule(client_of(context, data))
+    found = resume_schedule(connection_of(context, data))
     if as_json:
         show_json(found)
     else:
@@ -78,7 +78,7 @@ def notify(context: typer.Context, data: Data = None, as_json: Json = False) -> 
     one did not."""
     from appliance.client.nights import try_notices
 
-    failed = try_notices(client_of(context, data))
+    failed = try_notices(connection_of(context, data))
     if not failed:
         raise UsageError("[report] names no way to tell anybody", "docs/running.md, The morning after, has one of each")
     if as_json:

@@ -44,7 +44,7 @@ from appliance.records.evaluations import Evaluation
 from appliance.records.jobs import Job
 from appliance.records.training import ANY_ROLLOUT, PassCount, RolloutFilter
 from policies.contract.decision import Decision
-from policies.register import KnownKey
+from policies.contract.keys import KnownKey
 
 if TYPE_CHECKING:
     from curriculum.certification.certificate import Certificate

@@ -39,8 +39,8 @@ from appliance.records.jobs import Job, JobState
 from appliance.records.rollouts import Purpose, Role, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import PassCount, RolloutFilter
 from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
+from policies.contract.keys import KnownKey
 from policies.refusals import StatementRefused
-from policies.register import KnownKey
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.verdict import Outcome, Verdict
 from verifiers.exact.spec import ExactSpec

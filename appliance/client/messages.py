@@ -19,7 +19,7 @@ from appliance.records.jobs import MAX_JOB_FILES, Job, JobFile
 from appliance.records.rollouts import Purpose, Role, RolloutEnd, ToolCall
 from appliance.records.training import Judged
 from policies.contract.decision import Decision, DecisionOutcome
-from policies.register import KnownKey
+from policies.contract.keys import KnownKey
 from runtime.model import FrozenModel
 from runtime.sandbox import Usage
 from verifiers.contract.verdict import Outcome, Verdict

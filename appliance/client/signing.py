@@ -13,10 +13,11 @@ from appliance.client.messages import Keys, PolicyInForce
 from appliance.clock import utc_now
 from policies.approvals import APPROVAL_TYPE, SignedApproval
 from policies.contract.decision import Decision
+from policies.contract.keys import KeyStatement
 from policies.edits import POLICY_TYPE, PolicyEdit, read_edit
 from policies.envelopes import PublicKey, Signer, add_signature, canonical, sign_envelope
 from policies.refusals import Refusal, StatementRefused
-from policies.register import KEY_TYPE, KeyStatement
+from policies.register import KEY_TYPE
 from policies.validation import VALIDATION_TYPE, Page, SignedValidation
 
 

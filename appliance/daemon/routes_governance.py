@@ -15,7 +15,7 @@ from appliance.daemon import backtest
 from appliance.daemon.api_requests import Answer, ApiRequest, ApiRoute, get, post, utf8
 from appliance.daemon.core import Core
 from appliance.places import parse_policy
-from policies.register import KnownKey
+from policies.contract.keys import KnownKey
 
 
 def governance_routes(core: Core) -> list[ApiRoute]:

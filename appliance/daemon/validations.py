@@ -23,9 +23,9 @@ from appliance.jobs.explain import in_words, question_lines
 from appliance.jobs.layout import MEANING, canonical
 from appliance.ledger.audited import AuditedLedger
 from appliance.records.jobs import Job, Validation
+from policies.contract.keys import KnownKey
 from policies.envelopes import PublicKey
 from policies.refusals import StatementRefused
-from policies.register import KnownKey
 from policies.validation import ValidationSubject
 
 LOOKED_AT = 10_000

@@ -15,7 +15,7 @@ from appliance.records.record import Record
 from runtime.model import UnitName
 
 
-class BranchingRecipe(Record, use_attribute_docstrings=True):
+class BranchingRecipe(Record):
     where: Literal["nowhere", "failed_call", "repair", "highest_entropy", "both"] = "nowhere"
     """Where attempts branch: before the first call that failed after one that worked, at the turn after the first
     failed call, before the token that the policy model was least sure of, or at a failed call and otherwise there

@@ -25,7 +25,7 @@ FIGURES = (REWARD, ENTROPY, LENGTH, MISMATCH, GRADIENT)
 """What is looked at of a step; one that a step lacks is not looked at."""
 
 
-class CollapseRecipe(Record, use_attribute_docstrings=True):
+class CollapseRecipe(Record):
     """When a training has collapsed; a bound of 0 looks at nothing. The defaults are far from what sound runs show."""
 
     window: Annotated[int, UnitName("steps")] = Field(4, ge=1, le=100)

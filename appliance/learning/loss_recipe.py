@@ -14,7 +14,7 @@ from appliance.records.record import Record
 from runtime.model import UnitName
 
 
-class MismatchRecipe(Record, use_attribute_docstrings=True):
+class MismatchRecipe(Record):
     rule: Literal["none", "truncate", "mask"] = "none"
     """What is done about tokens to which sampler and trainer give different probabilities. `truncate` weighs them by
     their ratio, up to `most`; `mask` leaves out those whose ratio is outside of `low` to `high`. No ratio is counted
@@ -29,7 +29,7 @@ class MismatchRecipe(Record, use_attribute_docstrings=True):
     """The largest ratio that `mask` keeps."""
 
 
-class PlanningRecipe(Record, use_attribute_docstrings=True):
+class PlanningRecipe(Record):
     credit: bool = False
     """Whether tokens of strategic grams get more of the credit (HICRA, 2509.03646)."""
     alpha: Annotated[float, UnitName("share")] = Field(0.2, ge=0, le=1)

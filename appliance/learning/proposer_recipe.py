@@ -12,7 +12,7 @@ from runtime.model import UnitName
 ProposalName = Literal["calculation", "deduction", "abduction", "induction", "puzzle", "statement"]
 
 
-class ProposerRecipe(Record, use_attribute_docstrings=True):
+class ProposerRecipe(Record):
     proposals: Annotated[int, UnitName("proposals")] = Field(0, ge=0)
     """Problems that the policy model proposes in each step; those that are proved take the place of as many tasks. With
     0 it proposes none."""

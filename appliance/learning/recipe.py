@@ -30,7 +30,7 @@ def _known_objective(name: str) -> str:
     return name
 
 
-class WarmStartRecipe(Record, use_attribute_docstrings=True):
+class WarmStartRecipe(Record):
     """SFT on generated traces teaches format and tool use. Which call is right is shown only with `right_choice`."""
 
     steps: Annotated[int, UnitName("steps")] = Field(500, ge=1)
@@ -57,7 +57,7 @@ class WarmStartRecipe(Record, use_attribute_docstrings=True):
     """Steps between two checkpoints, from which a warm start that was stopped goes on."""
 
 
-class TrainingRecipe(Record, use_attribute_docstrings=True):
+class TrainingRecipe(Record):
     steps: Annotated[int, UnitName("steps")] = Field(70, ge=0)
     """Training steps of a night."""
     tasks_per_step: Annotated[int, UnitName("tasks")] = Field(24, ge=1)
@@ -199,7 +199,7 @@ _NAMED_THEN = {"dapo": "grpo", "grpo": "grpo, each answer the same"}
 """The first version called the token-level form grpo."""
 
 
-class EvaluationRecipe(Record, use_attribute_docstrings=True):
+class EvaluationRecipe(Record):
     sealed_items: Annotated[int, UnitName("questions")] = Field(512, ge=1)
     """Sealed questions that champion and candidate answer."""
     unsolvable_items: Annotated[int, UnitName("questions")] = Field(192, ge=1)
@@ -208,7 +208,7 @@ class EvaluationRecipe(Record, use_attribute_docstrings=True):
     """Temperature of the sampled answers, which decide; the greedy ones are stated beside them."""
 
 
-class Recipe(Record, use_attribute_docstrings=True):
+class Recipe(Record):
     tasksets: tuple[str, ...] = CALCULATORS
     """What a cycle asks: names that `assay curriculum ls` lists, the owner's too; the policy's [data] says which of
     them are trained on."""

@@ -30,7 +30,7 @@ OWN_KEYS = {
 """Keys of a stage that only this kind has."""
 
 
-class TeacherRecipe(FrozenModel, use_attribute_docstrings=True):
+class TeacherRecipe(FrozenModel):
     """A model behind an OpenAI-compatible API that works on training tasks; what passes its check is learned from."""
 
     base_url: str = Field("", max_length=500)

@@ -21,7 +21,7 @@ ENOUGH = 4.0
 """Observations (of faded counts) of a level before it has a say."""
 
 
-class TurnRecipe(Record, use_attribute_docstrings=True):
+class TurnRecipe(Record):
     first: Annotated[int, UnitName("calls")] = Field(0, ge=0)
     """Tool calls that a rollout of training may make at first. 0: as many as `recipe.agent.max_calls` from the
     beginning. It needs `max_staleness = 0`."""

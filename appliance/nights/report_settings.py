@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from runtime.model import FrozenModel, UnitName
 
 
-class EmailSettings(FrozenModel, use_attribute_docstrings=True):
+class EmailSettings(FrozenModel):
     host: str = ""
     """The SMTP server; empty: no e-mail is sent."""
     port: Annotated[int, UnitName("TCP port")] = Field(587, ge=1, le=65_535)
@@ -38,7 +38,7 @@ class EmailSettings(FrozenModel, use_attribute_docstrings=True):
         return self
 
 
-class ReportSettings(FrozenModel, use_attribute_docstrings=True):
+class ReportSettings(FrozenModel):
     webhook: str = ""
     """The URL that gets a POST with JSON when a night has ended; empty: none."""
     webhook_token: str = ""

@@ -15,7 +15,7 @@ CatchUp = Literal["none", "same_night", "next_start"]
 DEFAULT_WINDOW = "01:00-06:30"
 
 
-class IdleSettings(FrozenModel, use_attribute_docstrings=True):
+class IdleSettings(FrozenModel):
     """When the machine is free for a night."""
 
     gpu: bool = True
@@ -28,7 +28,7 @@ class IdleSettings(FrozenModel, use_attribute_docstrings=True):
     """How long the machine has to be free again before a night goes on."""
 
 
-class ScheduleSettings(FrozenModel, use_attribute_docstrings=True):
+class ScheduleSettings(FrozenModel):
     enabled: bool = True
     """Whether nights begin by the clock; otherwise only with `assay cycle start`."""
     nightly: str | None = None

@@ -9,7 +9,7 @@ from pydantic import Field
 from runtime.model import FrozenModel, UnitName
 
 
-class PlacementSettings(FrozenModel, use_attribute_docstrings=True):
+class PlacementSettings(FrozenModel):
     engines: Literal["here", "cluster"] = "here"
     """Where engines sample: `here`, or on the hosts of the cluster that `cluster.address` names."""
     learners: Literal["here", "cluster"] = "here"

@@ -7,8 +7,9 @@ import hashlib
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from policies.approvals import APPROVAL_TYPE, ApprovalSubject, SignedApproval
+from policies.contract.keys import KeyStatement
 from policies.envelopes import Signer, add_signature, canonical, sign_envelope
-from policies.register import KEY_TYPE, KeyStatement, Register
+from policies.register import KEY_TYPE, Register
 
 NOW = "2026-01-02T04:04:05.000+00:00"
 LATER = "2026-01-02T05:04:05.000+00:00"

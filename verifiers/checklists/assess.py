@@ -40,7 +40,7 @@ Decided = Callable[[s.ChecklistSpec, str], Verdict]
 
 
 class ListAssessment(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     sound: bool
     """Whether the list may become a reward."""

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 class ProposalReply(BaseModel):
     """What a way of proposing came to. It decides nothing."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     texts: tuple[str, ...] = ()
     """The likeliest first."""

@@ -13,7 +13,7 @@ MOST_PLACE, MOST_WORDS = 60, 300
 class SpecData(BaseModel):
     """A part of a spec."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class SpecModel(SpecData):

@@ -51,7 +51,7 @@ class Ground(StrEnum):
 
 
 class Verdict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     outcome: Outcome
     score: float = Field(ge=0, le=1)
@@ -131,7 +131,7 @@ def judged(ground: Ground, reason: str, evidence: dict[str, object], verifier: s
 class SpecProblem(BaseModel):
     """In the place of a verdict: this spec cannot decide anything, which says nothing of the submission."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     message: str
     hint: str = ""

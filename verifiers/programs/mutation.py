@@ -42,7 +42,7 @@ MutantOutcome = Literal["killed", "hole", "alike", "untried"]
 
 
 class Mutant(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     line: int
     """Of the right program."""
@@ -54,7 +54,7 @@ class Mutant(BaseModel):
 
 
 class Assessment(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     sound: bool
     """Whether the tests may become a reward."""

@@ -36,7 +36,7 @@ INDEX = "index.toml"
 class Case(BaseModel):
     """A known submission and what a verifier has to say of it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: str
     """Unique within its verifier; words with dashes: `always-equal-object`."""

@@ -21,7 +21,7 @@ FASTER = ("ipc", "nccl")
 """Ways of vLLM to hand weights over from GPU to GPU, which nothing here has proved yet."""
 
 
-class VllmSettings(FrozenModel, use_attribute_docstrings=True):
+class VllmSettings(FrozenModel):
     gpus: Annotated[tuple[int, ...], UnitName("numbers of GPUs")] = ()
     """The numbers of the NVIDIA GPUs that vLLM samples on; otherwise all that the worker sees."""
     tensor_parallel: Annotated[int, UnitName("GPUs")] = Field(1, ge=1, le=64)

@@ -11,8 +11,9 @@ from appliance.client import Approved
 from appliance.daemon.core import Core
 from policies.approvals import APPROVAL_TYPE, SignedApproval
 from policies.contract.decision import Decision
+from policies.contract.keys import KeyStatement
 from policies.envelopes import Signer, add_signature, canonical, sign_envelope
-from policies.register import KEY_TYPE, KeyStatement
+from policies.register import KEY_TYPE
 
 
 def signer(name: str) -> Signer:

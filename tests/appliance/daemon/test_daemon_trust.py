@@ -20,9 +20,10 @@ from appliance.daemon.errors import BrokenError, RefusedByPolicyError
 from appliance.places import in_force_file, load_policy
 from appliance.records.evaluations import Approval
 from policies.contract.decision import DecisionOutcome
+from policies.contract.keys import KeyStatement
 from policies.envelopes import Signer, canonical, sign_envelope
 from policies.policy import read_content
-from policies.register import KEY_TYPE, KeyStatement
+from policies.register import KEY_TYPE
 
 AT = built.AT
 NOW = "2026-01-02T04:04:05.000+00:00"

@@ -1,0 +1,103 @@
+"""What a command may load: a ceiling for each, so that asking stays quick. No clock has a part in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from appliance.config import Settings
+from appliance.field_docstrings import docstrings
+from appliance.learning.stages import TeacherRecipe
+
+PROGRAM = """
+import json, sys
+from appliance.cli.main import main
+try:
+    main()
+finally:
+    from pydantic import BaseModel
+    models = [BaseModel]
+    for one in models:
+        models += one.__subclasses__()
+    built = {f"{one.__module__}:{one.__name__}" for one in models if one.__pydantic_complete__}
+    print(json.dumps([sorted(sys.modules), sorted(built)]))
+"""
+HEAVY = {
+    "torch",
+    "sympy",
+    "z3",
+    "transformers",
+    "numpy",
+    "sqlalchemy",
+    "rich",
+    "textual",
+    "uvicorn",
+    "starlette",
+    "httpx",
+}
+ASKS = HEAVY | {"appliance.config", "appliance.ledger", "appliance.daemon", "curriculum", "cryptography", "google"}
+"""Nothing that asks the daemon needs any of these to ask."""
+FEW = ASKS | {"verifiers", "runtime.sandbox", "policies.envelopes", "appliance.client.messages"}
+"""Nor these, where the answer holds no rollout, job or decision."""
+SETTINGS = {f"appliance.client_config:{name}Settings" for name in ("Api", "Client", "Log")}
+CEILINGS = {
+    "status": FEW,
+    "stop": ASKS,
+    "schedule show": FEW,
+    "model history": FEW,
+    "report": ASKS,
+    "jobs ls": ASKS - {"cryptography"},  # it is beside a command that signs
+    "cycle ls": ASKS,
+    "rollouts ls": ASKS,
+    "curriculum stats": ASKS,
+    "curriculum ls": HEAVY | {"appliance.config", "appliance.ledger", "appliance.client.messages", "cryptography"},
+    "config show": HEAVY | {"appliance.ledger", "appliance.client.messages", "curriculum.registry", "cryptography"},
+}
+
+
+def loaded_by(command: str, data: Path) -> tuple[set[str], set[str]]:
+    """The modules that were loaded when it ended, and the models whose validators were built."""
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *command.split()],
+        env={**os.environ, "ASSAY_DATA": str(data)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    modules, built = json.loads(ran.stdout.splitlines()[-1])
+    return set(modules), set(built)
+
+
+@pytest.mark.parametrize("command", CEILINGS)
+def test_a_command_loads_nothing_above_its_ceiling(command: str, tmp_path: Path) -> None:
+    modules, built = loaded_by(command, tmp_path)
+    assert "appliance.client_config" in modules
+    assert CEILINGS[command] & modules == set()
+    if CEILINGS[command] >= ASKS:
+        made = {one for one in built - SETTINGS if one.startswith(("appliance.client.m", "appliance.records."))}
+        assert made <= {"appliance.records.training:RolloutFilter"}, "built although nothing was read"
+
+
+def parts_of(model: type[BaseModel]) -> list[type[BaseModel]]:
+    """A model, and those of its sections."""
+    shapes = (field.annotation for field in model.model_fields.values())
+    sections = [one for one in shapes if isinstance(one, type) and issubclass(one, BaseModel)]
+    return [model, *(part for one in sections for part in parts_of(one))]
+
+
+def test_no_settings_are_read_from_source_when_they_are_loaded_and_each_field_has_its_docstring_when_asked() -> None:
+    for part in [*parts_of(Settings), TeacherRecipe]:
+        assert not part.model_config.get("use_attribute_docstrings"), part
+        values = {name for name, field in part.model_fields.items() if not is_section(field.annotation)}
+        assert values <= set(docstrings(part)), part
+
+
+def is_section(annotation: object) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
