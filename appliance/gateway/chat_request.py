@@ -19,6 +19,8 @@ MOST_MESSAGES = 1_000
 MOST_CHARS = 2_000_000
 """Of one message."""
 MOST_TOOLS = 128
+MOST_DEPTH = 64
+"""Of the arguments of a call."""
 DESCRIPTION_CHARS = 50_000
 TOOL_NAME = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 
@@ -48,6 +50,8 @@ class CalledFunction(_Sent):
             found = None
         if not isinstance(found, dict):
             raise ValueError("arguments are a JSON object")
+        if _deeper(found, MOST_DEPTH):
+            raise ValueError(f"arguments are nested more than {MOST_DEPTH} deep")
         return text
 
 
@@ -184,3 +188,18 @@ class VerdictRequest(_Sent):
     """Asks for a verdict on the last answer of a session."""
 
     check: Spec
+
+
+def _deeper(value: Any, most: int) -> bool:
+    """Whether lists and tables are within one another more often than that."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
