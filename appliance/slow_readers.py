@@ -20,22 +20,28 @@ class StalledReader(Exception):
     """Took nothing for too long."""
 
 
+def in_time(send: Send, seconds: float) -> Send:
+    """Sends each part so; raises StalledReader for one that was not taken."""
+
+    async def send_in_time(message: Message) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await send(message)
+        except TimeoutError as error:
+            raise StalledReader from error
+
+    return send_in_time
+
+
 class TimedStream(StreamingResponse):
     """A stream whose reader has so many seconds for each part."""
 
     stall_seconds: float = STALL_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_in_time(message: Message) -> None:
-            try:
-                async with asyncio.timeout(self.stall_seconds):
-                    await send(message)
-            except TimeoutError as error:
-                raise StalledReader from error
-
         try:
             with contextlib.suppress(StalledReader):
-                await super().__call__(scope, receive, send_in_time)
+                await super().__call__(scope, receive, in_time(send, self.stall_seconds))
         finally:
             if isinstance(self.body_iterator, AsyncGenerator):
                 await self.body_iterator.aclose()

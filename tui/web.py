@@ -4,13 +4,15 @@ What always holds: it listens on the loopback address alone; everything lies bel
 with every start, and without it nothing is answered but a refusal. The token is in no cookie: a browser would send it
 to every port of this address, whoever listens there. A request for another host's name or from another site's page is
 refused, so neither a name that points here nor a page in the same browser can use it; the page loads nothing from
-elsewhere. Each window is a program of its own, which ends with it.
+elsewhere, and runs no script but its own. Each window is a program of its own, which ends with it.
 
 Not promised: whoever can read this user's terminal or processes can read the token, too.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 import secrets
 import shlex
@@ -25,6 +27,13 @@ from textual_serve.server import Server
 ADDRESS = "127.0.0.1"
 TOKEN_BYTES = 32
 FOREIGN = re.compile(r"<link\b[^>]*https?://(?!127\.0\.0\.1[:/])[^>]*>")
+OWN_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+OWN_CLICK = re.compile(r'onClick="([^"]*)"')
+
+
+def source_hash(script: str) -> str:
+    """Names a script in a content security policy by what it is."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 class WebServer(Server):
@@ -50,7 +59,10 @@ class WebServer(Server):
         """The page, without the font that it would load from elsewhere."""
         answer = await super().handle_index(request)
         assert isinstance(answer, web.Response)
-        answer.text = FOREIGN.sub("", answer.text or "")
+        text = answer.text = FOREIGN.sub("", answer.text or "")
+        answer.headers["content-security-policy"] = self._policy(
+            [*map(source_hash, OWN_SCRIPT.findall(text)), "'unsafe-hashes'", *map(source_hash, OWN_CLICK.findall(text))]
+        )
         return answer
 
     async def on_startup(self, app: web.Application) -> None:
@@ -65,7 +77,8 @@ class WebServer(Server):
                 return web.Response(status=403, text=f"{why}\n", headers=self._headers)
             answer = await handler(request)
             if not answer.prepared:
-                answer.headers.update(self._headers)
+                for name, value in self._headers.items():
+                    answer.headers.setdefault(name, value)
             return answer
 
         return guard
@@ -82,13 +95,19 @@ class WebServer(Server):
             return "open the address that `assay tui --web` printed: it has the token"
         return ""
 
+    def _policy(self, scripts: Sequence[str] = ()) -> str:
+        """The content security policy, with what else may run than the scripts that are served here."""
+        more = "".join(f" {one}" for one in dict.fromkeys(scripts))
+        return (
+            f"default-src 'self'; script-src 'self' 'wasm-unsafe-eval'{more}; style-src 'self' 'unsafe-inline'; "
+            f"img-src 'self' data:; connect-src 'self' ws://{self._host}; frame-ancestors 'none'; base-uri 'none'; "
+            "form-action 'none'"
+        )
+
     @property
     def _headers(self) -> dict[str, str]:
-        own = f"'self' ws://{self._host}"
         return {
-            "content-security-policy": "default-src 'self'; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; "
-            f"style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src {own}; frame-ancestors 'none'; "
-            "base-uri 'none'; form-action 'none'",
+            "content-security-policy": self._policy(),
             "referrer-policy": "no-referrer",
             "cache-control": "no-store",
             "x-content-type-options": "nosniff",

@@ -19,6 +19,7 @@ from pathlib import Path
 from appliance import __version__
 from appliance.audit.log import log_file
 from appliance.backup.store import (
+    SESSIONS,
     BackupError,
     BackupManifest,
     BackupStore,
@@ -154,14 +155,17 @@ def _write(target: Path, content: bytes) -> None:
 
 
 def _files(data: Path) -> Iterator[Path]:
-    """Every regular file that is kept, in order; drafts, links and what SQLite has beside its files are not."""
+    """Every regular file that is kept, in order; drafts, links, what SQLite has beside its files and kept sessions are
+    not."""
     for folder, folders, names in os.walk(data):
         at = Path(folder)
         folders[:] = sorted(one for one in folders if not is_left_out((at / one).relative_to(data)))
         for name in sorted(names):
             path = at / name
             below = path.relative_to(data)
-            if not is_left_out(below) and str(below) != LEDGER and path.is_file() and not path.is_symlink():
+            if below.is_relative_to(SESSIONS) or is_left_out(below):
+                continue
+            if str(below) != LEDGER and path.is_file() and not path.is_symlink():
                 yield path
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from appliance.backup.create import LEDGER, LedgerFacts
 from appliance.backup.lineage import decided_since
 from appliance.backup.store import (
+    SESSIONS,
     BackupError,
     BackupManifest,
     BackupStore,
@@ -36,9 +37,6 @@ from policies.envelopes import PublicKey
 Said = Callable[[str], None]
 OTHER = "use another backup: `assay backup ls` lists them"
 LOG, PUBLIC = "audit/log.jsonl", "keys/daemon.pub"
-
-SESSIONS = "gateway/sessions/"
-"""Not put back: an owner may have deleted one since, and what was deleted stays so."""
 
 
 class Restored(NamedTuple):
@@ -164,7 +162,7 @@ def _take_back(data: Path, aside: Path, *, used: bool) -> None:
 def _fill(made: Path, store: BackupStore, manifest: BackupManifest, said: Said) -> None:
     made.mkdir(mode=0o700)
     for name, recorded in manifest.files.items():
-        if name.startswith(SESSIONS):
+        if name.startswith(f"{SESSIONS}/"):
             continue
         said(name)
         target = made / name

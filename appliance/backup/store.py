@@ -31,6 +31,8 @@ NAME = re.compile(r"\d{8}T\d{6}(-\d+)?")
 LEFT_OUT = frozenset({"run", "logs", "cluster", "cluster-token", "engine.key"})
 """What belongs to processes and to this machine's place among others; it is made anew."""
 BESIDE = (".sqlite3-wal", ".sqlite3-shm", ".sqlite3-journal", ".partial")
+SESSIONS = "gateway/sessions"
+"""In no backup, nor put back from an old one: an owner may have deleted one since, and what was deleted stays so."""
 TEMPORARY = ".unfinished-"
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 

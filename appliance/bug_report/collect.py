@@ -92,8 +92,11 @@ def _content(name: str, part: Part, redactor: Redactor) -> bytes:
         value = {"problem": explain(error).message}
     if isinstance(value, str):
         if not name.endswith(".jsonl"):
-            return redactor.text(value).encode()
-        lines = (json.dumps(redactor.value(json.loads(line)), ensure_ascii=True) for line in value.splitlines())
+            safe = redactor.text(value)
+            return (cut_lines(safe) if name.endswith(".log") else safe).encode()
+        # Not splitlines(): a text in JSON may hold what that takes for the end of a line.
+        rows = filter(None, value.split("\n"))
+        lines = (json.dumps(redactor.value(json.loads(line)), ensure_ascii=True) for line in rows)
         return "".join(f"{line}\n" for line in lines).encode()
     return json.dumps(redactor.value(value), indent=1, ensure_ascii=True, default=str).encode() + b"\n"
 
@@ -129,12 +132,20 @@ def ledger(path: Path) -> dict[str, object]:
 
 
 def last_lines(path: Path) -> str:
-    """The end of a log, each line cut. Raises OSError."""
+    """The end of a log in whole lines: of half a secret nobody sees that it is one. Raises OSError."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - LOG_BYTES))
-        lines = file.read(LOG_BYTES).decode(errors="replace").splitlines()
-    return "".join(f"{line[:LINE_CHARACTERS]}\n" for line in lines[-LOG_LINES:])
+        file.seek(max(0, size - LOG_BYTES - 1))
+        content = file.read(LOG_BYTES + 1)
+    if size > LOG_BYTES:
+        content = content.partition(b"\n")[2]
+    lines = content.decode(errors="replace").splitlines()
+    return "".join(f"{line}\n" for line in lines[-LOG_LINES:])
+
+
+def cut_lines(text: str) -> str:
+    """Shortens each line, after what is secret was taken out."""
+    return "".join(f"{line[:LINE_CHARACTERS]}\n" for line in text.splitlines())
 
 
 def status_of(status: Any) -> dict[str, object]:

@@ -27,6 +27,7 @@ SECRET_NAME = re.compile(
 )
 _PATTERNS = (
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)",
+    r"(?m:^[A-Za-z0-9+/=]{1,80}\r?\n)+-----END [A-Z0-9 ]*PRIVATE KEY-----",
     r"(?P<kept>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{6,}",
     r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{12,}",
     r"\b(?:gh[oprsu]_[A-Za-z0-9]|github_pat_\w|hf_[A-Za-z0-9]|glpat-[\w-])[\w-]{12,}",

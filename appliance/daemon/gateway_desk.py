@@ -20,7 +20,14 @@ from appliance.client.status import GatewayStatus
 from appliance.config import GatewaySettings
 from appliance.daemon.errors import BrokenError, RequestError
 from appliance.daemon.trust import Trust
-from appliance.gateway.sessions import KeptSession, KeptSessions, PassedSession, passed_session, why_no_task
+from appliance.gateway.sessions import (
+    KeptSession,
+    KeptSessionError,
+    KeptSessions,
+    PassedSession,
+    passed_session,
+    why_no_task,
+)
 from appliance.gateway.tokens import GatewayToken, new_token, read_tokens, revoke_token
 
 EVERY = "all"
@@ -91,12 +98,18 @@ class GatewayDesk:
         """Raises KeptSessionError, BrokenError."""
         kept = self._kept()
         names = kept.names() if name == EVERY else [name]
+        deleted = 0
         try:
             for one in names:
-                kept.delete(one)
+                try:
+                    kept.delete(one)
+                    deleted += 1
+                except KeptSessionError:
+                    if name != EVERY:
+                        raise  # of all of them, one may have gone meanwhile
         except OSError as error:
             raise BrokenError(f"{one} cannot be deleted: {error.strerror}", hint="see the disk") from error
-        return DeletedSessions(deleted=len(names))
+        return DeletedSessions(deleted=deleted)
 
     def passed(self) -> list[PassedSession]:
         """Those that may become tasks, newest first."""

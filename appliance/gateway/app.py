@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import structlog
@@ -26,17 +28,17 @@ from starlette.types import Receive, Scope, Send
 
 from appliance.gateway.asking import AnswerChecker, AnswerChecks, read_body, require_check
 from appliance.gateway.champion import NAME, ServedModel
-from appliance.gateway.chat_request import ChatRequest, SentMessage, VerdictRequest
+from appliance.gateway.chat_request import ChatRequest, ClientTool, SentMessage, VerdictRequest
 from appliance.gateway.conversation import ConversationError, WrittenPrompt, after_turn, read_turn, require_tools, write
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
-from appliance.gateway.open_conversations import OpenConversations, key_of
+from appliance.gateway.open_conversations import OpenConversation, OpenConversations, key_of
 from appliance.gateway.replies import BEAT, ChatReply, GatewayError, chunks, completion, error_chunk, first_chunk
 from appliance.gateway.sessions import KeptSessionError
 from appliance.gateway.tokens import GatewayToken
 from appliance.inference.engine import GenerationRequest, Turn
 from appliance.inference.engine_loop import EngineLoop
 from appliance.inference.generate_api import turn_or_abort
-from appliance.slow_readers import TimedStream
+from appliance.slow_readers import STALL_SECONDS, StalledReader, TimedStream, in_time
 
 log = structlog.get_logger("assay")
 BEAT_SECONDS = 5.0
@@ -100,7 +102,11 @@ class GatewayApi:
             return
         self._under_way += 1
         try:
-            await self._routes(scope, receive, send)
+            await self._routes(scope, receive, in_time(send, STALL_SECONDS))
+        except StalledReader:
+            pass  # the server closes what was not ended
+        except Exception as error:  # noqa: BLE001 - a traceback may quote what was asked, and a log is for others
+            log.error("the gateway met an error that nobody foresaw", kind=type(error).__name__, at=_place(error))
         finally:
             self._under_way -= 1
 
@@ -141,7 +147,7 @@ class GatewayApi:
         if request.assay.check is not None:
             require_check(request.assay.check)
         tools, own = request.offered, request.model_turns
-        known = self._live.find(key_of(token.name, tools, request.messages[:own])) if own and token.consent else None
+        known = self._known(token, tools, request.messages[:own]) if own and token.consent else None
         try:
             require_tools(tools, served.renderer, served.marks)
             # Another model writes and reads otherwise: with that, a session begins anew.
@@ -166,6 +172,12 @@ class GatewayApi:
         name = f"chatcmpl-{secrets.token_hex(12)}"
         return PreparedChat(request, token, served, prompt, generation, name, int(time.time()))
 
+    def _known(
+        self, token: GatewayToken, tools: tuple[ClientTool, ...], messages: list[SentMessage]
+    ) -> OpenConversation | None:
+        """The session that goes on. Its token is named by the hash: another one may get the name later."""
+        return self._live.find(key_of(token.sha256, tools, messages))
+
     async def _stream(self, asked: PreparedChat) -> AsyncIterator[bytes]:
         """What a turn is, text or call, is known at its end: until then the stream has comments alone. The engine hears
         of the request when somebody begins to read."""
@@ -180,6 +192,9 @@ class GatewayApi:
                 yield chunk
         except GatewayError as error:
             yield error_chunk(error)
+        except Exception as error:
+            yield error_chunk(_nobody_foresaw(error))
+            raise
         finally:
             self._loop.abort(number)  # one that has ended needs nothing
             reply.cancel()
@@ -240,19 +255,20 @@ class GatewayApi:
             # Also of one that was deleted: what goes on there finds that it was.
             session = replace(session, recorded=True)
         if turn.ended == "stop":
-            self._live.put(key_of(asked.token.name, tools, said), session)
+            self._live.put(key_of(asked.token.sha256, tools, said), session)
         return session.id if kept else None
 
     async def _verdict(self, request: Request) -> Response:
         asked = await read_body(request, VerdictRequest)
-        require_check(asked.check)
+        await run_in_threadpool(require_check, asked.check)
         token: GatewayToken = request.scope["token"]
         name = str(request.path_params["id"])
         try:
             kept = await run_in_threadpool(self._keeper.files.get, name)
         except KeptSessionError as error:
             raise GatewayError(404, str(error), code="no_session") from error
-        if kept.token != token.name:
+        # A token of the same name that was made later is another one's, and one without consent adds nothing.
+        if kept.token != token.name or kept.created < token.created or not token.consent:
             raise GatewayError(404, f"there is no session {name!r}", code="no_session")
         if not kept.answer or kept.redacted:
             why = f"rule {kept.rule} of gateway.redact matches in it" if kept.redacted else "its last turn is no answer"
@@ -288,4 +304,14 @@ async def _no_route(request: Request, error: Exception) -> Response:
 
 
 async def _unforeseen(_: Request, error: Exception) -> Response:
-    return GatewayError(500, f"the gateway met an error that nobody foresaw: {type(error).__name__}").response
+    return _nobody_foresaw(error).response
+
+
+def _nobody_foresaw(error: Exception) -> GatewayError:
+    return GatewayError(500, f"the gateway met an error that nobody foresaw: {type(error).__name__}")
+
+
+def _place(error: Exception) -> str:
+    """Where it came from, without what was there."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from appliance.gateway.tool_schema import schema_fault
 from curriculum.contract.environment import ToolSchema
 from verifiers.registry.spec import Spec
 
@@ -18,7 +19,9 @@ MOST_MESSAGES = 1_000
 MOST_CHARS = 2_000_000
 """Of one message."""
 MOST_TOOLS = 128
-SCHEMA_CHARS = 50_000
+MOST_DEPTH = 64
+"""Of the arguments of a call."""
+DESCRIPTION_CHARS = 50_000
 TOOL_NAME = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 
 
@@ -47,6 +50,8 @@ class CalledFunction(_Sent):
             found = None
         if not isinstance(found, dict):
             raise ValueError("arguments are a JSON object")
+        if _deeper(found, MOST_DEPTH):
+            raise ValueError(f"arguments are nested more than {MOST_DEPTH} deep")
         return text
 
 
@@ -106,25 +111,15 @@ class ClientTool(ToolSchema):
     """A tool of the client's, under a name as OpenAI allows it."""
 
     name: str = Field(pattern=TOOL_NAME)
-    description: str = Field("", max_length=SCHEMA_CHARS)
+    description: str = Field("", max_length=DESCRIPTION_CHARS)
     parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
     strict: bool | None = Field(None, exclude=True)
 
     @field_validator("parameters")
     @classmethod
     def _a_schema(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        from jsonschema_rs import Draft202012Validator
-
-        if len(json.dumps(parameters)) > SCHEMA_CHARS:
-            raise ValueError(f"a tool's parameters have at most {SCHEMA_CHARS} characters")
-        if parameters.get("type") != "object" or not isinstance(parameters.get("properties", {}), dict):
-            raise ValueError("a tool's parameters are a JSON Schema of an object")
-        if any(not ref.startswith("#") for ref in _references(parameters)):
-            raise ValueError("a tool's parameters refer to another document: nothing is fetched")
-        try:
-            Draft202012Validator(parameters)
-        except Exception as error:  # the library's own, of several kinds
-            raise ValueError(f"a tool's parameters are no JSON Schema: {str(error)[:200]}") from error
+        if fault := schema_fault(parameters):
+            raise ValueError(f"a tool's parameters {fault}")
         return parameters
 
 
@@ -195,9 +190,16 @@ class VerdictRequest(_Sent):
     check: Spec
 
 
-def _references(value: Any) -> list[str]:
-    """Every reference in a schema that was read from JSON, and so is no deeper than that allows."""
-    if isinstance(value, dict):
-        own = [str(value[name]) for name in ("$ref", "$dynamicRef") if isinstance(value.get(name), str)]
-        return own + [found for one in value.values() for found in _references(one)]
-    return [found for one in value for found in _references(one)] if isinstance(value, list) else []
+def _deeper(value: Any, most: int) -> bool:
+    """Whether lists and tables are within one another more often than that."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True

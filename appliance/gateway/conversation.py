@@ -158,6 +158,7 @@ def after_turn(
         calls=calls,
         created=created if known is None else known.created,
         recorded=known is not None and known.recorded,
+        branch_of="" if known is None else known.branch_of,
     )
 
 

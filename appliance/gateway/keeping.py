@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from appliance.gateway.chat_request import SentMessage
 from appliance.gateway.open_conversations import OpenConversation
-from appliance.gateway.sessions import KeptSession, KeptSessions, SaidText, last_day
+from appliance.gateway.sessions import KeptSession, KeptSessionError, KeptSessions, SaidText, last_day
 from appliance.redaction import Redaction
 from appliance.rendering.renderer import Renderer
 from verifiers.contract.verdict import Verdict
@@ -54,7 +54,8 @@ class SessionKeeper:
         complete: bool,
     ) -> bool:
         """Writes it; `messages` are all of the conversation, the newest turn the last, which is `complete` where the
-        model ended it. False where it is not kept because somebody deleted it. Raises OSError."""
+        model ended it. False where it is not kept because somebody deleted it, or what it branched from. Raises
+        OSError, KeptSessionError."""
         now = self.now()
         said = tuple(SaidText(role=one.rendered_role, text=_shown(one)) for one in messages)
         spelled = [renderer.text(node.ids) for node in session.nodes]
@@ -78,7 +79,10 @@ class SessionKeeper:
             complete=complete,
         )
         with self._lock_of(session.id):
-            return self.files.put(self._redacted(_with(made, checked)), new=not session.recorded)
+            if session.recorded and (rule := self._rule_before(session.id)) is not None:
+                made = made.model_copy(update={"rule": rule})
+            written = self._redacted(_with(made, checked))
+            return self.files.put(written, new=not session.recorded, branch_of=session.branch_of)
 
     def judge(self, kept: KeptSession, checked: CheckedAnswer) -> bool:
         """Adds a verdict to a session that is kept; False where it has a newer turn by now than `kept`, or is not kept
@@ -88,6 +92,13 @@ class SessionKeeper:
             if (now.answer, now.updated, now.turns) != (kept.answer, kept.updated, kept.turns):
                 return False
             return self.files.put(self._redacted(_with(now, checked)), new=False)
+
+    def _rule_before(self, name: str) -> int | None:
+        """The rule that matched in an earlier turn, or in a check of one."""
+        try:
+            return self.files.get(name).rule
+        except KeptSessionError:
+            return None  # deleted: it is not written again
 
     def _lock_of(self, name: str) -> threading.Lock:
         return self._locks[hash(name) % len(self._locks)]

@@ -38,6 +38,8 @@ class OpenConversation:
     created: str
     recorded: bool
     """Whether it was written to disk."""
+    branch_of: str = ""
+    """The session on disk that it left, if it left one."""
 
     @property
     def tokens(self) -> int:
@@ -66,7 +68,8 @@ class OpenConversations:
                 return None
             self._known.move_to_end(key)
             if key in self._continued:
-                return replace(found, id=new_id(), recorded=False)
+                left = found.id if found.recorded else found.branch_of
+                return replace(found, id=new_id(), recorded=False, branch_of=left)
             self._continued[key] = None
             while len(self._continued) > 4 * MOST_LIVE:
                 self._continued.popitem(last=False)

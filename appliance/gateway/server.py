@@ -25,11 +25,38 @@ HEAD_SECONDS = 10.0
 
 
 class TimedProtocol(H11Protocol):
-    """HTTP/1.1 for those who ask in time."""
+    """HTTP/1.1 for those who ask in time, and take what they asked for."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.since = self.loop.time()
+        self._lost = self._ending = False
+        self._make_room()
         self.loop.call_later(HEAD_SECONDS, self._close_if_silent, self.cycle)
+        self.loop.call_later(HEAD_SECONDS, self._end_if_closing)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = True
+        super().connection_lost(exc)
+
+    def _make_room(self) -> None:
+        """Where there is none, whoever has said nothing for the longest goes: strangers keep nobody out."""
+        if len(self.connections) < MOST_CONNECTIONS:
+            return
+        silent = [one for one in self.connections if isinstance(one, TimedProtocol) and one.cycle is None]
+        oldest = min(silent, key=lambda one: one.since)  # this one at least
+        self.connections.discard(oldest)
+        oldest.transport.abort()
+
+    def _end_if_closing(self) -> None:
+        """A connection that is closed still waits until its reader took what was written, which may be never."""
+        if self._lost:
+            return
+        if self._ending:
+            self.transport.abort()
+            return
+        self._ending = self.transport.is_closing()
+        self.loop.call_later(HEAD_SECONDS, self._end_if_closing)
 
     def on_response_complete(self) -> None:
         # A byte ends uvicorn's own time between two requests, and a head may then never end.

@@ -7,10 +7,11 @@ verdict that passed.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -134,24 +135,24 @@ class KeptSessions:
     def __init__(self, data: Path) -> None:
         self.folder = data / "gateway" / "sessions"
 
-    def put(self, session: KeptSession, *, new: bool) -> bool:
-        """Writes it whole; False where it was there and is not any more: somebody deleted it. Raises
-        KeptSessionsFullError for a new one above the bounds, OSError."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    def put(self, session: KeptSession, *, new: bool, branch_of: str = "") -> bool:
+        """Writes it whole; False where it was there and is not any more, or the one that it branched from is not:
+        somebody deleted it. Raises KeptSessionsFullError for a new one above the bounds, OSError."""
         path = self._path(session.id)
         content = session.model_dump_json().encode()
-        if len(content) > MOST_BYTES:
-            return path.exists()  # what is there stays as it was
-        if new:
-            self._require_room(len(content))
-        beside = path.with_name(f".{session.id}.new")
-        beside.unlink(missing_ok=True)
-        write_new(beside, content)
-        if not new and not path.exists():
-            beside.unlink()
-            return False
-        beside.replace(path)
-        sync_folder(self.folder)
+        with self._changing():
+            left = self._path(branch_of) if branch_of else None
+            if not (new or path.exists()) or (new and left is not None and not left.exists()):
+                return False
+            if len(content) > MOST_BYTES:
+                return not new  # what is there stays as it was
+            if new:
+                self._require_room(len(content))
+            beside = _beside(path)
+            beside.unlink(missing_ok=True)
+            write_new(beside, content)
+            beside.replace(path)
+            sync_folder(self.folder)
         return True
 
     def get(self, name: str) -> KeptSession:
@@ -176,7 +177,8 @@ class KeptSessions:
             for entry in entries:
                 name = entry.name.removesuffix(".json")
                 if entry.name.endswith(".json") and _ID.fullmatch(name):
-                    found.append((entry.stat(follow_symlinks=False).st_mtime, name))
+                    with suppress(FileNotFoundError):  # somebody deleted it meanwhile
+                        found.append((entry.stat(follow_symlinks=False).st_mtime, name))
         return [name for _, name in sorted(found, reverse=True)]
 
     def all(self, limit: int = MOST_SESSIONS) -> Iterator[KeptSession]:
@@ -189,11 +191,17 @@ class KeptSessions:
 
     def delete(self, name: str) -> None:
         """Raises KeptSessionError, OSError."""
-        try:
-            self._path(name).unlink()
-        except FileNotFoundError:
-            raise KeptSessionError(f"there is no session {name!r}", hint=_HINT) from None
-        sync_folder(self.folder)
+        path = self._path(name)
+        if not self.folder.is_dir():
+            raise KeptSessionError(f"there is no session {name!r}", hint=_HINT)
+        with self._changing():
+            _beside(path).unlink(missing_ok=True)
+            try:
+                path.unlink()
+            except FileNotFoundError:
+                raise KeptSessionError(f"there is no session {name!r}", hint=_HINT) from None
+            finally:
+                sync_folder(self.folder)
 
     def _require_room(self, more: int) -> None:
         names, taken = self.names(), more
@@ -211,21 +219,44 @@ class KeptSessions:
         above `MOST_SESSIONS`; returns how many. When a file was written says nothing: it may be a copy. Raises
         OSError."""
         moment = datetime.fromisoformat(now)
-        gone = 0
-        for place, name in enumerate(self.names()):
-            path = self._path(name)
-            try:
-                if place >= MOST_SESSIONS or _last_moment(path, days) <= moment:
-                    path.unlink()
-                    gone += 1
-            except FileNotFoundError:
-                continue
-        return gone
+
+        def is_past(path: Path) -> bool:
+            with suppress(FileNotFoundError):
+                return _last_moment(path, days) <= moment
+            return False
+
+        if not self.folder.is_dir():
+            return 0
+        paths = [self._path(name) for name in self.names()]
+        past = [path for place, path in enumerate(paths) if place >= MOST_SESSIONS or is_past(path)]
+        with self._changing():
+            for left in self.folder.glob(".gs-*.new"):
+                left.unlink()  # of a write that was killed: nobody writes now
+            gone = [path for path in past if path in paths[MOST_SESSIONS:] or is_past(path)]
+            for path in gone:
+                path.unlink(missing_ok=True)
+        return len(gone)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """One at a time, of all processes: what is deleted between a look and a write would be there again."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
 
     def _path(self, name: str) -> Path:
         if not _ID.fullmatch(name):
             raise KeptSessionError(f"{name!r} is no session", hint=_HINT)
         return self.folder / f"{name}.json"
+
+
+def _beside(path: Path) -> Path:
+    """Where it is written before it takes its place."""
+    return path.with_name(f".{path.stem}.new")
 
 
 def _last_moment(path: Path, days: float) -> datetime:

@@ -19,6 +19,8 @@ BYTES = 16_384
 """Of the arguments of one call, in JSON."""
 LARGEST = 2**53
 """Integers beyond it are not the same everywhere that JSON is read."""
+PATTERN_STEPS = 10_000
+"""That a pattern of a schema may go back for each text."""
 TOLD = 200
 """Characters of a complaint."""
 
@@ -45,7 +47,7 @@ def _fault_of(tool: ToolSchema, arguments: object) -> str:
     if unknown := sorted(arguments.keys() - wanted):
         takes = ", ".join(f"`{name}`" for name in tool.parameters.get("properties", {})) or "no arguments"
         return f"{tool.name} has no argument `{unknown[0][:40]}`; it takes {takes}"
-    for error in _validator(json.dumps(tool.parameters)).iter_errors(json.loads(text)):
+    for error in schema_validator(json.dumps(tool.parameters)).iter_errors(json.loads(text)):
         where = ".".join(str(step) for step in error.instance_path)
         return f"{tool.name}{f': `{where}`' if where else ''}: {error.message}"[:TOLD]
     return ""
@@ -83,7 +85,10 @@ def _is_text(text: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _validator(schema: str) -> Any:
+def schema_validator(schema: str) -> Any:
+    """Compiles a JSON Schema; nothing is fetched for it, and a pattern goes back no more than `PATTERN_STEPS` times.
+    Raises what the library does for what is none."""
     import jsonschema_rs  # by whoever asks for a call, not by whoever lists tools
 
-    return jsonschema_rs.validator_for(schema)
+    patterns = jsonschema_rs.FancyRegexOptions(backtrack_limit=PATTERN_STEPS)
+    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=patterns)

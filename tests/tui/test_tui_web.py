@@ -60,7 +60,12 @@ def test_only_who_has_the_token_is_answered_and_only_under_its_own_name(address:
     assert asked(address, page, origin="http://evil.example").status == 403
     whole = asked(address, page)
     assert whole.status == 200
-    assert "default-src 'self'" in str(whole.headers["content-security-policy"])
+    policy = str(whole.headers["content-security-policy"])
+    assert "default-src 'self'" in policy
+    (scripts,) = (part for part in policy.split("; ") if part.startswith("script-src"))
+    assert "unsafe-inline" not in scripts
+    assert scripts.count("'sha256-") == 2
+    assert "sha256" not in str(asked(address, f"{page}static/js/textual.js").headers["content-security-policy"])
     assert whole.headers["set-cookie"] is None, "a browser sends a cookie to every port of this address"
     upgrade = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
     upgrade["sec-websocket-key"] = "MDEyMzQ1Njc4OWFiY2RlZg=="

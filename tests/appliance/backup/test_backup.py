@@ -295,3 +295,45 @@ def test_the_manifest_says_what_is_in_it(used, tmp_path) -> None:
     assert written["format"] == "assay-backup-1"
     assert written["schema_revision"]
     assert written["files"]["ledger.sqlite3"]["mode"] == 0o600
+
+
+def test_sessions_that_an_owner_may_delete_are_in_no_backup(tmp_path) -> None:
+    data = tmp_path / "data"
+    with Core(Settings(data=data)):
+        pass
+    kept = data / "gateway" / "sessions" / "gs-0123456789abcdef.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("words of a session")
+    store, name = backed_up(data, tmp_path / "backups")
+    assert not any("sessions" in file for file in store.manifest(name)[1].files)
+    assert not any(b"words of a session" in one.read_bytes() for one in store.folder.rglob("*") if one.is_file())
+
+
+@pytest.mark.parametrize("what", ["a link", "a pipe", "a folder", "a file within a file", "a link in the way"])
+def test_what_is_planted_in_a_store_or_in_the_way_is_never_followed(used, tmp_path, what) -> None:
+    store, name = backed_up(used, tmp_path / "backups")
+    manifest = store.manifest(name)[1]
+    outside, target = tmp_path / "outside", tmp_path / "restored"
+    outside.mkdir()
+    (outside / "mine").write_text("mine")
+    kept = manifest.files["artifacts/job/answer.txt"]
+    path = store.object(kept.sha256)
+    if what == "a link":
+        (outside / "copy").write_text("42")
+        path.unlink()
+        path.symlink_to(outside / "copy")
+    elif what == "a pipe":
+        path.unlink()
+        os.mkfifo(path)
+    elif what == "a folder":
+        path.unlink()
+        path.mkdir()
+    elif what == "a file within a file":
+        files = {**manifest.files, "artifacts/job/answer.txt/below": kept}
+        manifest = manifest.model_copy(update={"files": files})
+    else:
+        (tmp_path / ".restored.restoring").symlink_to(outside)
+    with pytest.raises((BackupError, OSError)):
+        restore(store, manifest, target, stamp=STAMP, replace=False)
+    assert not target.exists()
+    assert (outside / "mine").read_text() == "mine"

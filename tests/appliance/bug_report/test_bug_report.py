@@ -14,7 +14,7 @@ from forked_commands import run_forked
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.bug_report.collect import last_lines, parts, write
+from appliance.bug_report.collect import cut_lines, last_lines, parts, write
 from appliance.bug_report.redaction import REMOVED, Redactor, known_secrets
 from appliance.clock import utc_now
 from appliance.config import Settings
@@ -162,6 +162,27 @@ def test_digests_and_ordinary_sentences_stay_as_they_are() -> None:
 
 def test_of_a_long_log_the_end_is_taken_and_long_lines_are_cut(tmp_path) -> None:
     (tmp_path / "log").write_text("".join(f"{number} {'x' * 3000}\n" for number in range(2000)))
-    lines = last_lines(tmp_path / "log").splitlines()
+    lines = cut_lines(last_lines(tmp_path / "log")).splitlines()
+    assert lines[0].split()[1].startswith("x")
     assert lines[-1].startswith("1999 ")
     assert max(map(len, lines)) <= 2000
+
+
+def test_a_secret_that_a_cut_goes_through_is_in_no_report(data, tmp_path) -> None:
+    far, key = "y" * 1990, "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo=\n" * 3
+    log = data / "logs" / "worker.log"
+    log.write_text(f"{key}-----END PRIVATE KEY-----\n{far} {TOKEN}\n{far} bearer sk-{'a' * 40}\n")
+    files = report(data, tmp_path / "report.tar.gz")
+    said = files["assay-bug-report/logs/worker.log"]
+    assert TOKEN[:4] not in said
+    assert "sk-a" not in said
+    assert "QUJD" not in said
+    log.write_text(f"{TOKEN * 30_000}\nan ordinary line\n")
+    again = report(data, tmp_path / "again.tar.gz")["assay-bug-report/logs/worker.log"]
+    assert again == "an ordinary line\n"
+
+
+def test_no_mark_in_a_text_of_the_ledger_breaks_a_report(data, tmp_path) -> None:
+    with Core(Settings(data=data)) as core:
+        core.ledger.put_event(Event(kind="test", text="a\u2028b\x85c\x1cd\re\x0bf", created=utc_now()))
+    assert "a\\u2028b" in report(data, tmp_path / "report.tar.gz")["assay-bug-report/events.jsonl"]

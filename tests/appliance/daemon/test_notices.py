@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -181,3 +184,41 @@ def test_settings_that_would_send_a_secret_unprotected_are_refused() -> None:
     for url in ("file:///etc/passwd", "example.org", "ftp://example.org/x"):
         with pytest.raises(ValidationError, match="https://"):
             ReportSettings(webhook=url)
+
+
+def test_a_server_that_answers_a_byte_at_a_time_keeps_nobody_else_from_being_told(server) -> None:
+    ended = threading.Event()
+
+    def drip(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            for byte in itertools.cycle(b"HTTP/1.1 200 OK\r\nx: y"):
+                if ended.wait(0.05):
+                    return
+                connection.sendall(bytes([byte]))
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=drip, args=(listening,))
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        settings = ReportSettings(webhook=url, ntfy=f"{server.url}/nights", timeout=1.0)
+        try:
+            failed = Notices(settings, lambda text: None).try_all(NOTICE)
+        finally:
+            ended.set()
+            thread.join()
+    assert "longer" in failed["webhook"]
+    assert failed["ntfy"] == ""
+    assert len(server.got) == 1
+
+
+@pytest.mark.parametrize("title", ["a\r\nx-injected: 1", "a\nBcc: stranger@evil.example", "a\x00b", "\u2028Bcc: x@y"])
+def test_no_title_adds_a_header(server, mail, title: str) -> None:
+    box, port = mail
+    email = EmailSettings(host="127.0.0.1", port=port, security="none", sender="a@example.org", to=("b@example.org",))
+    settings = ReportSettings(ntfy=f"{server.url}/nights", email=email)
+    Notices(settings, lambda text: None).try_all(Notice(title, "text\n.\nRCPT TO:<stranger@evil.example>\n"))
+    assert not any("x-injected" in headers for _, headers, _ in server.got)
+    for envelope in box.got:
+        assert envelope.rcpt_tos == ["b@example.org"]
+        assert not any(line.lower().startswith(b"bcc") for line in envelope.content.split(b"\r\n\r\n")[0].splitlines())

@@ -48,6 +48,7 @@ class Gateway:
         self._says: Callable[[tuple[int, ...]], tuple[int, ...]] = lambda known: self.renderer.answer("hello")
         self.port = 0
         self.api: GatewayApi
+        self.server: GatewayServer
 
     def says(self, turn: tuple[int, ...] | Callable[[tuple[int, ...]], tuple[int, ...]]) -> None:
         self._says = turn if callable(turn) else lambda known: turn
@@ -78,7 +79,8 @@ def running() -> Iterator[Gateway]:
             sock = loopback_socket("127.0.0.1", 0)
             made.port = sock.getsockname()[1]
             made.api = api = GatewayApi(loop, made, SLOTS, checker, keeper)
-            with GatewayServer(GatewayDoor(api.app, KnownTokens(made.data), made.port), sock):
+            door = GatewayDoor(api.app, KnownTokens(made.data), made.port)
+            with GatewayServer(door, sock) as made.server:
                 yield made
 
 

@@ -1,0 +1,141 @@
+"""Says whether a client's JSON Schema can be used on a call's arguments. Pure.
+
+What always holds: a schema that is taken can be compiled, fetches nothing, and is looked at in bounded time: references
+that meet again and again can ask for more steps than a machine has, and the library lets nobody else run meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from curriculum.worlds.arguments import DEPTH, schema_validator
+
+CHARS = 50_000
+"""Of a schema in JSON."""
+MOST_STEPS = 5_000
+"""Subschemas that a value may be looked at with, each time that one is reached counted anew."""
+DIALECTS = frozenset(
+    f"{scheme}://json-schema.org/{draft}"
+    for scheme in ("http", "https")
+    for draft in (
+        *(f"draft-0{number}/schema{end}" for number in (6, 7) for end in ("", "#")),
+        *("draft/2019-09/schema", "draft/2020-12/schema"),
+    )
+)
+_SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
+_SAME_BY_NAME = ("dependentSchemas", "dependencies")
+_INNER = (
+    *("items", "prefixItems", "additionalItems", "contains", "unevaluatedItems"),
+    *("additionalProperties", "propertyNames", "unevaluatedProperties"),
+)
+_INNER_BY_NAME = ("properties", "patternProperties")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+def schema_fault(schema: dict[str, Any]) -> str:
+    """What is wrong with it, as the end of a sentence about a tool's parameters; empty when nothing is."""
+    text = json.dumps(schema)
+    if len(text) > CHARS:
+        return f"have at most {CHARS} characters"
+    if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
+        return "are a JSON Schema of an object"
+    for name, value in _names(schema):
+        if name == "$id" and value is not schema.get("$id"):
+            return "have a part with an `$id` of its own: leave it out"
+        if name in _REFERENCES and not value.startswith("#"):
+            return "refer to another document: nothing is fetched"
+        if name == "$schema" and value not in DIALECTS:
+            return "are in a dialect that is not known here: leave `$schema` out"
+    try:
+        steps = _Steps(schema).of(schema, DEPTH)
+    except RecursionError:
+        steps = MOST_STEPS + 1
+    if steps > MOST_STEPS:
+        return "have references that meet too often: write it with fewer"
+    try:
+        schema_validator(text)
+    except Exception as error:  # noqa: BLE001 - the library's own, of several kinds
+        return f"are no JSON Schema: {str(error)[:200]}"
+    return ""
+
+
+def _names(value: Any) -> Iterator[tuple[str, str]]:
+    """Every name with a text, at any depth."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            yield from ((name, inner) for name, inner in one.items() if isinstance(inner, str))
+            left += one.values()
+        elif isinstance(one, list):
+            left += one
+
+
+class _Steps:
+    """Counts the subschemas that one value is looked at with, where lists and tables are `depth` deep."""
+
+    def __init__(self, root: dict[str, Any]) -> None:
+        self._root = root
+        self._known: dict[tuple[int, int], int] = {}
+        self._under_way: set[tuple[int, int]] = set()
+
+    def of(self, node: Any, depth: int) -> int:
+        if not isinstance(node, dict) or depth < 0:
+            return 1
+        at = (id(node), depth)
+        if at in self._known:
+            return self._known[at]
+        if at in self._under_way:
+            return MOST_STEPS + 1  # it refers to itself for the same value
+        self._under_way.add(at)
+        steps = 1
+        for inner, deeper in self._inner(node):
+            steps += self.of(inner, depth - deeper)
+            if steps > MOST_STEPS:
+                break
+        self._under_way.discard(at)
+        self._known[at] = steps
+        return steps
+
+    def _inner(self, node: dict[str, Any]) -> Iterator[tuple[Any, int]]:
+        for name in _REFERENCES:
+            if isinstance(node.get(name), str):
+                yield from ((one, 0) for one in self._targets(unquote(node[name][1:])))
+        for names, by_name, deeper in ((_SAME, _SAME_BY_NAME, 0), (_INNER, _INNER_BY_NAME, 1)):
+            for name in names:
+                value = node.get(name)
+                yield from ((one, deeper) for one in (value if isinstance(value, list) else [value]) if one is not None)
+            for name in by_name:
+                value = node.get(name)
+                yield from ((one, deeper) for one in (value.values() if isinstance(value, dict) else ()))
+
+    def _targets(self, fragment: str) -> list[Any]:
+        """Where a reference may lead."""
+        if not fragment.startswith("/"):
+            return self._named(fragment) if fragment else [self._root]
+        found: Any = self._root
+        for step in fragment[1:].split("/"):
+            name = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, dict):
+                found = found.get(name)
+            elif isinstance(found, list) and name.isascii() and name.isdigit() and int(name[:9]) < len(found):
+                found = found[int(name[:9])]
+            else:
+                return []
+        return [found]
+
+    def _named(self, anchor: str) -> list[Any]:
+        found: list[Any] = []
+        left: list[Any] = [self._root]
+        while left:
+            one = left.pop()
+            if isinstance(one, dict):
+                if anchor in (one.get("$anchor"), one.get("$dynamicAnchor")):
+                    found.append(one)
+                left += one.values()
+            elif isinstance(one, list):
+                left += one
+        return found
