@@ -82,7 +82,7 @@ def same(one: nn.Module, other: nn.Module) -> bool:
 
 def trains(ranks: RankProcesses, files: dict[str, bytes], recipe: TrainingRecipe, folder: Path) -> nn.Module:
     dtype = torch.bfloat16 if recipe.method == "lora" else torch.float32
-    models = [open_model(files, dtype=dtype) for _ in range(3)]
+    models: list[nn.Module] = [open_model(files, dtype=dtype) for _ in range(3)]
     settings: dict[str, Any] = {"max_tokens": SIZE.tokens, "companions": files}
     there = RankedTrainer(ranks, models[0], recipe, 1, **settings)
     here = Trainer(models[1], recipe, 1, **settings)

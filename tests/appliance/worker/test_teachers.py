@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from short_nights import AT, FIXTURE, train_night
+import torch
+from short_nights import AT, FIXTURE, SHORT, train_night
 from test_stages import put_training, stage, texts
 
 from appliance.inference.local_api import EndpointError, require_local
 from appliance.learning.checkpoints import publish
 from appliance.learning.errors import LearningError
+from appliance.learning.rank_processes import RankProcesses
 from appliance.learning.stages import TeacherRecipe
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.places import load_policy
 from appliance.records.checkpoints import Checkpoint
 from appliance.worker.context import WorkContext
 from appliance.worker.stages import UnlikeTeacherError
@@ -27,6 +30,7 @@ from appliance.worker.teacher import Teacher
 from appliance.worker.traces import TraceError, VerifiedTrace, read_kept, read_traces, verified
 from curriculum.contract.task import Task
 from curriculum.separation.index import SeparationIndex
+from runtime.settings import RuntimeSettings
 from verifiers.contract.verdict import Outcome, Verdict
 
 
@@ -138,6 +142,36 @@ def test_a_training_learns_from_a_file_a_teacher_and_a_model_that_scores(
     figures = [event.figures for _, event in ledger.events(limit=1000) if event.kind == "step"]
     assert [one["learning_reverse_kl"] != 0 for one in figures] == [True, True]
     assert cycle.plan["candidate"] != cycle.plan["start"]
+
+
+def test_a_learner_in_a_process_of_its_own_makes_the_same_models_of_a_file_and_of_a_teacher(
+    runtime: RuntimeSettings, tmp_path: Path
+) -> None:
+    """As on a GPU; on the processor the models are equal to the bit."""
+    content = lines(conversation("42"))
+    digest = hashlib.sha256(content).hexdigest()
+    torch.set_num_threads(1)
+    made: list[tuple[Any, Any]] = []
+    for apart in (True, False):
+        data = tmp_path / str(apart)
+        (data / "traces").mkdir(parents=True)
+        (data / "traces" / digest).write_bytes(content)
+        scorer = publish(FIXTURE, data / "models")
+        with (
+            SqliteLedger(data / "ledger.sqlite3") as ledger,
+            WorkContext(data, ledger, runtime, SHORT.agent, load_policy(data), threads=1) as context,
+        ):
+            if apart:
+                context.ranks = RankProcesses(("cpu",), threads=1)
+            stages = stage("file", "sft", data="file", file=digest), stage("scored", "distil", scored_by=scorer)
+            put_training(context, "t", *stages)
+            train_night(context, "t")
+            assert (context.ranks is not None) is apart
+            cycle = ledger.cycle("t")
+            assert cycle is not None
+            made.append((cycle.plan["stage_1"]["checkpoint"], cycle.plan["candidate"]))
+            assert cycle.plan["start"] not in made[-1]
+    assert made[0] == made[1]
 
 
 def test_unverified_text_cannot_become_a_lesson() -> None:
