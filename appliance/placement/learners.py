@@ -33,15 +33,15 @@ class PlacedLearners:
     ) -> None:
         """Raises ModelError without a cluster and for more learners than they have GPUs, InfrastructureError where no
         host takes them."""
-        if cluster is None:
-            raise ModelError(
-                "placement.learners is cluster, and this machine is in none",
-                hint="set cluster.address, or placement.learners to here",
-            )
         if (gpus := placement.learner_gpus) and ranks > gpus:
             raise ModelError(
                 f"{ranks} learners train on a GPU each, and placement.learner_gpus is {gpus}",
                 hint="set placement.learner_gpus to as many, or model.learners lower",
+            )
+        if cluster is None:
+            raise ModelError(
+                "placement.learners is cluster, and this machine is in none",
+                hint="set cluster.address, or placement.learners to here",
             )
         devices = learner_devices("cuda" if gpus else CPU, ranks, gpus)
         self._placed = PlacedChannel(cluster, PlacementRequest(servant=SERVANT, gpus=gpus))

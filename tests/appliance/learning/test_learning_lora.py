@@ -272,7 +272,7 @@ def test_an_update_without_memory_is_not_tried_again_on_weights_that_may_have_mo
     trainer._optimizer.register_step_pre_hook(lambda *_: torch.empty(1 << 55) and None)
     with pytest.raises(LearningError, match="too small for the optimizer's moments") as caught:
         learn(trainer, 1)
-    assert asked == [4, 4], "one minibatch, one pass after another, and none anew"
+    assert asked == [4, 2], "both passes of the minibatch, and none anew"
     for named in ("training.method to lora", "adamw_8bit", "assay plan"):
         assert named in caught.value.hint
 
