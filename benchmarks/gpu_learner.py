@@ -25,6 +25,8 @@ from typing import Any
 import torch
 from torch import nn
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from appliance.inference.engines import make_engine
 from appliance.inference.folder import open_model
 from appliance.inference.weights import push_model
