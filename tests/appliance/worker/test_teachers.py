@@ -13,16 +13,19 @@ from typing import Any
 
 import pytest
 import torch
-from short_nights import AT, FIXTURE, SHORT, train_night
+from short_nights import AT, FIXTURE, train_night
 from test_stages import put_training, stage, texts
 
+from appliance.inference.folder import open_model
 from appliance.inference.local_api import EndpointError, require_local
+from appliance.inference.weights import weights_digest
 from appliance.learning.checkpoints import publish
 from appliance.learning.errors import LearningError
+from appliance.learning.folders import read_verified
 from appliance.learning.rank_processes import RankProcesses
 from appliance.learning.stages import TeacherRecipe
+from appliance.learning.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import load_policy
 from appliance.records.checkpoints import Checkpoint
 from appliance.worker.context import WorkContext
 from appliance.worker.stages import UnlikeTeacherError
@@ -30,7 +33,6 @@ from appliance.worker.teacher import Teacher
 from appliance.worker.traces import TraceError, VerifiedTrace, read_kept, read_traces, verified
 from curriculum.contract.task import Task
 from curriculum.separation.index import SeparationIndex
-from runtime.settings import RuntimeSettings
 from verifiers.contract.verdict import Outcome, Verdict
 
 
@@ -144,34 +146,34 @@ def test_a_training_learns_from_a_file_a_teacher_and_a_model_that_scores(
     assert cycle.plan["candidate"] != cycle.plan["start"]
 
 
-def test_a_learner_in_a_process_of_its_own_makes_the_same_models_of_a_file_and_of_a_teacher(
-    runtime: RuntimeSettings, tmp_path: Path
+def test_a_learner_in_a_process_of_its_own_learns_from_a_file_and_from_a_teacher_as_one_here_would(
+    context: WorkContext, ledger: SqliteLedger
 ) -> None:
-    """As on a GPU; on the processor the models are equal to the bit."""
+    """As on a GPU; on the processor the recorded steps give the same weights here, to the bit."""
     content = lines(conversation("42"))
     digest = hashlib.sha256(content).hexdigest()
+    (context.data / "traces").mkdir()
+    (context.data / "traces" / digest).write_bytes(content)
+    scorer = publish(FIXTURE, context.data / "models")
     torch.set_num_threads(1)
-    made: list[tuple[Any, Any]] = []
-    for apart in (True, False):
-        data = tmp_path / str(apart)
-        (data / "traces").mkdir(parents=True)
-        (data / "traces" / digest).write_bytes(content)
-        scorer = publish(FIXTURE, data / "models")
-        with (
-            SqliteLedger(data / "ledger.sqlite3") as ledger,
-            WorkContext(data, ledger, runtime, SHORT.agent, load_policy(data), threads=1) as context,
-        ):
-            if apart:
-                context.ranks = RankProcesses(("cpu",), threads=1)
-            stages = stage("file", "sft", data="file", file=digest), stage("scored", "distil", scored_by=scorer)
-            put_training(context, "t", *stages)
-            train_night(context, "t")
-            assert (context.ranks is not None) is apart
-            cycle = ledger.cycle("t")
-            assert cycle is not None
-            made.append((cycle.plan["stage_1"]["checkpoint"], cycle.plan["candidate"]))
-            assert cycle.plan["start"] not in made[-1]
-    assert made[0] == made[1]
+    context.ranks = RankProcesses(("cpu",), threads=1)
+    scored = stage("scored", "distil", scored_by=scorer)
+    put_training(context, "t", stage("file", "sft", data="file", file=digest), scored)
+    train_night(context, "t")
+    cycle = ledger.cycle("t")
+    assert cycle is not None
+    models = (cycle.plan["start"], cycle.plan["stage_1"]["checkpoint"], cycle.plan["candidate"])
+    assert len(set(models)) == 3, "each stage has learned something"
+    files, made = (read_verified(context.data / "models" / str(name)) for name in models[1:])
+    teacher = context.another_engine()
+    teacher.push(read_verified(context.data / "models" / scorer), "teacher")
+    recipe = scored.recipe
+    learner = Trainer(open_model(files), recipe.training, 0, max_tokens=recipe.agent.max_tokens, teacher=teacher.score)
+    for step in range(int(cycle.plan["stage_2"]["step"])):
+        record = ledger.step("t", step)
+        assert record is not None
+        learner.train_step(step, record.judged, record.groups)
+    assert weights_digest(learner.model) == weights_digest(open_model(made))
 
 
 def test_unverified_text_cannot_become_a_lesson() -> None:
