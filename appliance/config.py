@@ -30,13 +30,13 @@ class ModelSettings(FrozenModel):
     path: AbsolutePath | None = None
     """A local Hugging Face model folder, which the first night begins from; otherwise the embedded model."""
     learners: Annotated[int, UnitName("processes")] = Field(1, ge=1, le=64)
-    """Processes that train a model together, each with a part of it (FSDP2): one for each GPU."""
+    """How many train a model together, each with a part of it (FSDP2): one for each GPU."""
     engine: str = "torch"
     """What samples from a model, by name: `torch` runs in the worker, `vllm` in a process of its own."""
     engines: Annotated[int, UnitName("engines")] = Field(1, ge=1, le=64)
     """How many of them share the rollouts, each with `recipe.agent.concurrent` of them at once."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """What the engine `torch`, and a learner in the worker, compute on: `auto` is a GPU where there is one."""
+    """What the engine `torch` and the learners compute on: `auto` is a GPU where there is one, else the processor."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """What that engine computes in: `auto` is bfloat16 on a GPU and float32 on the processor."""
 

@@ -117,7 +117,7 @@ def plan(
 ) -> Plan:
     """Works out one way of training. `max_tokens` are those of a conversation, `rows` the conversations that the engine
     decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation)."""
-    gpu = machine.gpus[0] if machine.gpus else None
+    gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever the learner gets, it fits there
     parts = {
         "process": PROCESS if gpu is None else GPU_CONTEXT,
         **learner_parts(shape, recipe, max_tokens),

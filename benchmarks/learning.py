@@ -2,6 +2,7 @@
 
     python -m benchmarks.learning [--seeds 0,1,2] [--parallel 2] [--json FILE]
     python -m benchmarks.learning --arms all --tokens 600000 [--seeds 0,1,2] [--parallel 2] [--results FILE]
+    python -m benchmarks.learning --arms all --tokens 600000 --results FILE --table --beside roc
     python -m benchmarks.learning --arms stale1,stale4 --tokens 600000 --parallel 1
 
 For each seed: one warm start, then from the same weights one night for each arm, everything real. All arms answer the
@@ -24,7 +25,8 @@ warm start, so that seeds differ in what is asked and drawn alone: what they sho
 
 With `--results` an arm's figures are added to that file as a line as soon as it has ended, and its ledger and weights
 are kept beside it: the same command goes on where an earlier one was stopped, with other arms too. `--table` runs
-nothing and prints the table of the lines that are there, over the seeds that an arm and plain GRPO both have.
+nothing and prints the table of the lines that are there, over the seeds that an arm and plain GRPO both have;
+`--beside roc` runs and compares with GRPO-RoC instead, whose selection the arms that branch have, too.
 
 The arms `stale1` and `stale4` learn from tokens that are up to so many steps old, and sample meanwhile. Their
 seconds say what that gains where sampler and learner share one processor, and need a machine with nothing beside them.
@@ -218,15 +220,16 @@ def rows(results: Path, tokens: int | None, small: bool, model: Path | None) -> 
     return [one for one in found if (one["budget"], one["small"], one["model"]) == asked]
 
 
-def by_seed(found: list[dict[str, Any]], arms: list[str]) -> list[dict[str, Any]]:
-    """One for each seed that has plain GRPO: its arms, each with the questions that it won and lost against that."""
+def by_seed(found: list[dict[str, Any]], arms: list[str], beside: str = PLAIN) -> list[dict[str, Any]]:
+    """One for each seed that has the arm `beside`: its arms, each with the questions that it won and lost against
+    that."""
     seeds: dict[int, dict[str, Any]] = {}
     for one in found:
         if one["arm"] in arms:
             seeds.setdefault(one["seed"], {"seed": one["seed"]})[one["arm"]] = one
-    whole = [seeds[seed] for seed in sorted(seeds) if PLAIN in seeds[seed]]
+    whole = [seeds[seed] for seed in sorted(seeds) if beside in seeds[seed]]
     for of_seed in whole:
-        plain = of_seed[PLAIN]["passed"]
+        plain = of_seed[beside]["passed"]
         for arm in of_seed.keys() & set(arms):
             pairs = [(won, plain[task]) for task, won in of_seed[arm]["passed"].items()]
             pairs = [pair for pair in pairs if None not in pair]
@@ -249,6 +252,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--results", type=Path, help="a file that lines are added to")
     parser.add_argument("--table", action="store_true", help="run nothing")
+    parser.add_argument("--beside", default=PLAIN, choices=ARMS, help="the arm that the others are compared with")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arms = list(ARMS) if arguments.arms == "all" else arguments.arms.split(",")
@@ -256,7 +260,7 @@ def main() -> None:
         parser.error(f"there is no arm {', '.join(sorted(unknown))}; there are {', '.join(ARMS)}")
     if arguments.table and arguments.results is None:
         parser.error("--table needs --results")
-    arms = [PLAIN, *(arm for arm in arms if arm != PLAIN)]
+    arms = [arguments.beside, *(arm for arm in arms if arm != arguments.beside)]
     with tempfile.TemporaryDirectory(prefix="assay-learning-") as folder:
         results = (arguments.results or Path(folder) / "results.jsonl").resolve()
         model = arguments.model and arguments.model.resolve()
@@ -267,13 +271,13 @@ def main() -> None:
             return
         if not arguments.table:
             run_seeds(arguments, arms, results)
-        found = by_seed(rows(results, arguments.tokens, arguments.small, model), arms)
+        found = by_seed(rows(results, arguments.tokens, arguments.small, model), arms, arguments.beside)
     if not found:
-        sys.exit("no seed has its plain arm yet")
+        sys.exit(f"no seed has its arm {arguments.beside} yet")
     for one in found:
         print(row(one, [arm for arm in arms if arm in one]))
     arms = [arm for arm in arms if any(arm in one for one in found)]
-    print(table(found, arms))
+    print(table(found, arms, arguments.beside))
     summary = {"arms": arms, "tokens": arguments.tokens, "small": arguments.small, **summarise(found, arms)}
     print(json.dumps({name: value for name, value in summary.items() if name != "seeds"}, indent=1))
     if arguments.json:
@@ -318,8 +322,8 @@ def row(one: dict[str, Any], arms: list[str]) -> str:
     return " | ".join(parts)
 
 
-def table(found: list[dict[str, Any]], arms: list[str]) -> str:
-    """An arm a row, in Markdown. Against plain GRPO: over questions (pairs of all seeds together), and over seeds."""
+def table(found: list[dict[str, Any]], arms: list[str], beside: str = PLAIN) -> str:
+    """An arm a row, in Markdown. Against `beside`: over questions (pairs of all seeds together), and over seeds."""
     columns = (
         "arm",
         "seeds",
@@ -327,7 +331,7 @@ def table(found: list[dict[str, Any]], arms: list[str]) -> str:
         "steps",
         "success",
         "greedy",
-        "over plain GRPO, points, 95 % over questions",
+        f"over {'plain GRPO' if beside == PLAIN else beside}, points, 95 % over questions",
         "95 % over seeds",
         "tool errors in held-out right answers",
         "age of tokens, steps",
@@ -343,11 +347,11 @@ def table(found: list[dict[str, Any]], arms: list[str]) -> str:
             )
         )  # fmt: skip
         seconds = f"{mean(part['seconds']['training'] for part in parts):.0f}, {100 * waits:.0f} %"
-        beside = ("", "") if arm == PLAIN else (_over_questions(parts), _over_seeds(parts))
+        against = ("", "") if arm == beside else (_over_questions(parts), _over_seeds(parts))
         rows.append(
             (
                 *(arm, str(len(parts)), f"{tokens / 1000:.0f}", f"{steps:.0f}", f"{after:.3f}", f"{greedy:.3f}"),
-                *(*beside, f"{errors:.3f}", f"{age:.2f}", seconds),
+                *(*against, f"{errors:.3f}", f"{age:.2f}", seconds),
             )
         )
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
@@ -376,7 +380,7 @@ def summarise(found: list[dict[str, Any]], arms: list[str]) -> dict[str, Any]:
     summary: dict[str, Any] = {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
     }
-    if all("roc" in one for one in found):
+    if all("roc" in one and PLAIN in one for one in found):
         lower = [one[PLAIN]["after"] - one["roc"]["after"] for one in found]
         widths = [(one["roc"]["after_high"] - one["roc"]["after_low"]) for one in found]
         summary |= {

@@ -209,7 +209,13 @@ class TorchEngine:
         return tuple(scores)
 
     def sleep(self) -> None:
-        """Is nothing: what it holds is the learner's own."""
+        """Gives what it holds of a GPU back: the learner is in a process of its own there, and pushes before anything
+        is sampled. On the processor it is nothing."""
+        if self._placement.device.type == "cuda":
+            if self.unfinished:
+                raise RuntimeError(f"{self.unfinished} requests are unfinished")
+            self.close()
+            torch.cuda.empty_cache()
 
     def close(self) -> None:
         self._drop_everything()

@@ -1,4 +1,4 @@
-"""Starts the processes that train one model together, and talks to all of them at once.
+"""Starts the processes that train one model, one or several together, and talks to all of them at once.
 
 What always holds: a message goes to all, and counts when all have answered. One that ends, or says that it is broken,
 ends the whole group, because the others may be waiting for it. They find each other by a file in a folder of mode 0700,
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
@@ -54,8 +55,10 @@ class RankGroup(Protocol):
 class RankProcesses:
     """Is a `RankGroup` on this machine, and a context manager; `close` ends the processes. Not thread-safe."""
 
-    def __init__(self, ranks: int, *, threads: int | None = None) -> None:
-        """Starts so many, with so many threads together. Raises InfrastructureError when they cannot be started."""
+    def __init__(self, devices: Sequence[str], *, threads: int | None = None) -> None:
+        """Starts one on each of these devices, with so many threads together. Raises InfrastructureError when they
+        cannot be started."""
+        ranks = len(devices)
         self.folder = Path(tempfile.mkdtemp(prefix="assay-ranks-", dir=_memory()))
         """What is handed over lies here, in memory if there is any; of mode 0700."""
         self._memory: list[MemoryKills] = []
@@ -66,7 +69,7 @@ class RankProcesses:
         known = {**os.environ, "OMP_NUM_THREADS": str(each), "GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
         try:
             with Listener(address, "AF_UNIX", backlog=ranks) as listener, (self.folder / "log").open("wb") as log:
-                for number in range(ranks):
+                for number, device in enumerate(devices):
                     self._processes.append(
                         subprocess.Popen(
                             [
@@ -78,6 +81,7 @@ class RankProcesses:
                                 address,
                                 str(number),
                                 str(ranks),
+                                device,
                             ],
                             stdin=subprocess.DEVNULL,
                             stdout=log,

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 import torch
@@ -21,8 +22,10 @@ from torch import Tensor, nn
 
 from appliance.inference.decoder import padded
 from appliance.learning.errors import LearningError
+from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.recipe import WarmStartRecipe
-from appliance.learning.scoring import score
+from appliance.learning.scoring import Scorer, Scores
+from appliance.learning.sharding import scored, split
 from appliance.learning.state import Learner
 from appliance.rendering.renderer import Ids, Renderer
 
@@ -75,15 +78,19 @@ class SftTrainer(Learner):
         *,
         max_tokens: int,
         companions: Mapping[str, bytes] | None = None,
+        ranks: Ranks = ALONE,
     ) -> None:
-        """Demonstrations longer than `max_tokens` are left out, and counted in `dropped`. The rest as in `Learner`.
+        """Demonstrations longer than `max_tokens` are left out, and counted in `dropped`; of several `ranks` each keeps
+        its part of the model. The rest as in `Learner`.
 
         Raises LearningError when nothing is left to learn from.
         """
+        scorer = Scorer(model)
+        self._score: Callable[..., Scores] = scorer if ranks.alone else partial(scored, split(model, scorer))
         optimizer = torch.optim.AdamW(
             model.parameters(), lr=recipe.learning_rate, betas=BETAS, weight_decay=WEIGHT_DECAY
         )
-        super().__init__(model, recipe, seed, optimizer, companions)
+        super().__init__(model, recipe, seed, optimizer, companions, ranks)
         self.recipe = recipe
         self._data = [one for one in demonstrations if len(one.ids) <= max_tokens and any(one.mask)]
         self.dropped = len(demonstrations) - len(self._data)
@@ -141,11 +148,16 @@ class SftTrainer(Learner):
         return self._chunk[1][step % per_chunk]
 
     def _update(self, ids: Tensor, mask: Tensor) -> float:
+        tokens = mask[:, 1:].sum()
+        if not self._ranks.alone:
+            (rows, counts), *_ = self._ranks.share(_parts(len(ids), self._ranks.world))
+            ids, mask = ids[rows], mask[rows] & counts
         with self._seeded("warm start"):
-            loss = -score(self.model, ids, mask).logprobs.sum() / mask[:, 1:].sum()
-        if not math.isfinite(loss.item()):
+            loss = -self._score(ids, mask, 1.0).logprobs.sum() / tokens
+        whole_loss = self._ranks.summed({"loss": loss.item()})["loss"]
+        if not math.isfinite(whole_loss):
             raise LearningError(
-                f"the loss of warm-start step {self.step} is {loss.item()}",
+                f"the loss of warm-start step {self.step} is {whole_loss}",
                 hint="go back to the last checkpoint and lower warm_start.learning_rate",
             )
         for group in self._optimizer.param_groups:
@@ -154,7 +166,13 @@ class SftTrainer(Learner):
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.model.parameters(), GRADIENT_NORM)
         self._optimizer.step()
-        return loss.item()
+        return whole_loss
+
+
+def _parts(rows: int, ranks: int) -> list[slice]:
+    """Cuts a batch into as many parts as there are ranks; fewer where it has fewer rows."""
+    each = -(-rows // ranks)
+    return [slice(start, start + each) for start in range(0, rows, each)]
 
 
 def _collate(chosen: Sequence[Encoded]) -> tuple[Tensor, Tensor]:

@@ -33,6 +33,8 @@ from curriculum.seeds import derive
 from runtime.model import FrozenModel
 
 _RANDOM = "random.torch"
+_RANDOM_GPU = "random.cuda"
+"""Is there where the checkpoint was made on a GPU; a learner on a processor goes on without it."""
 _START_AGAIN = "go on with the seed and the recipe that it was made with, or start anew"
 
 
@@ -93,6 +95,8 @@ class Learner:
         """Writes a checkpoint (`notes` are the caller's, JSON) and returns its digest; of several ranks the first does,
         and all have to be asked. Raises CheckpointError as `checkpoints.save` does."""
         training = {_RANDOM: torch.get_rng_state()}
+        if self._device.type == "cuda":
+            training[_RANDOM_GPU] = torch.cuda.get_rng_state(self._device)
         for name, parameter in self.model.named_parameters():
             for slot, value in self._optimizer.state.get(parameter, {}).items():
                 training[f"{slot}/{name}"] = torch.as_tensor(value)  # whole where it is written
@@ -118,7 +122,7 @@ class Learner:
             progress = LearnerProgress.model_validate(state["progress"])
             python = state["random"]
             training = safetensors.torch.load(files[TRAINING])
-            generator = training.pop(_RANDOM)
+            generator, on_gpu = training.pop(_RANDOM), training.pop(_RANDOM_GPU, None)
         except (KeyError, TypeError, ValueError, ValidationError, safetensors.SafetensorError) as error:
             raise CheckpointError(f"{folder} is not a learner's checkpoint: {error}", hint=_START_AGAIN) from error
         own = self._progress({})
@@ -129,6 +133,8 @@ class Learner:
         self.trained.load(folder, files, progress.base)
         _load_optimizer(self.model, self._optimizer, training)
         torch.set_rng_state(generator)
+        if on_gpu is not None and self._device.type == "cuda":
+            torch.cuda.set_rng_state(on_gpu, self._device)
         random.setstate((python["version"], tuple(python["words"]), python["gauss"]))
         self.step, self._halved = progress.step, progress.halved
         return progress.notes

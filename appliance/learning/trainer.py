@@ -184,9 +184,18 @@ class Trainer(Learner):
         size = self.recipe.micro_batch_tokens if self.recipe.packing else self.recipe.micro_batch
         return max(1, size // 2) if self._halved else size
 
+    def _no_moments(self, error: BaseException) -> LearningError:
+        return LearningError(
+            f"the memory is too small for the optimizer's moments: {_reason(error)}",
+            hint="set training.method to lora, or training.optimizer to adamw_8bit on an NVIDIA GPU; `assay plan` says "
+            "what fits",
+        )
+
     def _too_small(self, error: BaseException) -> LearningError:
         key, unit = ("micro_batch_tokens", "tokens") if self.recipe.packing else ("micro_batch", "rollouts")
-        reason = (str(error).strip().splitlines() or ["no reason given"])[0][:200]
+        reason = _reason(error)
+        if not self._ranks.alone:
+            reason += " (several learners cannot halve it: who had the memory waits inside of the pass)"
         others = [
             *(() if self.recipe.gradient_checkpointing else ("set training.gradient_checkpointing to true",)),
             *(() if self.recipe.method == "lora" else ("set training.method to lora",)),
@@ -244,7 +253,13 @@ class Trainer(Learner):
                 f"the gradient of step {self.step} is {norm}",
                 hint="go back to the last checkpoint and lower training.learning_rate",
             )
-        self._optimizer.step()
+        try:
+            self._optimizer.step()
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            # Some weights may have been updated: nothing is tried again from here.
+            raise self._no_moments(error) from error
         return norm, dict(zip(MISMATCH, (found["kl"] / tokens, -ends["low"], ends["high"]), strict=True))
 
 
@@ -262,6 +277,10 @@ def require_finite(model: nn.Module, score: Callable[..., Scores], ids: Sequence
             f"the weights after step {step - 1} give no finite probabilities",
             hint="go back to the last checkpoint and lower training.learning_rate",
         )
+
+
+def _reason(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or ["no reason given"])[0][:200]
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -32,7 +32,7 @@ class LearnerServant:
         what = message.pop("ask")
         try:
             if what == "begin":
-                self._ranks = RankProcesses(message["ranks"], threads=message["threads"])
+                self._ranks = RankProcesses(message["devices"], threads=message["threads"])
                 return {"pids": self._ranks.pids}
             if "folder" in message and not PLAIN.fullmatch(message["folder"]):
                 raise BadRequestError(f"{message['folder']!r} is no name of a folder here")

@@ -14,6 +14,7 @@ from typing import Any
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm.folders import make_folder, remove_folder
 from appliance.learning.folders import MANIFEST, verify, write_folder
+from appliance.learning.learner_devices import CPU, learner_devices
 from appliance.learning.rank_processes import ERRORS, GO_ON
 from appliance.placement.learner_servant import GIVEN
 from appliance.placement.settings import PlacementSettings
@@ -30,18 +31,25 @@ class PlacedLearners:
     def __init__(
         self, ranks: int, *, cluster: ClusterSettings | None, placement: PlacementSettings, threads: int | None = None
     ) -> None:
-        """Raises ModelError without a cluster, InfrastructureError where no host takes them."""
+        """Raises ModelError without a cluster and for more learners than they have GPUs, InfrastructureError where no
+        host takes them."""
+        if (gpus := placement.learner_gpus) and ranks > gpus:
+            raise ModelError(
+                f"{ranks} learners train on a GPU each, and placement.learner_gpus is {gpus}",
+                hint="set placement.learner_gpus to as many, or model.learners lower",
+            )
         if cluster is None:
             raise ModelError(
                 "placement.learners is cluster, and this machine is in none",
                 hint="set cluster.address, or placement.learners to here",
             )
-        self._placed = PlacedChannel(cluster, PlacementRequest(servant=SERVANT, gpus=placement.learner_gpus))
+        devices = learner_devices("cuda" if gpus else CPU, ranks, gpus)
+        self._placed = PlacedChannel(cluster, PlacementRequest(servant=SERVANT, gpus=gpus))
         self.folder = make_folder("assay-learners-")
         """What is handed over lies here."""
         self._written = 0
         try:
-            self.pids: list[int] = self._ask("begin", ranks=ranks, threads=threads)["pids"]
+            self.pids: list[int] = self._ask("begin", devices=devices, threads=threads)["pids"]
             """Of the ranks, on their host."""
         except BaseException:
             self.close()

@@ -15,6 +15,7 @@ from appliance.inference.engine import Engine, ModelError, ModelFiles
 from appliance.inference.engines import make_engine
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.folders import read_verified
+from appliance.learning.learner_devices import CPU, learner_devices, sampled_on, usable_gpus
 from appliance.learning.rank_processes import RankGroup, RankProcesses
 from appliance.ledger.ledger import Ledger
 from appliance.placement.settings import PlacementSettings
@@ -31,8 +32,6 @@ from runtime.settings import ClusterSettings, RuntimeSettings
 from verifiers.checker import Checker
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from appliance.scheduling.engine_pool import EnginePool
 
 
@@ -109,27 +108,24 @@ class WorkContext:
             )
         return [make_engine(self._engine_name, **wanted) for _ in range(count)]
 
-    def for_learning(self, model: nn.Module) -> nn.Module:
-        """Puts a model where this process trains it: on a GPU where `device` allows one, else on the processor. One
-        that several processes train stays where it is, for those have its weights. Raises ModelError without memory."""
-        from appliance.inference.device import choose_placement
-
-        if self.ranks is not None:
-            return model
-        placement = choose_placement(self._device)
-        with placement.guarded("it took the learner's weights"):
-            return model.to(placement.device)
-
     @cached_property
     def ranks(self) -> RankGroup | None:
-        """What trains together, where that is more than this process. Raises ModelError, InfrastructureError."""
+        """The processes that train, where this one does not: several, or one on a GPU, so that a crash there ends that
+        one alone. Raises ModelError, InfrastructureError."""
         if self._placement.learners == "cluster":
             from appliance.placement.learners import PlacedLearners
 
             return PlacedLearners(
                 self._learners, cluster=self._cluster, placement=self._placement, threads=self._threads
             )
-        return RankProcesses(self._learners, threads=self._threads) if self._learners > 1 else None
+        devices = learner_devices(self._device, self._learners, usable_gpus(self._device), self._sampled_on())
+        if devices == (CPU,):
+            return None
+        return RankProcesses(devices, threads=self._threads)
+
+    def _sampled_on(self) -> tuple[int, ...]:
+        vllm, here = self._vllm or VllmSettings(), self._placement.engines == "here"
+        return sampled_on(self._engine_name, here=here, gpus=vllm.gpus, tensor_parallel=vllm.tensor_parallel)
 
     def __enter__(self) -> Self:
         return self

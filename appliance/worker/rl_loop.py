@@ -13,7 +13,7 @@ import copy
 import math
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -78,8 +78,7 @@ class RlLoop:
         self._seed = setup.seed
         self._training = training = setup.recipe.training
         frozen_half = training.method == "lora" and training.precision == "bfloat16"
-        opened = open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
-        self._model = model = context.for_learning(opened)
+        self._model = model = open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
         self._context = context
         self._progress = progress
         renderer = load_renderer(files)
@@ -388,18 +387,13 @@ def mean_length(judged: Sequence[Judged]) -> float:
 def trainer_of(
     model: nn.Module, recipe: Recipe, seed: int, files: ModelFiles, context: WorkContext, part: TrainingPart
 ) -> Trainer | RankedTrainer:
-    """Makes what trains this model, which is that of these files: here, or in as many processes as are configured.
-    Raises LearningError for a model that cannot be trained as the recipe says, and for a teacher beside several
-    processes."""
-    training, most, first = recipe.training, recipe.agent.max_tokens, part.first_step
+    """Makes what trains this model, which is that of these files: here, or in the processes that `context.ranks` is.
+    Raises LearningError for a model that cannot be trained as the recipe says."""
+    training, most = recipe.training, recipe.agent.max_tokens
+    beside: dict[str, Any] = {"companions": files, "first_step": part.first_step, "teacher": part.teacher}
     if context.ranks is None:
-        return Trainer(model, training, seed, max_tokens=most, companions=files, first_step=first, teacher=part.teacher)
-    if part.teacher is not None:
-        raise LearningError(
-            "a stage that learns from a teacher's log-probabilities learns in one process",
-            hint="set model.learners to 1 for this training",
-        )
-    return RankedTrainer(context.ranks, model, training, seed, max_tokens=most, companions=files, first_step=first)
+        return Trainer(model, training, seed, max_tokens=most, **beside)
+    return RankedTrainer(context.ranks, model, training, seed, max_tokens=most, **beside)
 
 
 def trained_on(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Judged]:

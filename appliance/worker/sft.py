@@ -17,7 +17,8 @@ from appliance.inference.engine import ModelFiles
 from appliance.inference.folder import open_model, read_model
 from appliance.inference.weights import push_model
 from appliance.learning.checkpoints import prune, step_folder
-from appliance.learning.sft import SftTrainer, encode
+from appliance.learning.ranked_sft import RankedSft
+from appliance.learning.sft import Encoded, SftTrainer, encode
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
 from appliance.rendering.tools import tools_of
@@ -79,10 +80,7 @@ class SftRun:
             )
             for one in lessons
         ]
-        model = self._context.for_learning(open_model(source))
-        learner = SftTrainer(
-            model, encoded, warm, self._setup.seed, max_tokens=recipe.agent.max_tokens, companions=source
-        )
+        learner = self._learner(source, encoded)
         notes = self._progress.resume(self._checkpoints, learner.restore)
         if notes:
             self._push(learner)
@@ -106,7 +104,15 @@ class SftRun:
         ended: Literal["steps", "success"] = "steps" if learner.done else "success"
         return TrainingResult(folder, learner.step, {"validation_success": share}, ended)
 
-    def _push(self, learner: SftTrainer) -> None:
+    def _learner(self, source: ModelFiles, encoded: Sequence[Encoded]) -> SftTrainer | RankedSft:
+        """What is taught: here, or in the processes that `context.ranks` is."""
+        recipe, ranks, seed = self._setup.recipe, self._context.ranks, self._setup.seed
+        model, most = open_model(source), recipe.agent.max_tokens
+        if ranks is None:
+            return SftTrainer(model, encoded, recipe.warm_start, seed, max_tokens=most, companions=source)
+        return RankedSft(ranks, model, encoded, recipe.warm_start, seed, max_tokens=most, companions=source)
+
+    def _push(self, learner: SftTrainer | RankedSft) -> None:
         push_model(self._context.engine, learner.model, f"{self._setup.cycle}@{self._name}.{learner.step}")
 
     def _demonstrations(self) -> list[PlayedDemonstration]:
@@ -156,7 +162,7 @@ class SftRun:
             warm.checkpoint_every - step % warm.checkpoint_every, warm.validate_every - step % warm.validate_every
         )
 
-    def _validate(self, learner: SftTrainer, renderer: Renderer) -> float:
+    def _validate(self, learner: SftTrainer | RankedSft, renderer: Renderer) -> float:
         setup, context, step = self._setup, self._context, learner.step
         self._push(learner)
         seed = derive("warm start", setup.seed, step)

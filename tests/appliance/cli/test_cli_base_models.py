@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import shutil
 import subprocess
 import tarfile
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from broken_models import headed, sound, without
 from forked_commands import run_forked
+from gguf import GGUFReader
 
 from appliance.learning.folders import verify
 
@@ -60,6 +62,22 @@ def test_a_model_is_imported_with_its_licence_planned_for_and_exported(tmp_path:
     assert (out / "LICENSE").read_text() == "as is"
     again = assay(tmp_path, "model", "export", str(folder), str(out))
     assert (again.returncode, "nothing is written over" in again.stderr) == (2, True)
+
+
+def test_a_model_is_exported_as_a_gguf_file_that_another_reader_knows(tmp_path: Path) -> None:
+    source, out = licensed(tmp_path / "seedling"), tmp_path / "seedling.gguf"
+    exported = assay(tmp_path, "model", "export", str(source), str(out), "--format", "gguf", "--json")
+    assert exported.returncode == 0, exported.stderr
+    found = json.loads(exported.stdout)
+    assert found["gguf"] == str(out)
+    read = GGUFReader(out)
+    assert read.fields["general.architecture"].contents() in ("llama", "qwen2", "qwen3")
+    assert sum(math.prod(one.shape.tolist()) for one in read.tensors) == 657_024
+    again = assay(tmp_path, "model", "export", str(source), str(out), "--format", "gguf")
+    assert (again.returncode, "nothing is written over" in again.stderr) == (2, True)
+    nowhere = assay(tmp_path, "model", "export", str(source), str(tmp_path / "no" / "m.gguf"), "--format", "gguf")
+    assert (nowhere.returncode, "there is no folder" in nowhere.stderr) == (2, True)
+    assert sorted(one.name for one in tmp_path.iterdir() if "gguf" in one.name) == [out.name]
 
 
 def packed(folder: Path, name: str, change: Callable[[tarfile.TarFile], object] = lambda opened: None) -> Path:

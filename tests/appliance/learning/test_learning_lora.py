@@ -266,6 +266,17 @@ def test_when_half_a_pass_is_too_much_it_says_what_to_change() -> None:
         assert named in caught.value.hint
 
 
+def test_an_update_without_memory_is_not_tried_again_on_weights_that_may_have_moved() -> None:
+    trainer = trainer_of(LORA.model_copy(update={"method": "full", "micro_batch": 4}))
+    asked = short_of_memory(trainer, rows=4)
+    trainer._optimizer.register_step_pre_hook(lambda *_: torch.empty(1 << 55) and None)
+    with pytest.raises(LearningError, match="too small for the optimizer's moments") as caught:
+        learn(trainer, 1)
+    assert asked == [4, 2], "both passes of the minibatch, and none anew"
+    for named in ("training.method to lora", "adamw_8bit", "assay plan"):
+        assert named in caught.value.hint
+
+
 def test_moments_of_8_bits_are_refused_where_they_do_not_run() -> None:
     with pytest.raises(
         LearningError, match=r"adamw_8bit, and moments of 8 bits cannot be had here: .*on cpu"

@@ -76,3 +76,10 @@ def test_learners_without_a_cluster_are_refused_with_what_to_do() -> None:
     with pytest.raises(ModelError, match="in none") as caught:
         PlacedLearners(1, cluster=None, placement=CLUSTER)
     assert "cluster.address" in caught.value.hint
+
+
+def test_more_learners_in_the_cluster_than_their_gpus_are_refused() -> None:
+    placement = PlacementSettings(learners="cluster", learner_gpus=1)
+    with pytest.raises(ModelError, match=r"2 learners train on a GPU each, and placement.learner_gpus is 1") as caught:
+        PlacedLearners(2, cluster=None, placement=placement)
+    assert "placement.learner_gpus" in caught.value.hint

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
 from forked_commands import run_forked
 from vllm_engines import Faults, needs_vllm
 
-from appliance.inference import device
-from appliance.inference.device import Placement
 from appliance.inference.torch_engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings, count_gpus
 from appliance.worker import gpu_overlap as overlap
 from appliance.worker import gpu_probes as probes
-from appliance.worker.context import WorkContext
 from appliance.worker.gpu_selftest import GPU_ROWS, NO_GPU, NO_VLLM, run_selftest
 
 CPU = torch.device("cpu")
@@ -53,23 +48,6 @@ def test_a_half_precision_that_is_far_off_fails_its_row(monkeypatch: pytest.Monk
     monkeypatch.setattr(probes, "MAX_KL", 1e-9)
     (result,) = run_selftest(1, vllm=True, only="G4", probes={"G4": ON_A_PROCESSOR["G4"][0]})
     assert result.outcome == "failed"
-
-
-def test_a_learner_in_the_worker_goes_to_the_device_and_one_of_several_processes_stays(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked = []
-
-    def choose(name: str) -> Placement:
-        asked.append(name)
-        return Placement(torch.device("meta"), torch.float32)
-
-    monkeypatch.setattr(device, "choose_placement", choose)
-    for ranks, where in ((None, "meta"), (object(), "cpu")):
-        context: Any = SimpleNamespace(ranks=ranks, _device="auto")
-        model = WorkContext.for_learning(context, torch.nn.Linear(2, 2))
-        assert next(model.parameters()).device.type == where
-    assert asked == ["auto"]
 
 
 def test_rollouts_beside_the_learner_are_measured_in_turn_with_those_that_wait_for_it() -> None:

@@ -12,13 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from short_nights import AT, FIXTURE, train_night
 from test_stages import put_training, stage, texts
 
+from appliance.inference.folder import open_model
 from appliance.inference.local_api import EndpointError, require_local
+from appliance.inference.weights import weights_digest
 from appliance.learning.checkpoints import publish
 from appliance.learning.errors import LearningError
+from appliance.learning.folders import read_verified
+from appliance.learning.rank_processes import RankProcesses
 from appliance.learning.stages import TeacherRecipe
+from appliance.learning.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.checkpoints import Checkpoint
 from appliance.worker.context import WorkContext
@@ -138,6 +144,36 @@ def test_a_training_learns_from_a_file_a_teacher_and_a_model_that_scores(
     figures = [event.figures for _, event in ledger.events(limit=1000) if event.kind == "step"]
     assert [one["learning_reverse_kl"] != 0 for one in figures] == [True, True]
     assert cycle.plan["candidate"] != cycle.plan["start"]
+
+
+def test_a_learner_in_a_process_of_its_own_learns_from_a_file_and_from_a_teacher_as_one_here_would(
+    context: WorkContext, ledger: SqliteLedger
+) -> None:
+    """As on a GPU; on the processor the recorded steps give the same weights here, to the bit."""
+    content = lines(conversation("42"))
+    digest = hashlib.sha256(content).hexdigest()
+    (context.data / "traces").mkdir()
+    (context.data / "traces" / digest).write_bytes(content)
+    scorer = publish(FIXTURE, context.data / "models")
+    torch.set_num_threads(1)
+    context.ranks = RankProcesses(("cpu",), threads=1)
+    scored = stage("scored", "distil", scored_by=scorer)
+    put_training(context, "t", stage("file", "sft", data="file", file=digest), scored)
+    train_night(context, "t")
+    cycle = ledger.cycle("t")
+    assert cycle is not None
+    models = (cycle.plan["start"], cycle.plan["stage_1"]["checkpoint"], cycle.plan["candidate"])
+    assert len(set(models)) == 3, "each stage has learned something"
+    files, made = (read_verified(context.data / "models" / str(name)) for name in models[1:])
+    teacher = context.another_engine()
+    teacher.push(read_verified(context.data / "models" / scorer), "teacher")
+    recipe = scored.recipe
+    learner = Trainer(open_model(files), recipe.training, 0, max_tokens=recipe.agent.max_tokens, teacher=teacher.score)
+    for step in range(int(cycle.plan["stage_2"]["step"])):
+        record = ledger.step("t", step)
+        assert record is not None
+        learner.train_step(step, record.judged, record.groups)
+    assert weights_digest(learner.model) == weights_digest(open_model(made))
 
 
 def test_unverified_text_cannot_become_a_lesson() -> None:

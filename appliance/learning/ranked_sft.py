@@ -1,0 +1,51 @@
+"""Teaches a model from demonstrations in processes of its own; to the caller it is an `SftTrainer` in this one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from torch import nn
+
+from appliance.learning.rank_processes import RankGroup
+from appliance.learning.ranked_trainer import RankedLearner
+from appliance.learning.recipe import WarmStartRecipe
+from appliance.learning.sft import Encoded
+
+
+class RankedSft(RankedLearner):
+    def __init__(
+        self,
+        processes: RankGroup,
+        model: nn.Module,
+        demonstrations: Sequence[Encoded],
+        recipe: WarmStartRecipe,
+        seed: int,
+        *,
+        max_tokens: int,
+        companions: Mapping[str, bytes],
+    ) -> None:
+        """Is as `SftTrainer`; `companions` are as in `RankedLearner`."""
+        super().__init__(
+            processes,
+            model,
+            recipe,
+            companions,
+            kind="warm_start",
+            seed=seed,
+            max_tokens=max_tokens,
+            demonstrations=[(one.ids, one.mask) for one in demonstrations],
+        )
+        self._recipe = recipe
+
+    @property
+    def done(self) -> bool:
+        """Says whether the recipe's steps are used up."""
+        return self.step >= self._recipe.steps
+
+    def run_steps(self, count: int) -> dict[str, float]:
+        """Takes steps as `SftTrainer.run_steps`. Raises LearningError, InfrastructureError."""
+        found = self._processes.ask("sft_steps", count=count)
+        self.step = int(found["step"])
+        self._take_weights()
+        figures: dict[str, float] = found["figures"]
+        return figures

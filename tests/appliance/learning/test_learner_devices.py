@@ -1,0 +1,67 @@
+"""Which device each learner computes on follows from what was asked for and what is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from appliance.inference.engine import ModelError
+from appliance.learning.learner_devices import learner_devices, sampled_on, usable_gpus
+
+
+@pytest.mark.parametrize(
+    ("asked", "learners", "gpus", "taken", "expected"),
+    [
+        ("auto", 1, 0, (), ("cpu",)),
+        ("auto", 3, 0, (), ("cpu",) * 3),
+        ("cpu", 2, 8, (), ("cpu",) * 2),
+        ("auto", 1, 1, (0,), ("cuda:0",)),  # learner and engine share the only one
+        ("cuda", 1, 1, (), ("cuda:0",)),
+        ("auto", 1, 2, (0,), ("cuda:1",)),  # the torch engine has the first to itself
+        ("auto", 2, 4, (2, 3), ("cuda:0", "cuda:1")),
+        ("auto", 2, 4, (0, 1), ("cuda:2", "cuda:3")),
+        ("auto", 2, 3, (1,), ("cuda:0", "cuda:2")),
+        ("auto", 2, 2, (0,), ("cuda:0", "cuda:1")),  # too few are left
+    ],
+)
+def test_a_gpu_is_taken_where_there_is_one(
+    asked: str, learners: int, gpus: int, taken: tuple[int, ...], expected: tuple[str, ...]
+) -> None:
+    assert learner_devices(asked, learners, gpus, taken) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "learners", "gpus", "message", "key"),
+    [
+        ("cuda", 1, 0, "model.device is cuda, and torch finds no GPU here", "model.device"),
+        ("auto", 2, 1, "2 learners train on a GPU each, and there is 1", "model.learners to 1 at most"),
+        ("cuda", 4, 2, "4 learners train on a GPU each, and there are 2", "model.learners to 2 at most"),
+    ],
+)
+def test_no_learner_is_left_on_the_processor_silently(
+    asked: str, learners: int, gpus: int, message: str, key: str
+) -> None:
+    with pytest.raises(ModelError, match=message) as caught:
+        learner_devices(asked, learners, gpus)
+    assert key in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("engine", "settings", "expected"),
+    [
+        ("torch", {"here": True}, (0,)),
+        ("torch", {"here": False}, ()),
+        ("vllm", {"here": True}, (0,)),
+        ("vllm", {"here": True, "tensor_parallel": 2}, (0, 1)),
+        ("vllm", {"here": True, "tensor_parallel": 2, "gpus": (2, 3)}, (2, 3)),
+    ],
+)
+def test_an_engine_keeps_the_gpus_that_it_samples_on(
+    engine: str, settings: dict[str, Any], expected: tuple[int, ...]
+) -> None:
+    assert sampled_on(engine, **settings) == expected
+
+
+def test_who_asks_for_the_processor_looks_for_no_gpu() -> None:
+    assert usable_gpus("cpu") == 0
