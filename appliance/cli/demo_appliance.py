@@ -1,7 +1,8 @@
 """A real core with a real control API on a temporary folder, filled with made-up nights, for `assay tui --demo-data`.
 
-What always holds: the folder, the audit log's head and the key in it are gone when the block ends; no worker is
-started, and nothing else on this machine is asked or changed.
+What always holds: the folder, the audit log's head and the key in it are gone when the block ends, also by an exception
+(`left_by_signal` makes one of a closed terminal); no worker is started, and nothing else on this machine is asked or
+changed.
 """
 
 from __future__ import annotations
