@@ -1,7 +1,7 @@
-"""Ends a command in order when its terminal is closed or it is told to end: what it opened is closed, and its child too.
+"""Ends a command in order when its terminal is closed or it is told to end: what it opened is closed, its child ends.
 
-What always holds: the first SIGTERM or SIGHUP leaves the block as SystemExit with 128 and the signal's number, and later
-ones wait for nobody; one that was ignored before (nohup) stays ignored.
+What always holds: the first SIGTERM or SIGHUP leaves the block as SystemExit with 128 and the signal's number, and
+later ones are ignored; one that was ignored before (nohup) stays ignored.
 """
 
 from __future__ import annotations
