@@ -150,7 +150,7 @@ def _is_over(session: str) -> bool:
 def _is_outermost(root: Path) -> bool:
     """Whether a process has the same number here as for the driver."""
     try:
-        return os.readlink(root / "proc/self/ns/pid") == OUTERMOST
+        return str((root / "proc/self/ns/pid").readlink()) == OUTERMOST
     except OSError:
         return False
 
