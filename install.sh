@@ -301,6 +301,27 @@ system_packages() {
     APT_INSTALLED="${missing[*]}"
 }
 
+# A browser for one test: 103 MB to fetch and 400 MB of disk, so it is asked of nobody else, and nothing depends on it.
+browser() {
+    local name
+    for name in chromium chromium-browser google-chrome; do
+        if command -v "$name" >/dev/null 2>&1; then return 0; fi
+    done
+    if [ -n "$OFFLINE" ] || ! command -v apt-get >/dev/null 2>&1 || ! find_rights; then
+        say "no Chromium: the test of \`assay tui --web\` in a real browser is skipped"
+        return 0
+    fi
+    plan "browser: apt-get install chromium (103 MB; one test shows the screens in a real one)" || return 0
+    scratch
+    if "${ADMIN[@]}" apt-get update -qq >"$SCRATCH/browser.log" 2>&1 &&
+        "${ADMIN[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+            chromium >>"$SCRATCH/browser.log" 2>&1 </dev/null; then
+        return 0
+    fi
+    tail -n 3 "$SCRATCH/browser.log" >&2
+    detail "Chromium could not be installed; that test is skipped and says so"
+}
+
 # --- 2. the virtual environment ---------------------------------------------------------------------------------------
 
 # Exit 0 when every file that the installed packages recorded is there in its size: about a quarter of a second, and
@@ -892,6 +913,7 @@ main() {
     fi
     use_offline
     system_packages
+    if [ "$MODE" = test ]; then browser; fi
     environment
     runsc
     guest_packages

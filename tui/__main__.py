@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -37,8 +39,14 @@ def main(argv: list[str]) -> int:
         first=arguments.screen,
         light=arguments.light,
     )
-    app.run()
+    asyncio.run(_run(app))
     return app.return_code or 0
+
+
+async def _run(app: AssayApp) -> None:
+    """Runs it to its end; SIGTERM is one that leaves the terminal as it was."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, app.exit, None, 128 + signal.SIGTERM)
+    await app.run_async()
 
 
 if __name__ == "__main__":

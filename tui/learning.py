@@ -22,7 +22,7 @@ CYCLES = 50
 COUNTING_SECONDS = 15.0
 """Between two countings of a night that runs: one of a large night takes seconds."""
 PLOTS = (
-    ("success", "success, share of attempts", 1.0),
+    ("success", "success, share of attempts; dots: 95 % interval of a step", 1.0),
     ("tool_errors_in_correct", "tool errors in correct rollouts, share of calls", None),
     ("learning_entropy", "entropy, nats a token", None),
     ("length", "length, tokens a rollout", None),
@@ -111,6 +111,8 @@ class LearningPane(Pane):
             plot.plt.clear_data()
             if points:
                 steps, values = zip(*points, strict=True)
+                for bound in bounds_of(curves) if name == "success" else ():
+                    plot.plt.scatter(*zip(*bound, strict=True), marker="·", color="orange")
                 plot.plt.plot(steps, values, marker="braille", color="cyan+")
                 plot.plt.ylim(0, high or max(*values, 1e-9) * 1.1)
                 plot.plt.xticks(ticks := ticks_of(steps), [f"{tick:.0f}" for tick in ticks])
@@ -134,6 +136,18 @@ def ticks_of(steps: Sequence[float]) -> list[float]:
 def points_of(curves: CycleCurves | None, name: str) -> list[tuple[float, float]]:
     """(step, figure), where there is one."""
     return [(one["step"], one[name]) for one in (curves.steps if curves is not None else ()) if name in one]
+
+
+def bounds_of(curves: CycleCurves | None) -> list[list[tuple[float, float]]]:
+    """(step, low) and (step, high) of each step's success, where it says of how many attempts; nothing otherwise."""
+    lows, highs = [], []
+    for one in curves.steps if curves is not None else ():
+        attempts = round(sum(value for name, value in one.items() if name.startswith("rollouts_")))
+        if attempts and "success" in one:
+            low, high = wilson(round(one["success"] * attempts), attempts)
+            lows.append((one["step"], low))
+            highs.append((one["step"], high))
+    return [lows, highs] if lows else []
 
 
 def tasksets_text(passes: Sequence[PassCount] | None) -> Text:

@@ -124,7 +124,9 @@ def queue_text(status: Status, machine: MachineView | None) -> Text:
         _pair(text, "next", f"{status.next_cycle[:10]} {clock(status.next_cycle)} UTC")
     broker = machine.sandboxes if machine is not None else None
     if broker is None:
-        _pair(text, "sandboxes", "no broker answers" if machine is not None else "reading …")
+        idle = status.worker.state == "idle"
+        none = "none: no broker runs" if idle else "no broker answers"
+        _pair(text, "sandboxes", none if machine is not None else "reading …")
     else:
         _pair(text, "sandboxes", f"{broker.get('boxes', 0):.0f}, {broker.get('ready_copies', 0):.0f} ready")
         _pair(text, "waiting", f"{broker.get('waiting', 0):.0f} for a sandbox")

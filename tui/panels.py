@@ -108,7 +108,7 @@ class ViewLine(PlainText):
         for view in self._views:
             start = len(text)
             here = view.name == name
-            text.append(f" {view.key} ", "bold" if here else DIM)
+            text.append(f" {view.key} " if long else f"{view.key} ", "bold" if here else DIM)
             text.append(f"{view.title if long else view.brief} ", "bold reverse" if here else "")
             self._places.append((start, len(text), view.name))
         self.show(text)

@@ -96,13 +96,18 @@ def _figures(status: Status, events: Sequence[Event], width: int) -> Text:
     seconds = figures.get("sampling_seconds", 0.0)
     if seconds > 0:
         parts.append(f"{figures.get('tokens', 0.0) / seconds:,.0f} tokens/s")
-        parts.append(f"{figures.get('tool_calls', 0.0) / seconds:,.0f} calls/s")
+        parts.append(f"{rate(figures.get('tool_calls', 0.0) / seconds)} calls/s")
     text = plain("   ".join(parts), limit=width)
     successes = [event.figures["success"] for event in events if event.kind == "step" and "success" in event.figures]
     room = min(60, width - len(text.plain) - 3)
     if len(successes) > 1 and room >= 8:
         text.append(f"   {sparkline(successes, room)}", GOOD)
     return text
+
+
+def rate(one_second: float) -> str:
+    """With a tenth where it is small: 1 a second may be half of 2."""
+    return f"{one_second:,.0f}" if one_second >= 10 else f"{one_second:.1f}"
 
 
 def _minutes(seconds: float) -> str:

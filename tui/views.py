@@ -21,4 +21,5 @@ VIEWS: tuple[View, ...] = (
     ),
     View("policy", "8", "Policy", "Policy", "the policy, its keys, and the audit log", "tui.governance:GovernancePane"),
     View("logs", "9", "Logs", "Logs", "what worker and broker write, and events", "tui.logs:LogsPane"),
+    View("gateway", "0", "Gateway", "Gate", "what is kept of your own agent's sessions", "tui.gateway:GatewayPane"),
 )

@@ -1,7 +1,8 @@
 """A real core with a real control API on a temporary folder, filled with made-up nights, for `assay tui --demo-data`.
 
-What always holds: the folder, the audit log's head and the key in it are gone when the block ends; no worker is
-started, and nothing else on this machine is asked or changed.
+What always holds: the folder, the audit log's head and the key in it are gone when the block ends, also by an exception
+(`left_by_signal` makes one of a closed terminal); no worker is started, and nothing else on this machine is asked or
+changed.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ import uvicorn
 from tokenizers import Tokenizer
 
 from appliance.cli.demo_records import DemoNight, evaluation_of, texts_for_tokens, training_steps
+from appliance.cli.demo_sessions import made_up_sessions
 from appliance.client.person_keys import make_key, unlock
 from appliance.client.signing import admission
 from appliance.config import Settings
 from appliance.daemon.api import make_app
 from appliance.daemon.core import Core
 from appliance.daemon.listening import listen
+from appliance.gateway.sessions import KeptSessions
 from appliance.learning.folders import write_by_digest
 from appliance.promotion import decision_on
 from appliance.records.checkpoints import Checkpoint, TrainingStage
@@ -84,7 +87,7 @@ def served(core: Core, path: Path) -> Iterator[None]:
 
 
 def fill(core: Core, now: datetime, *, nights: int) -> None:
-    """Writes nights that ended, models with their decisions and who approved them, jobs, and logs."""
+    """Writes nights that ended, models with their decisions and who approved them, jobs, logs, and kept sessions."""
     ledger, data = core.ledger, core.data
     tokenizer = train_tokenizer(texts_for_tokens())
     began = now - timedelta(days=nights, minutes=9)
@@ -142,6 +145,10 @@ def fill(core: Core, now: datetime, *, nights: int) -> None:
             champion, skill = candidate, skill + 0.15
     _jobs(core, now)
     _logs(data, now)
+    for name, consent in (("editor", True), ("notes", True), ("experiments", False)):
+        core.gateway.new_token(name, consent=consent)
+    for session in made_up_sessions(now, champion.manifest):
+        KeptSessions(data).put(session, new=True)
 
 
 def _run(core: Core, night: DemoNight, tokenizer: Tokenizer) -> None:

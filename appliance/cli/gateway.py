@@ -223,6 +223,7 @@ def _tell_when_off(context: typer.Context, data: Path | None) -> None:
 
 
 def _client(context: typer.Context, data: Path | None) -> GatewayClient:
+    from appliance.client.connection import ApiConnection
     from appliance.client.gateway import GatewayClient
 
-    return GatewayClient(socket_of(context, data))
+    return GatewayClient(ApiConnection(socket_of(context, data)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -48,10 +47,12 @@ def tui(
     if not web and not (sys.stdin.isatty() and sys.stdout.isatty()):
         os.execv(sys.executable, _command(Path("nowhere"), options))  # noqa: S606 - it says what it needs
     from appliance.cli.demo_appliance import demo_appliance
+    from appliance.cli.left_by_signal import left_by_signal, run_child
 
-    typer.echo("making made-up nights, some seconds ...", err=True)
-    with demo_appliance() as made:
-        code = subprocess.call(_command(made.socket, [*options, "--key", str(key or made.key)]))
+    with left_by_signal():
+        typer.echo("making made-up nights, some seconds ...", err=True)
+        with demo_appliance() as made:
+            code = run_child(_command(made.socket, [*options, "--key", str(key or made.key)]))
     raise typer.Exit(code)
 
 

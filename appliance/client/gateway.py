@@ -57,28 +57,30 @@ class DeletedSessions(FrozenModel):
     deleted: int
 
 
-class GatewayClient(ApiConnection):
-    """The gateway's part of the control API."""
+class GatewayClient:
+    """The gateway's part of the control API, over any connection to it."""
+
+    def __init__(self, connection: ApiConnection) -> None:
+        self._api = connection
 
     def tokens(self) -> list[TokenView]:
-        return self.get("/v1/gateway/tokens", list[TokenView])
+        return self._api.get("/v1/gateway/tokens", list[TokenView])
 
     def new_token(self, name: str, *, consent: bool) -> MadeToken:
-        return self.post("/v1/gateway/tokens", NewToken(name=name, consent=consent), MadeToken)
+        return self._api.post("/v1/gateway/tokens", NewToken(name=name, consent=consent), MadeToken)
 
     def revoke_token(self, name: str) -> TokenView:
-        return self.read(
-            self.request("POST", f"/v1/gateway/tokens/{quote(name, safe='')}/revoke", {}, b"{}"), TokenView
-        )
+        path = f"/v1/gateway/tokens/{quote(name, safe='')}/revoke"
+        return self._api.read(self._api.request("POST", path, {}, b"{}"), TokenView)
 
     def sessions(self, limit: int) -> list[SessionRow]:
         """Newest first."""
-        return self.get("/v1/gateway/sessions", list[SessionRow], limit=limit)
+        return self._api.get("/v1/gateway/sessions", list[SessionRow], limit=limit)
 
     def session(self, name: str) -> SessionDetail:
-        return self.get(f"/v1/gateway/sessions/{quote(name, safe='')}", SessionDetail)
+        return self._api.get(f"/v1/gateway/sessions/{quote(name, safe='')}", SessionDetail)
 
     def delete_session(self, name: str) -> DeletedSessions:
         """`all` are all of them."""
         path = f"/v1/gateway/sessions/{quote(name, safe='')}/delete"
-        return self.read(self.request("POST", path, {}, b"{}"), DeletedSessions)
+        return self._api.read(self._api.request("POST", path, {}, b"{}"), DeletedSessions)

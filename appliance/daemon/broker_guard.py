@@ -24,13 +24,14 @@ import time
 from pathlib import Path
 
 LAUNCH = Path(__file__).with_name("launch.py")
+GRACE_SECONDS = 4.0
+"""That a broker has to end its sandboxes; its keeper does it where that does not suffice."""
 CANNOT = 2
 """Exit status of a broker that cannot work with its settings."""
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0
 """Before its third start and at most; the second one is at once."""
 STEADY_SECONDS = 60.0
 """A broker that ran for so long was well: the pauses begin anew."""
-GRACE_SECONDS = 10.0
 KEPT = {
     "CAP_DAC_OVERRIDE": 1,
     "CAP_KILL": 5,

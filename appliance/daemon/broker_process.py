@@ -27,11 +27,12 @@ from runtime.model import FrozenModel
 from runtime.settings import BrokerSettings
 
 START_SECONDS = 30.0
+GRACE_SECONDS = broker_guard.GRACE_SECONDS + 1.0
+"""Of broker and guard, after those of `appliance.daemon.stopping`."""
 MOST_CHARS = 600
 MOST_BYTES = 1 << 18
 NEWS = b"broker: news: "
 """How a line of the broker begins that people are to see."""
-GRACE_SECONDS = broker_guard.GRACE_SECONDS + 5.0
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from appliance.daemon.core import Core
 from appliance.daemon.freed_memory import give_back
+from appliance.daemon.stopping import close_together
 from appliance.daemon.supervisor import WorkerSupervisor
 from appliance.daemon.wake_thread import WakeThread
 from appliance.ledger.audited import TamperedError
@@ -87,8 +88,7 @@ class Dispatcher:
 
     def close(self) -> None:
         self._solvers.closing = self._model.closing = True
-        self._solvers.close()
-        self._model.close()
+        close_together(self._solvers.close, self._model.close)
 
     def _next(self) -> bool:
         supervisor = self._core.supervisor

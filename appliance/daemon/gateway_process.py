@@ -17,12 +17,12 @@ from collections.abc import Callable, Sequence
 from appliance.config import Settings
 from appliance.daemon import launch
 from appliance.daemon.child_log import ChildLog
+from appliance.daemon.stopping import WORK_SECONDS
 from appliance.processes.memory_kills import MemoryKills
 
 FIRST_SECONDS, FACTOR, MOST_SECONDS = 1.0, 5.0, 60.0
 WELL_SECONDS = 30.0
 """After which a gateway that ends is one that worked."""
-GRACE_SECONDS = 8.0
 
 
 class GatewayProcess:
@@ -50,7 +50,7 @@ class GatewayProcess:
         if child is not None:
             child.terminate()
             try:
-                child.wait(GRACE_SECONDS)
+                child.wait(WORK_SECONDS)
             except subprocess.TimeoutExpired:
                 child.kill()
         if self._thread.is_alive():

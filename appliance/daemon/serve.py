@@ -31,6 +31,7 @@ from appliance.daemon.heartbeat import beat
 from appliance.daemon.listening import OwnerOnlyProtocol, listen
 from appliance.daemon.schedule import schedule_thread
 from appliance.daemon.startup import started_broker
+from appliance.daemon.stopping import close_together
 from appliance.daemon.wake_thread import WakeThread
 from appliance.inference.http_server import http_config
 from runtime.errors import RefusedError
@@ -78,7 +79,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
         deadlines = WakeThread("deadlines", end_overdue, fail)
         retention = WakeThread("retention", core.gateway.expire, fail)
         gateway = GatewayProcess(core.settings, lambda text: core.events.add("gateway", text))
-        core.nights.before = lambda: collect_tasks(core)
+        core.nights.before = lambda: collect_tasks(core, lambda: clock.closing)
         clock = schedule_thread(core.nights, dispatcher.wake, fail)
 
         def wake() -> None:
@@ -105,11 +106,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
             log.info("stopping")
         finally:
             path.unlink(missing_ok=True)
-            gateway.close()
-            clock.close()
-            deadlines.close()
-            retention.close()
-            dispatcher.close()
+            close_together(*(one.close for one in (gateway, clock, deadlines, retention, dispatcher)))
         core.events.add("daemon", "stopped")
     if failed:
         raise failed[0]

@@ -33,6 +33,7 @@ from typing import Any
 
 from appliance.daemon import launch
 from appliance.daemon.child_log import ChildLog
+from appliance.daemon.stopping import WORK_SECONDS
 from appliance.ledger.grants import grant_of
 from appliance.ledger.leases import Holder
 from appliance.ledger.ledger import LedgerError
@@ -106,6 +107,8 @@ class WorkerProcess:
     stuck: Callable[[], str] = lambda: ""
     """Says in a sentence why the worker has to be killed; asked every `look_seconds`; empty while it need not be."""
     grace_seconds: float = 10.0
+    close_seconds: float = WORK_SECONDS
+    """The grace when the daemon itself ends."""
     look_seconds: float = 5.0
     nice: int = 5
 
@@ -166,14 +169,14 @@ class WorkerProcess:
         seconds, said = time.monotonic() - started, self.log.last_line()
         return WorkerEnd(code, stopped, seconds, said, self.log.trouble, self._stuck, no_memory)
 
-    def stop(self) -> None:
+    def stop(self, grace_seconds: float | None = None) -> None:
         """Asks the worker to end, and kills its group when it has not after the grace. Nothing happens without one."""
         with self._lock:
             if self._pid is None or self._ended.is_set():
                 return
             self._stopping = True
             os.kill(self._pid, signal.SIGTERM)
-        if not self._ended.wait(self.grace_seconds):
+        if not self._ended.wait(self.grace_seconds if grace_seconds is None else grace_seconds):
             with self._lock:
                 if self._pid is not None:
                     _kill_group(self._pid)
@@ -182,7 +185,7 @@ class WorkerProcess:
         """Stops the worker, and lets no other start."""
         with self._lock:
             self._closed = True
-        self.stop()
+        self.stop(min(self.close_seconds, self.grace_seconds))
         with self._lock:
             if self._pid is None:
                 self._drop()

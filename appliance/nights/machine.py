@@ -1,7 +1,8 @@
 """Looks at this machine for the rules of nights: who computes on a GPU, who types, the load, the energy taken.
 
 What always holds: nothing is changed, each program that is asked has a deadline, and what cannot be read is None. Our
-own processes, and those that they started, are nobody else.
+own processes, and those that they started, are nobody else. In a container, whose numbers of processes are others than
+the driver's, only those that are seen there can be somebody else.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from appliance.nights.idle import MachineSnapshot
+from appliance.printable import printable
 
 SECONDS = 10.0
+OUTERMOST = "pid:[4026531836]"
+"""The namespace of processes that is no container's (Linux, include/linux/proc_ns.h)."""
 Ask = Callable[[Sequence[str]], str | None]
 
 
@@ -72,7 +76,10 @@ class MachineEyes:
     def _gpu_users(self) -> tuple[str, ...] | None:
         query = ("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")
         listed = self._run(query)
-        return None if listed is None else others_on_gpu(listed, own_processes(os.getpid(), self._root))
+        if listed is None:
+            return None
+        own, there = own_processes(os.getpid(), self._root), _is_outermost(self._root)
+        return others_on_gpu(listed, own, lambda pid: there or (self._root / "proc" / str(pid)).exists())
 
     def _typed_seconds(self) -> float | None:
         seen = [*self._terminals(), *self._sessions()]
@@ -92,36 +99,60 @@ class MachineEyes:
         return seen
 
     def _sessions(self) -> list[float]:
-        """Of each session of a person that logind knows: 0 while it is in use, else since when it is idle."""
+        """Of each session of a person that logind knows: 0 while it is in use, else for how long it is idle. Infinite
+        when there is none; nothing when only terminals could say."""
         listed = self._run(("loginctl", "list-sessions", "--no-legend"))
         if listed is None:
             return []
         names = [line.split()[0] for line in listed.splitlines() if line.split()]
         shown = [self._run(("loginctl", "show-session", name)) or "" for name in names[:50]]
-        found = [idle for text in shown if (idle := idle_seconds(text, self._wall())) is not None]
-        return found or [math.inf]
+        there = [text for text in shown if not _is_over(text)]
+        found = [idle for text in there if (idle := idle_seconds(text, self._wall())) is not None]
+        return found if there else [math.inf]
 
 
-def others_on_gpu(listed: str, own: frozenset[int]) -> tuple[str, ...]:
-    """Reads lines of `pid, name`: those that are not ours."""
+def others_on_gpu(
+    listed: str, own: frozenset[int], is_here: Callable[[int], bool] = lambda pid: True
+) -> tuple[str, ...]:
+    """Reads lines of `pid, name`: those that are not ours, and that are processes here."""
     found = []
-    for line in listed.splitlines():
+    for line in listed.split("\n"):
         pid, _, name = line.partition(",")
-        if pid.strip().isdigit() and int(pid) not in own:
-            found.append(f"{name.strip().rsplit('/', 1)[-1][:60]} (process {pid.strip()})")
+        if pid.strip().isdecimal() and int(pid) not in own and is_here(int(pid)):
+            short = printable(name.strip().rsplit("/", 1)[-1], limit=60)
+            found.append(f"{short} (process {pid.strip()})")
     return tuple(found)
 
 
 def idle_seconds(session: str, now: float) -> float | None:
     """Reads what `loginctl show-session` prints of a graphical session; None for one of another sort, whose terminal
     says more."""
-    fields = dict(line.split("=", 1) for line in session.splitlines() if "=" in line)
-    if fields.get("Class") != "user" or fields.get("Type") not in ("x11", "wayland", "mir"):
+    fields = _fields(session)
+    if _is_over(session) or fields.get("Type") not in ("x11", "wayland", "mir"):
         return None
     since = fields.get("IdleSinceHint", "")
-    if fields.get("IdleHint") != "yes" or not since.isdigit():
+    if fields.get("IdleHint") != "yes" or not since.isdecimal():
         return 0.0
     return max(0.0, now - int(since) / 1e6)
+
+
+def _fields(session: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in session.splitlines() if "=" in line)
+
+
+def _is_over(session: str) -> bool:
+    """Whether nobody sits there: it is no person's, or its person left and only programs stayed. False for one that
+    nothing is known of."""
+    fields = _fields(session)
+    return fields.get("Class", "user") != "user" or fields.get("State") == "closing"
+
+
+def _is_outermost(root: Path) -> bool:
+    """Whether a process has the same number here as for the driver."""
+    try:
+        return str((root / "proc/self/ns/pid").readlink()) == OUTERMOST
+    except OSError:
+        return False
 
 
 def own_processes(root_pid: int, root: Path = Path("/")) -> frozenset[int]:
@@ -132,7 +163,8 @@ def own_processes(root_pid: int, root: Path = Path("/")) -> frozenset[int]:
             fields = status.read_text(errors="replace").rpartition(")")[2].split()
         except OSError:
             continue
-        children.setdefault(int(fields[1]), []).append(int(status.parent.name))
+        if len(fields) > 1:  # it may end meanwhile
+            children.setdefault(int(fields[1]), []).append(int(status.parent.name))
     found, left = {root_pid}, [root_pid]
     while left:
         for child in children.get(left.pop(), ()):
@@ -149,9 +181,9 @@ class EnergyMeter:
         self._clock = clock
         self._run = run
         self._zones = sorted((root / "sys/class/powercap").glob("intel-rapl:[0-9]*"))
-        self._zones = [zone for zone in self._zones if zone.name.count(":") == 1]
+        self._zones = [zone for zone in self._zones if zone.name.count(":") == 1 and not _is_platform(zone)]
         self._counted: dict[Path, int] = {}
-        self._at = clock()
+        self._at: float | None = None
         self._joules = 0.0
 
     def joules(self) -> float | None:
@@ -159,7 +191,7 @@ class EnergyMeter:
         now = self._clock()
         watts = self._watts()
         known = watts is not None
-        self._joules += (watts or 0.0) * max(0.0, now - self._at)
+        self._joules += (watts or 0.0) * max(0.0, now - (now if self._at is None else self._at))
         self._at = now
         for zone in self._zones:
             try:
@@ -185,6 +217,14 @@ class EnergyMeter:
             except ValueError:
                 continue  # "[N/A]"
         return sum(figures) if figures else None
+
+
+def _is_platform(zone: Path) -> bool:
+    """Whether it counts the whole machine, its packages with it."""
+    try:
+        return (zone / "name").read_text().strip() == "psys"
+    except OSError:
+        return False
 
 
 def _load(root: Path) -> float | None:

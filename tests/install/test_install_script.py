@@ -111,20 +111,30 @@ def test_a_dry_run_names_what_would_follow_with_its_arguments(checkout: Path) ->
     assert "would: ruff, mypy, lint-imports, and beside them pytest" in install(checkout, "--dry-run", "--test").stdout
 
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
 def test_the_tests_have_the_programs_installed_that_they_start(checkout: Path, tmp_path: Path) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
     for folder in ("/bin", "/usr/bin", "/sbin", "/usr/sbin"):
         for program in Path(folder).iterdir():
-            if program.name not in ("git", "ip", "ssh-keygen") and not (programs / program.name).is_symlink():
+            if (
+                program.name not in ("git", "ip", "ssh-keygen", *BROWSERS)
+                and not (programs / program.name).is_symlink()
+            ):
                 (programs / program.name).symlink_to(program)
     said = install(checkout, "--dry-run", "--test", PATH=str(programs), ASSAY_PYTHON=sys.executable).stdout
     assert re.search(
         "would: system packages: apt-get install .*git openssh-client iproute2 .*some tests start git", said
     )
-    assert (
-        "openssh-client" not in install(checkout, "--dry-run", PATH=str(programs), ASSAY_PYTHON=sys.executable).stdout
-    )
+    assert "would: browser: apt-get install chromium (103 MB" in said
+    otherwise = install(checkout, "--dry-run", PATH=str(programs), ASSAY_PYTHON=sys.executable).stdout
+    assert "openssh-client" not in otherwise
+    assert "chromium" not in otherwise
+    (programs / "apt-get").unlink()
+    without = install(checkout, "--dry-run", "--test", PATH=str(programs), ASSAY_PYTHON=sys.executable)
+    assert "no Chromium: the test of `assay tui --web` in a real browser is skipped" in without.stdout
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,12 @@ import tui_records as made
 from textual.pilot import Pilot
 from textual.widgets import ContentSwitcher, Footer, Input, OptionList
 
+from appliance.cli.demo_sessions import made_up_sessions
 from appliance.client import ApiError
+from appliance.client.gateway import GatewayClient
 from appliance.client.person_keys import keys_folder, make_key, unlock
 from appliance.client.signing import admission
+from appliance.gateway.sessions import KeptSession, KeptSessions, SaidText
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
 from appliance.records.rollouts import Purpose, ToolStatus
@@ -30,7 +33,7 @@ from tui.text import plain
 from tui.theme import DARK, LIGHT
 from tui.view import Answers, ApiQuestion, Pane, View
 from tui.views import VIEWS
-from verifiers.contract.verdict import Outcome
+from verifiers.contract.verdict import Outcome, Verdict
 from verifiers.predicate.spec import PredicateSpec
 
 if TYPE_CHECKING:
@@ -104,6 +107,7 @@ def of_absence(pilot: Screen) -> str:
 async def test_every_screen_fits_and_says_what_the_ledger_holds(appliance: Appliance, size: tuple[int, int]) -> None:
     appliance.start()
     decision = made.put_night(appliance.core.ledger, appliance.data)
+    keep_sessions(appliance)
     async with open_app(appliance).run_test(size=size) as pilot:
         await shown(pilot)
         assert f"candidate {decision.candidate[:8]}" in top(pilot)
@@ -118,6 +122,7 @@ async def test_every_screen_fits_and_says_what_the_ledger_holds(appliance: Appli
             "7": ["assay jobs validate job-", "Does this check say what was meant?"],
             "8": ["decision", "ledger ✓ as the log says"],
             "9": ["worker", "has written nothing"],
+            "0": ["switched off: set gateway.enabled", "✓ yes", "its verdict is fail: 1 of 2 tests failed"],
         }
         for view in VIEWS:
             await shown(pilot, view.key)
@@ -126,7 +131,9 @@ async def test_every_screen_fits_and_says_what_the_ledger_holds(appliance: Appli
             app = app_of(pilot)
             for widget in (app.pane, app.main.query_one("#top"), app.main.query_one("#views"), app.query_one(Footer)):
                 assert app.screen.region.contains_region(widget.region), (view.name, widget)
-            assert all(view.brief in app.main.query_one("#views", PlainText).text.plain or view.title for view in VIEWS)
+            line = app.main.query_one("#views", PlainText).text.plain
+            assert len(line) <= size[0]
+            assert all(view.brief in line or view.title in line for view in VIEWS)
         assert "success 4" in everything(pilot) or "success" in everything(pilot)
 
 
@@ -169,9 +176,9 @@ class CyclesPane(Pane):
 async def test_a_new_screen_is_one_module_and_one_row(appliance: Appliance) -> None:
     appliance.start()
     made.put_night(appliance.core.ledger, appliance.data)
-    row = View("cycles", "0", "Cycles", "Cycles", "every cycle", CyclesPane)
+    row = View("cycles", "z", "Cycles", "Cycles", "every cycle", CyclesPane)
     async with open_app(appliance, views=(*VIEWS, row)).run_test(size=(120, 40)) as pilot:
-        await shown(pilot, "0")
+        await shown(pilot, "z")
         await until(pilot, lambda: f"1 cycles: {made.CYCLE}" in everything(pilot))
         await pilot.press("slash", *"nothing", "enter")
         await until(pilot, lambda: "0 cycles: " in everything(pilot))
@@ -302,6 +309,7 @@ async def test_an_empty_appliance_says_what_to_do_first(appliance: Appliance) ->
             "4": "No rollout yet",
             "5": "No model yet",
             "6": "s submits one",
+            "0": "assay gateway token new NAME --consent",
         }
         for key, words in said.items():
             await shown(pilot, key)
@@ -425,10 +433,18 @@ async def test_text_of_models_guests_and_strangers_is_shown_and_does_nothing(app
     ledger.put_rollouts([made.judged("h", answer=HOSTILE, reason=HOSTILE, family=HOSTILE, calls=(call,))])
     ledger.put_job(made.job("h", JobState.UNSOLVED, HOSTILE, reason=HOSTILE, tried=(HOSTILE,)))
     ledger.put_cycle(made.cycle(id=HOSTILE, state=CycleState.FAILED, failure=HOSTILE))
+    (kept, *_) = made_up_sessions(made.NOW, "0" * 64)
+    told = Verdict(outcome=Outcome.FAIL, score=0.0, reason=HOSTILE, verifier="v", version="1", seconds=0.0)
+    said = (SaidText(role=HOSTILE, text=HOSTILE), SaidText(role="user", text=HOSTILE))
+    KeptSessions(appliance.data).put(
+        kept.model_copy(update={"said": said, "tools": (HOSTILE,), "verdict": told, "token": HOSTILE}), new=True
+    )
     async with open_app(appliance).run_test(size=(120, 40)) as pilot:
         screens = []
-        for key in "467821":
+        for key in "4678210":
             await shown(pilot, key)
+            if key == "0":
+                await until(pilot, lambda: "reason  " in detail(pilot))
             screens.append(everything(pilot))
             await pilot.press("enter")
             await pilot.pause(0.1)
@@ -595,6 +611,58 @@ async def test_a_check_that_decides_nothing_is_refused_with_the_reason(appliance
         assert isinstance(pilot.app.screen, SubmitDialog)
         await pilot.press("escape")
     assert appliance.core.ledger.jobs() == []
+
+
+# what is kept of the owner's own agent
+def keep_sessions(appliance: Appliance) -> tuple[KeptSession, ...]:
+    """Newest first."""
+    sessions = made_up_sessions(made.NOW, "7" * 64)
+    for one in sessions:
+        KeptSessions(appliance.data).put(one, new=True)
+    return sessions[::-1]
+
+
+async def test_a_kept_session_is_read_and_deleted_when_its_name_was_typed(appliance: Appliance) -> None:
+    appliance.start()
+    redacted, conversation, passed, unasked, failed = keep_sessions(appliance)
+    files = KeptSessions(appliance.data)
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot, "0")
+        await until(pilot, lambda: len(cells(pilot)) == 5)
+        assert [row.rpartition(" | ")[2][:17] for row in cells(pilot)] == [
+            "rule 2 of gateway",
+            "a task is one que",
+            "✓ yes",
+            "it has no verdict",
+            "its verdict is fa",
+        ]
+        assert "no word, token or check of it is kept" in detail(pilot)
+        await pilot.press("down", "down")
+        await until(pilot, lambda: "│ How many hours are in 7 halves of 4 hours?" in detail(pilot))
+        await pilot.press("x")
+        assert isinstance(pilot.app.screen, TypedConfirmation)
+        assert "deleted for ever" in everything(pilot)
+        await type_and_enter(pilot, "deadbeef")
+        assert "nothing was done" in everything(pilot)
+        await pilot.press("escape")
+        assert len(files.names()) == 5
+        await pilot.press("x")
+        await type_and_enter(pilot, passed.id[:8])
+        await until(pilot, lambda: len(cells(pilot)) == 4)
+    assert set(files.names()) == {one.id for one in (redacted, conversation, unasked, failed)}
+
+
+async def test_read_only_no_session_is_deleted(appliance: Appliance) -> None:
+    appliance.start()
+    (newest, *_) = keep_sessions(appliance)
+    async with open_app(appliance, read_only=True).run_test(size=(80, 24)) as pilot:
+        await shown(pilot, "0")
+        await until(pilot, lambda: len(cells(pilot)) == 5)
+        await pilot.press("x")
+        assert len(pilot.app.screen_stack) == 1
+        with pytest.raises(ApiError, match="read-only"):
+            GatewayClient(app_of(pilot).client()).delete_session(newest.id)
+    assert len(KeptSessions(appliance.data).names()) == 5
 
 
 # the daemon comes and goes

@@ -23,7 +23,7 @@ from appliance.client import (
     ToolStatus,
     WorkerStatus,
 )
-from appliance.client.screen import ProcessUse
+from appliance.client.screen import CycleCurves, ProcessUse
 from appliance.records.artifacts import MEANING, Artifact
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState, Validation
@@ -35,9 +35,9 @@ from tui import governance, jobs, models, rollouts
 from tui.conversation import rollout_text
 from tui.decisions import figure_text
 from tui.jobs import JobRecord
-from tui.learning import ticks_of
+from tui.learning import bounds_of, ticks_of
 from tui.now import machine_text
-from tui.progress import cycle_text
+from tui.progress import cycle_text, rate
 from tui.text import plain, sparkline
 from verifiers.contract.statement import Assurance, StatementPart
 from verifiers.contract.verdict import Outcome, Verdict
@@ -258,3 +258,18 @@ def test_a_night_has_its_whole_name_at_80_columns() -> None:
     lines = cycle_text(snapshot(cycle=made.cycle(id=name, phase="training", seconds={"prepare": 1.0})), (), 78)
     assert lines.plain.split("\n")[0].startswith(f"{name}  ")
     assert "decision" in lines.plain.split("\n")[0]
+
+
+def test_a_step_s_success_has_an_interval_where_it_says_of_how_many_attempts() -> None:
+    steps = (
+        {"step": 0.0, "success": 0.5, "rollouts_shared": 8.0, "rollouts_process": 2.0},
+        {"step": 1.0, "success": 1.0},
+    )
+    lows, highs = bounds_of(CycleCurves(cycle="night", steps=steps))
+    assert ([step for step, _ in lows], [step for step, _ in highs]) == ([0.0], [0.0])
+    assert (lows[0][1], highs[0][1]) == wilson(5, 10)
+    assert bounds_of(None) == bounds_of(CycleCurves(cycle="night", steps=steps[1:])) == []
+
+
+def test_a_small_rate_keeps_a_tenth() -> None:
+    assert [rate(one) for one in (0.44, 9.96, 12.4, 9339.0)] == ["0.4", "10.0", "12", "9,339"]

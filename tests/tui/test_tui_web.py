@@ -134,7 +134,10 @@ class Chromium:
         pytest.fail(f"{words!r} never came, of {len(self.drawn)} bytes")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is here: `apt-get install chromium` has one")
+@pytest.mark.skipif(
+    CHROMIUM is None,
+    reason="no Chromium is here: `apt-get install --no-install-recommends chromium` (103 MB) has one, or ./install.sh --test",
+)
 async def test_a_real_browser_shows_the_screens_and_its_keys_reach_them(address: str, tmp_path: Path) -> None:
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
     command = [str(CHROMIUM), *options, "--remote-debugging-port=0", f"--user-data-dir={tmp_path}", "about:blank"]

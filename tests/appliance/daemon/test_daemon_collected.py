@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from daemon_kit import until
+from gateway_kit import running_gateway
 from pydantic import ValidationError
 
 from appliance.client.own_tasks import CollectedRows
@@ -23,7 +24,9 @@ from appliance.records.artifacts import Artifact
 from appliance.records.jobs import Job, JobState
 from curriculum.own.rows import OwnRow
 from policies.policy import parse, read_content
+from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.answers.spec import AnswerSpec
+from verifiers.checker import Checker
 from verifiers.contract.verdict import Outcome, Verdict
 from verifiers.registry.spec import Spec
 
@@ -218,3 +221,35 @@ def test_tokens_are_made_listed_and_revoked_by_commands(standing, ask) -> None:
     assert ("gateway.token.made" in audit, "gateway.token.revoked" in audit) == (True, True)
     for path in (standing.data / "gateway").rglob("*.json"):
         assert made.stdout.strip() not in path.read_text()
+
+
+DOUBLE = "Write double(n), which gives twice the number of the owl's eggs."
+TESTS = {"kind": "program", "function": "double"} | {
+    "examples": [{"arguments": str(n), "expected": str(2 * n)} for n in (2, 3, 17, -4)]
+}
+
+
+def test_a_session_that_passes_the_owner_s_tests_in_a_sandbox_becomes_a_task_and_one_that_fails_does_not(
+    standing, ask
+) -> None:
+    standing.ready()
+    state = standing.data / "run"
+    at = RuntimeSettings(broker=state / "broker.sock", own=BrokerSettings(state_dir=state, root_dir=state / "nowhere"))
+    names, found = {}, {}
+    with Checker(at) as checker, running_gateway(standing.data, checker) as gateway:
+        for name, source in {"right": "return 2 * n", "wrong": "return n * n", "unasked": "return n + n"}.items():
+            gateway.says(gateway.renderer.answer(f"```python\ndef double(n):\n    {source}\n```"))
+            body = {} if name == "unasked" else {"assay": {"check": TESTS}}
+            said = gateway.ask(f"{DOUBLE} ({name})", token="agent", extra_body=body).assay
+            names[name], found[name] = said["session"], said["verdict"]
+    assert (found["right"]["outcome"], found["right"]["isolation"]) == ("pass", "gvisor"), found
+    assert (found["wrong"]["outcome"], found["unasked"]) == ("fail", None)
+    ran = ask("curriculum", "collect", "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == {"taken": {f"session {names['right']}": "own/sessions"}, "refused": []}
+    (row,) = read_own(standing.data, "own/sessions").content.rows
+    assert (row.question, row.spec.kind, "return 2 * n" in row.answer) == (f"{DOUBLE} (right)", "program", True)
+    shown = {one["id"]: one["no_task"] for one in json.loads(ask("gateway", "sessions", "ls", "--json").stdout)}
+    assert {name: bool(shown[one]) for name, one in names.items()} == {"right": False, "wrong": True, "unasked": True}
+    assert ask("gateway", "sessions", "delete", "--all", "--yes").returncode == 0
+    assert ask("curriculum", "rm", "own/sessions").returncode == 0

