@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from appliance.nights.idle import MachineSnapshot
-from appliance.printable import printable
 
 SECONDS = 10.0
 OUTERMOST = "pid:[4026531836]"
@@ -119,9 +118,14 @@ def others_on_gpu(
     for line in listed.split("\n"):
         pid, _, name = line.partition(",")
         if pid.strip().isdecimal() and int(pid) not in own and is_here(int(pid)):
-            short = printable(name.strip().rsplit("/", 1)[-1], limit=60)
+            short = "".join(map(_shown, name.strip().rsplit("/", 1)[-1][:60]))
             found.append(f"{short} (process {pid.strip()})")
     return tuple(found)
+
+
+def _shown(character: str) -> str:
+    """Whoever named a program cannot write on a terminal with it."""
+    return character if character.isprintable() else repr(character)[1:-1]
 
 
 def idle_seconds(session: str, now: float) -> float | None:

@@ -38,7 +38,7 @@ from tui.jobs import JobRecord
 from tui.learning import bounds_of, ticks_of
 from tui.now import machine_text
 from tui.progress import cycle_text, rate
-from tui.text import plain, sparkline
+from tui.text import plain, sparkline, wilson
 from verifiers.contract.statement import Assurance, StatementPart
 from verifiers.contract.verdict import Outcome, Verdict
 

@@ -135,8 +135,7 @@ class Chromium:
 
 
 @pytest.mark.skipif(
-    CHROMIUM is None,
-    reason="no Chromium is here: `apt-get install --no-install-recommends chromium` (103 MB) has one, or ./install.sh --test",
+    CHROMIUM is None, reason="no Chromium is here: `apt-get install chromium` has one, and so has ./install.sh --test"
 )
 async def test_a_real_browser_shows_the_screens_and_its_keys_reach_them(address: str, tmp_path: Path) -> None:
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
