@@ -21,6 +21,7 @@ from appliance.rendering.markers import only_python
 from appliance.rendering.tools import offered
 from curriculum.catalog import Catalog
 from curriculum.certification.certificate import made_by, shipped
+from curriculum.certification.certify import drafts_of
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
 from curriculum.registry import BUILT_IN, key_of
@@ -175,7 +176,10 @@ def _lacks(name: str, certified: Mapping[str, str], catalog: Catalog) -> str:
 
 def _uncallable(name: str, model: Path | None, catalog: Catalog) -> str:
     """Why the tools that a taskset's tasks offer cannot be called in the model's format; empty when they can."""
-    draft = catalog.draft(name, 0, 0)
+    levels = range(catalog.named(name).level_count)
+    draft = next((draft for level in levels for draft in drafts_of(catalog, name, level, len(Split))), None)
+    if draft is None:
+        return "it has no task"
     tools = offered(draft.environment, draft.tools)
     if not only_python(tools):
         return ""

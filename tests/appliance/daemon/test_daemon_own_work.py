@@ -106,7 +106,7 @@ def test_harbor_folders_are_added_with_what_their_solutions_leave(
     assert ("MIT" in shown, "terminal" in shown, "trained on" in shown) == (True, True, False)
     alone = assay("curriculum", "add", str(tmp_path / "tasks/repair-2"), "--name", "scored")
     assert "nobody trains on a foreign reward" in alone.stdout, alone.stderr
-    assert "trained on  never" in assay("curriculum", "show", "own/scored").stdout
+    assert "never: what scores" in assay("curriculum", "show", "own/scored").stdout
     listed = assay("curriculum", "ls", "--domain", "own").stdout
     assert "never trained on, a foreign reward is no verdict: own/scored" in listed
     assert assay("curriculum", "certify", "own/scored", "--seeds", "1").returncode == 1

@@ -81,9 +81,9 @@ def test_a_repair_comes_back_as_a_row_whose_solution_is_its_answer(
         assert reason == ""
         [(_, reason)] = checked(checker, iter([met_by_nothing_done(row)]), lambda done: None)
         assert reason == LENIENT
-        every = with_levels([row.model_copy(update={"question": f"{row.question} {at}"}) for at in range(40)])
-        found = certified(*every, checker=checker)
-    assert found.holds or all("has no task" in fault for fault in found.faults), found.faults
+        few = [row.model_copy(update={"question": f"{row.question} {at}"}) for at in range(4)]
+        found = certified(*few, checker=checker)
+    assert found.holds, found.faults
     assert found.agents["reference"].rate == 1.0
 
 
