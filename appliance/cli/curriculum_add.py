@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from appliance.cli.options import Data, Json, client_of
+from appliance.cli.options import Data, Json, client_of, data_of
 from appliance.cli.show import show_fields, show_json, show_line, show_progress
 from appliance.errors import ExitCode, UsageError
 
@@ -27,8 +27,6 @@ KINDS = ("auto", "answer", "program", "lean", "smt", "checklist", "exact")
 SHOWN_ROWS = 5
 SHOWN_REASONS = 12
 REASON = 160
-NIGHTS = 30
-"""Whose sealed questions a problem must not repeat."""
 
 
 class Refused(NamedTuple):
@@ -184,24 +182,11 @@ def let_through(
 
 
 def sealed_questions(context: typer.Context, data: Path | None) -> list[Task]:
-    """The sealed questions of the newest cycles, made again from their plans."""
+    """The questions that the newest cycles kept apart."""
     from appliance.cli.curriculum_catalog import catalog_of
-    from curriculum.contract.errors import CurriculumError
-    from curriculum.sealed import sealed_set
-    from curriculum.seeds import derive
+    from appliance.curriculum.recent_questions import NIGHTS, recent_questions
 
-    catalog = catalog_of(context, data)
-    found: list[Task] = []
-    for cycle in client_of(context, data).cycles(NIGHTS):
-        recipe, tasksets = cycle.plan.get("recipe", {}), cycle.plan.get("tasksets")
-        items = recipe.get("evaluation", {}).get("sealed_items")
-        if not tasksets or not items:
-            continue
-        try:
-            found += sealed_set(items, derive("sealed", cycle.seed), tasksets=tasksets, catalog=catalog).tasks
-        except CurriculumError:
-            continue  # one of its tasksets is gone, and what was sealed of it with it
-    return found
+    return recent_questions(data_of(context, data), client_of(context, data).cycles(NIGHTS), catalog_of(context, data))
 
 
 def show_added(name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, dry_run: bool, as_json: bool) -> None:

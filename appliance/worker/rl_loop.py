@@ -185,7 +185,7 @@ class RlLoop:
                 hint="start the worker again; nothing of that step was counted",
             )
         waited = self._waited + sampled - self._free_since
-        fit, met = apart(judged, {task.id: task for task in sample.tasks}, self._setup.kept)
+        fit, met = apart(judged, {task.id: task for task in sample.tasks}, self._setup.kept_of_recent)
         say_thrown_out(self._progress, Door.PROPOSER, [one.copied for one in proposals if one.copied is not None])
         say_thrown_out(self._progress, Door.TOOL_RESULTS, met)
         say_thrown_out(self._progress, Door.STREAM, list(self._thrown_out.values()))
