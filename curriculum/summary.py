@@ -9,8 +9,7 @@ from curriculum import seeds
 from curriculum.catalog import Catalog
 from curriculum.contract.errors import ExhaustedError
 from curriculum.contract.task import Split
-from curriculum.contract.taskset import Described, TaskDraft, Taskset
-from curriculum.own.taskset import OwnTaskset
+from curriculum.contract.taskset import Described, SaysWhoScores, TaskDraft, Taskset
 from runtime.model import FrozenModel
 
 DRAWS = 4
@@ -60,7 +59,7 @@ def summary_of(catalog: Catalog, name: str) -> TasksetSummary:
         turns=max((draft.turns for draft in drafts if draft.turns is not None), default=None),
         tokens=max((draft.tokens for draft in drafts if draft.tokens is not None), default=None),
         null_answers=tuple(taskset.null_answers),
-        foreign=isinstance(taskset, OwnTaskset) and taskset.foreign,
+        foreign=isinstance(taskset, SaysWhoScores) and taskset.foreign,
         missing=taskset.missing(),
     )
 

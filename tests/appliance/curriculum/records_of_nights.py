@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from appliance.curriculum.kept_files import keep_questions
 from appliance.ledger.sqlite import SqliteLedger
@@ -62,6 +64,7 @@ def put_night(
     rollouts: Sequence[Judged],
     tasks: Sequence[Task],
     tasksets: Sequence[str] = ("triangles", "calendars"),
+    notes: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """One cycle, `night-1`, whose step trained on these tasks."""
     ledger.put_cycle(
@@ -69,7 +72,7 @@ def put_night(
             id="night-1",
             kind="night",
             seed=3,
-            plan={"tasksets": tasksets},
+            plan={"tasksets": tasksets, **notes},
             phase="done",
             state=CycleState.DONE,
             created=AT,
