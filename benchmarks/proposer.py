@@ -1,9 +1,13 @@
 """Whether labels of proposals are right, and proposals follow the solver: `python benchmarks/proposer.py [--quick]`.
 
-Labels: random proposals of every kind that needs no Lean go through the doors that a model's go through. Those that
+    LEAN_TOOLCHAIN=/tmp/lean python benchmarks/proposer.py --kinds statement --labels 100 --rounds 0
+
+Labels: random proposals of every kind go through the doors that a model's go through. Those that
 become tasks are checked by another route: programs by plain CPython in a process of the host with other hash seeds (the
 proposals are this script's own), inputs of abduction likewise, puzzles by trying every assignment, lines for the
-calculator by arithmetic of this script's own. Bar: 0 wrong in 2,000.
+calculator by arithmetic of this script's own, statements in Lean by how they were made: their schemata know without
+Lean which side is true, and a fifth of them come with the proof of another one. Without a Lean there are none, and it
+is said. Bar: 0 wrong in 2,000.
 
 Rounds: a scripted proposer draws programs of 1 to 10 steps, with odds that it learns from the rewards; a scripted
 solver passes with a chance that falls with the steps and grows with the rounds. Bars: difficulty follows the skill
@@ -23,7 +27,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -39,9 +43,19 @@ from curriculum.proposing.novelty import NoveltyMemory
 from curriculum.proposing.refusals import RefusedProposal
 from curriculum.proposing.registry import KINDS
 from curriculum.proposing.rewards import REWARDS, advantages, reward
+from curriculum.tasksets.disproofs import SCHEMATA
 from verifiers.checker import Checker
+from verifiers.lean.spec import LeanSpec
 
-SHARES = {"calculation": 0.44, "deduction": 0.44, "abduction": 0.04, "induction": 0.04, "puzzle": 0.04}
+SHARES = {
+    "calculation": 0.42,
+    "deduction": 0.42,
+    "abduction": 0.04,
+    "induction": 0.04,
+    "puzzle": 0.04,
+    "statement": 0.04,
+}
+FOREIGN_PROOFS = 0.2
 AT_ONCE = 4
 BATCH = 60
 STEPS = (
@@ -86,8 +100,22 @@ def proposal(kind: str, rng: Random) -> str:
         return rng.choice(LINES).format(a=a, b=b, c=c)
     if kind == "puzzle":
         return f"```puzzle\n{puzzle(rng)}\n```"
+    if kind == "statement":
+        return statement(rng)
     count = 8 if kind == "induction" else 1
     return blocks(program(rng, rng.randint(1, 4)), "\n".join(call(rng) for _ in range(count)))
+
+
+KNOWN: dict[str, bool] = {}
+"""Of each proposition that was drawn, whether it is true, as its schema knows it."""
+
+
+def statement(rng: Random) -> str:
+    """A true or false proposition with a proof of the side that holds, or with the proof of another one."""
+    claim, other = (rng.choice(list(SCHEMATA.values()))(rng.randint(0, 4), rng) for _ in range(2))
+    KNOWN[claim.statement] = claim.true
+    proof = other.proof if rng.random() < FOREIGN_PROOFS else claim.proof
+    return f"```statement\n{claim.statement}\n```\n```proof\n{proof}\n```"
 
 
 def puzzle(rng: Random) -> str:
@@ -254,13 +282,14 @@ def attempt(kind: str, provers: Provers, text: str) -> ProvenTask | RefusedPropo
         return error
 
 
-def labels(count: int, rng: Random, provers: Provers) -> dict[str, Any]:
-    """Makes so many tasks, and looks at each label by the other route."""
+def labels(count: int, rng: Random, provers: Provers, kinds: Collection[str]) -> dict[str, Any]:
+    """Makes so many tasks of these kinds, and looks at each label by the other route."""
     started = time.monotonic()
     refused: Counter[str] = Counter()
     made: Counter[str] = Counter()
     wrong: list[str] = []
-    wanted = {kind: round(share * count) for kind, share in SHARES.items()}
+    whole = sum(SHARES[kind] for kind in kinds)
+    wanted = {kind: round(SHARES[kind] / whole * count) for kind in kinds}
     with ThreadPoolExecutor(AT_ONCE) as threads:
         while made.total() < sum(wanted.values()):
             left = [kind for kind in wanted for _ in range(wanted[kind] - made[kind])]
@@ -292,6 +321,8 @@ def mistaken(accepted: list[tuple[str, str, ProvenTask]]) -> list[str]:
             lines = text.split("\n", 1)[1].rsplit("\n", 1)[0]
             told = tuple(int(one.rstrip(")").split()[-1]) for one in task.label.answer.split(") ("))
             wrong += [] if solutions(lines) == [told] else [lines]
+        elif kind == "statement":
+            wrong += [] if stated(text, task) else [text]
         else:
             halves = text.split("```python\n")[1].split("```input\n")
             source, calls = (part.split("\n```")[0] for part in halves)
@@ -300,6 +331,14 @@ def mistaken(accepted: list[tuple[str, str, ProvenTask]]) -> list[str]:
     for job, labelled, given in zip(jobs, expected, elsewhere(jobs), strict=True):
         wrong += [] if labelled == given else [job["source"]]
     return wrong
+
+
+def stated(text: str, task: ProvenTask) -> bool:
+    """Whether the label of a statement is the side that its schema knows, and its spec asks for that side."""
+    proposition = text.split("\n")[1]
+    says = f"theorem target : {proposition if KNOWN[proposition] else f'¬ ({proposition})'} := sorry"
+    label = "true" if KNOWN[proposition] else "false"
+    return task.label.answer == label and isinstance(task.task.spec, LeanSpec) and task.task.spec.statement == says
 
 
 def rounds(count: int, rng: Random, provers: Provers, switch: str = "azr", each: int = 4) -> dict[str, Any]:
@@ -364,13 +403,20 @@ def main() -> int:
     parser.add_argument("--labels", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--reward", choices=sorted(REWARDS), default="azr")
+    parser.add_argument("--kinds", nargs="+", choices=sorted(SHARES), default=list(SHARES), metavar="KIND")
     given = parser.parse_args()
+    for kind in given.kinds[:]:
+        if why := KINDS[kind].missing():
+            print(f"{kind} is left out: {why}", file=sys.stderr)
+            given.kinds.remove(kind)
+    if given.labels and not given.kinds:
+        parser.error("none of these kinds can be proved here")
     rng = Random(7)
     with Checker() as checker:
         provers = Provers(Executor(checker.sessions(), "benchmark"), checker, "proposed:benchmark@0")
         found: dict[str, Any] = {}
         if given.labels:
-            found["labels"] = labels(60 if given.quick else given.labels, rng, provers)
+            found["labels"] = labels(60 if given.quick else given.labels, rng, provers, given.kinds)
         if given.rounds:
             found["rounds"] = rounds(40 if given.quick else given.rounds, rng, provers, given.reward)
     print(json.dumps(found, indent=1))

@@ -9,7 +9,7 @@ from curriculum import seeds
 from curriculum.catalog import Catalog
 from curriculum.contract.errors import ExhaustedError
 from curriculum.contract.task import Split
-from curriculum.contract.taskset import Described, TaskDraft, Taskset
+from curriculum.contract.taskset import Described, SaysWhoScores, TaskDraft, Taskset
 from runtime.model import FrozenModel
 
 DRAWS = 4
@@ -35,6 +35,8 @@ class TasksetSummary(FrozenModel):
     """Tool calls at most, where it says so itself."""
     tokens: int | None
     null_answers: tuple[str, ...]
+    foreign: bool
+    """Whether nothing of ours decides about its answers: their score is a foreign reward, and never trained on."""
     missing: str
     """Why its answers cannot be checked on this machine; empty when they can."""
 
@@ -57,6 +59,7 @@ def summary_of(catalog: Catalog, name: str) -> TasksetSummary:
         turns=max((draft.turns for draft in drafts if draft.turns is not None), default=None),
         tokens=max((draft.tokens for draft in drafts if draft.tokens is not None), default=None),
         null_answers=tuple(taskset.null_answers),
+        foreign=isinstance(taskset, SaysWhoScores) and taskset.foreign,
         missing=taskset.missing(),
     )
 

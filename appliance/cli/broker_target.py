@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from runtime.sessions import Sessions
 
 KEY = "[sandboxes] model_code in the policy"
+PATIENT_SECONDS = 30.0
+"""For a call of the owner's: a data set may take longer to make, and a solution to run, than a model may wait."""
 
 
 class BrokerTarget(NamedTuple):
@@ -144,3 +146,13 @@ def sessions(settings: RuntimeSettings) -> Sessions:
     from runtime.sessions import Sessions
 
     return Sessions(settings)
+
+
+def patient_sessions(context: typer.Context, data: Path | None) -> Sessions:
+    """Opens a pool where somebody else's code runs as any code that a person wants run, but with more time; close
+    it."""
+    settings = for_code(context, data, None).settings
+    limits = settings.limits.model_copy(
+        update={"call_seconds": PATIENT_SECONDS, "memory_mib": max(512, settings.limits.memory_mib)}
+    )
+    return sessions(settings.model_copy(update={"limits": limits}))

@@ -17,7 +17,6 @@ from appliance.errors import ExitCode
 
 if TYPE_CHECKING:
     from curriculum.own.rows import OwnRow
-    from runtime.sessions import Sessions
 
 COMMANDS = {
     "ls": CommandRow("curriculum_adapters:ls", "List the adapters, and whether the packages of their guests are here."),
@@ -30,8 +29,6 @@ COMMANDS = {
 app = lazy_group(
     COMMANDS, help="Environments that are not ours: install them for sandboxes, and make tasksets of them."
 )
-CALL_SECONDS = 30.0
-"""For a call of the owner's: a data set may take longer to make than a model may wait."""
 
 Name = Annotated[str, typer.Argument(help="Its name, as `assay curriculum adapter ls` has it.")]
 
@@ -99,9 +96,10 @@ def sets(
 
     Example: assay curriculum adapter sets reasoning_gym
     """
+    from appliance.cli.broker_target import patient_sessions
     from curriculum.foreign.making import SetSummary, list_sets
 
-    with _pool(context, data) as pool:
+    with patient_sessions(context, data) as pool:
         found = list_sets(pool, name, package)
     show_records(
         [SetSummary.of(name, one, levels) for one, levels in found.items()],
@@ -135,6 +133,7 @@ def add(
 
     Example: assay curriculum adapter add reasoning_gym chain_sum --tasks 20
     """
+    from appliance.cli.broker_target import patient_sessions
     from appliance.cli.curriculum_add import Refused, let_through, name_of, sealed_questions, show_added
     from curriculum.foreign.making import level_of, make_rows, source_of
     from curriculum.own.rows import with_levels
@@ -143,7 +142,7 @@ def add(
     named = name_of(Path(f"{name}_{chosen}"), taskset)
     api = client_of(context, data)
     sealed = [] if dry_run else sealed_questions(context, data)
-    with _pool(context, data) as pool:
+    with patient_sessions(context, data) as pool:
         made, left_out = make_rows(
             pool,
             name,
@@ -169,14 +168,3 @@ def add(
         api.add_taskset(content.model_dump_json().encode())
     show_added(named, kept, refused, dry_run=dry_run, as_json=as_json)
     raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)
-
-
-def _pool(context: typer.Context, data: Path | None) -> Sessions:
-    """Where somebody else's code runs, as any code that a person wants run."""
-    from appliance.cli.broker_target import for_code, sessions
-
-    settings = for_code(context, data, None).settings
-    limits = settings.limits.model_copy(
-        update={"call_seconds": CALL_SECONDS, "memory_mib": max(512, settings.limits.memory_mib)}
-    )
-    return sessions(settings.model_copy(update={"limits": limits}))

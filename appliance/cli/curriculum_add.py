@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from appliance.cli.options import Data, Json, client_of
+from appliance.cli.options import Data, Json, client_of, data_of
 from appliance.cli.show import show_fields, show_json, show_line, show_progress
 from appliance.errors import ExitCode, UsageError
 
@@ -27,8 +27,6 @@ KINDS = ("auto", "answer", "program", "lean", "smt", "checklist", "exact")
 SHOWN_ROWS = 5
 SHOWN_REASONS = 12
 REASON = 160
-NIGHTS = 30
-"""Whose sealed questions a problem must not repeat."""
 
 
 class Refused(NamedTuple):
@@ -41,7 +39,11 @@ class Refused(NamedTuple):
 def add(
     context: typer.Context,
     place: Annotated[
-        Path, typer.Argument(metavar="FILE", help="JSON lines, JSON, CSV or Parquet, or a folder of such files.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="JSON lines, JSON, CSV, Parquet or a folder of these; or a Harbor task folder, or one of these.",
+        ),
     ],
     name: Annotated[
         str | None, typer.Option("--name", help="Of the taskset, own/NAME; otherwise the file's name.")
@@ -53,23 +55,34 @@ def add(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Add problems of your own: each is checked, and those that hold become the taskset own/NAME.
+    """Add problems of your own: each is checked, and those that hold become the taskset own/NAME. The solutions of
+    Harbor task folders run in a sandbox, for they are the reference.
 
     0 when some were taken, 1 when none was.
 
     Example: assay curriculum add mine.jsonl --name sums --dry-run
     """
     from appliance.cli.check_target import target_for
+    from curriculum.own.harbor import folders_in
     from curriculum.own.rows import with_levels
     from verifiers.registry import kind_of
 
     if kind not in KINDS:
         raise UsageError(f"there is no kind {kind!r}", f"choose one of {', '.join(KINDS)}")
+    folders = folders_in(place)
+    if folders and kind != "auto":
+        raise UsageError("a Harbor task folder brings its own check", "leave --kind out")
     named = name_of(place, name)
     api = client_of(context, data)
     sealed = [] if dry_run else sealed_questions(context, data)
     refused: list[Refused] = []
-    rows = list(_read(place, kind, refused))
+    if folders:
+        from appliance.cli.own_harbor import harbor_rows
+
+        rows, left_out = harbor_rows(context, data, folders)
+        refused += [Refused(*one) for one in left_out]
+    else:
+        rows = list(_read(place, kind, refused))
     accepted: list[OwnRow] = []
     if rows:
         kinds = {kind_of(row.spec) for row in rows}
@@ -169,28 +182,15 @@ def let_through(
 
 
 def sealed_questions(context: typer.Context, data: Path | None) -> list[Task]:
-    """The sealed questions of the newest cycles, made again from their plans."""
+    """The questions that the newest cycles kept apart."""
     from appliance.cli.curriculum_catalog import catalog_of
-    from curriculum.contract.errors import CurriculumError
-    from curriculum.sealed import sealed_set
-    from curriculum.seeds import derive
+    from appliance.curriculum.recent_questions import NIGHTS, recent_questions
 
-    catalog = catalog_of(context, data)
-    found: list[Task] = []
-    for cycle in client_of(context, data).cycles(NIGHTS):
-        recipe, tasksets = cycle.plan.get("recipe", {}), cycle.plan.get("tasksets")
-        items = recipe.get("evaluation", {}).get("sealed_items")
-        if not tasksets or not items:
-            continue
-        try:
-            found += sealed_set(items, derive("sealed", cycle.seed), tasksets=tasksets, catalog=catalog).tasks
-        except CurriculumError:
-            continue  # one of its tasksets is gone, and what was sealed of it with it
-    return found
+    return recent_questions(data_of(context, data), client_of(context, data).cycles(NIGHTS), catalog_of(context, data))
 
 
 def show_added(name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, dry_run: bool, as_json: bool) -> None:
-    from verifiers.files.spec import FilesSpec
+    from curriculum.certification.certify import scored_elsewhere
 
     kinds = Counter(row.spec.kind for row in kept)
     splits = Counter(row.split.value for row in kept)
@@ -230,7 +230,7 @@ def show_added(name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *,
         show_line(f"  {len(origins):>5}  {reason[:REASON]} ({', '.join(origins[:SHOWN_ROWS])}{more})")
     if len(groups) > SHOWN_REASONS:
         show_line(f"  and {len(groups) - SHOWN_REASONS} more reasons: --json lists every row")
-    if kept and all(isinstance(row.spec, FilesSpec) and row.spec.only_foreign for row in kept):
+    if kept and all(scored_elsewhere(row.spec) for row in kept):
         show_line("what scores answers is not ours: try them, measure with them; nobody trains on a foreign reward")
     elif kept and not dry_run:
         show_line(f'use it: [recipe] tasksets = ["own/{name}"]; look at it: `assay curriculum show own/{name}`')

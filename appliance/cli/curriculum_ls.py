@@ -44,7 +44,7 @@ def ls(
             one.name,
             one.domain,
             one.levels,
-            ",".join(one.checks),
+            "foreign_reward" if one.foreign else ",".join(one.checks),
             ",".join(one.forms),
             one.environment,
             one.version,
@@ -54,5 +54,7 @@ def ls(
         as_json=as_json,
     )
     if not as_json:
+        if foreign := ", ".join(one.name for one in found if one.foreign):
+            show_line(f"never trained on, a foreign reward is no verdict: {foreign}")
         for why in dict.fromkeys(one.missing for one in found if one.missing):
             show_line(f"not here: {', '.join(one.name for one in found if one.missing == why)}: {why}")

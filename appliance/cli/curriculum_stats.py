@@ -80,7 +80,9 @@ def _show(cycles: Sequence[str], lines: Sequence[RateLine]) -> None:
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width = max(len("taskset, level"), *(len(printable(line.name)) for line in lines))
     history = max(len("nights"), len(cycles))
-    typer.echo(f"{'taskset, level':<{width}}  {'nights':<{history}}  {'newest':>7}  {'change':>7}  rollouts")
+    states = max(len("sampler"), *(len(line.state) for line in lines))
+    head = f"{'taskset, level':<{width}}  {'nights':<{history}}  {'newest':>7}  {'change':>7}  rollouts"
+    typer.echo(f"{head}  {'sampler':<{states}}  rate")
     for line in lines:
         rates = [line.rate(cycle) for cycle in cycles]
         known = [rate for rate in rates if rate is not None]
@@ -92,10 +94,12 @@ def _show(cycles: Sequence[str], lines: Sequence[RateLine]) -> None:
             shown = f"{drawn:<{history}}"
         total = sum(line.rollouts.values())
         text = f"{printable(line.name):<{width}}  {shown}  {100 * known[-1]:5.1f} %  {change:>7}  {total:>8}"
-        typer.echo(f"{text}  {zone(known[-1])}".rstrip())
+        typer.echo(f"{text}  {printable(line.state):<{states}}  {zone(known[-1])}".rstrip())
     first, last = cycles[0], cycles[-1]
     nights = f"{len(cycles)} cycles, {first} to {last}" if len(cycles) > 1 else first
     show_line(f"{nights}; hard is below {100 * LOW:.0f} %, easy above {100 * HIGH:.0f} %; {NONE} was not asked")
+    if any(line.state for line in lines):
+        show_line("sampler: what the difficulty of `recipe.training.difficulty` thinks of the level now")
 
 
 def _nothing(cycle: str | None, family: str | None, purpose: Purpose) -> str:

@@ -11,9 +11,11 @@ from itertools import islice
 from random import Random
 from typing import Protocol
 
+from curriculum.certification.certify import scored_elsewhere
+from curriculum.environments.terminal.environment import TERMINAL
+from curriculum.own.harbor import untouched
 from curriculum.own.rows import OwnRow
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
-from verifiers.files.spec import FilesSpec
 from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
@@ -50,13 +52,15 @@ def submissions_of(row: OwnRow) -> list[str]:
     """Wrong answers, and last the reference where there is one; none where nothing of ours decides, since such a check
     passes nothing."""
     kind = kind_of(row.spec)
-    if isinstance(row.spec, FilesSpec) and row.spec.only_foreign:
+    if scored_elsewhere(row.spec):
         return []
     wrong = ["", kind.random_answer(Random(row.key)), *([kind.probe] if kind.probe else [])]
     if row.answer and row.answer != row.question:
         wrong.append(row.question)
     if kind.runs:
         wrong = wrong[1:]  # each has a sandbox
+    if row.environment == TERMINAL.name:
+        wrong.append(untouched(row))
     return [*wrong, *([row.answer] if row.answer else [])]
 
 

@@ -22,6 +22,8 @@ class RateLine:
     level: int | None
     rollouts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     passed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    state: str = ""
+    """What the sampler thought of it when the last of the cycles ended that says so."""
 
     def rate(self, cycle: str) -> float | None:
         return self.passed[cycle] / self.rollouts[cycle] if self.rollouts[cycle] else None
@@ -32,7 +34,7 @@ class RateLine:
 
 
 def lines_of(counts: Sequence[PassCount]) -> list[RateLine]:
-    """A line for each taskset and level, in the order of their names."""
+    """A line for each taskset and level, in the order of their names; `counts` are those of the oldest cycle first."""
     found: dict[tuple[str, int], RateLine] = {}
     for one in counts:
         if one.rollouts:
@@ -41,6 +43,7 @@ def lines_of(counts: Sequence[PassCount]) -> list[RateLine]:
             )
             line.rollouts[one.cycle] += one.rollouts
             line.passed[one.cycle] += one.passed
+            line.state = one.state or line.state
     return [found[key] for key in sorted(found)]
 
 

@@ -90,6 +90,7 @@ def reverify(
         if job.created >= since:
             for page in _pages(ledger, RolloutFilter(job=job.id)):
                 changes += _judged_anew([(one, job.spec) for one in page], judge, counts)
+    bundles = tuple(_bundles(ledger, judge, since, counts))
     return Reverification(
         rollouts=counts["rollouts"],
         judged=counts["judged"],
@@ -98,7 +99,7 @@ def reverify(
         different=len(changes),
         rewards=tuple(one for one in changes if one.purpose == Purpose.TRAIN)[:SHOWN],
         promotions=_promotions(ledger, changes),
-        bundles=tuple(_bundles(ledger, judge, since, counts)),
+        bundles=bundles,
         seconds=round(clock() - started, 3),
     )
 

@@ -19,6 +19,7 @@ from appliance.client.messages import (
     TurnText,
 )
 from appliance.curriculum.kept_files import kept_questions
+from appliance.curriculum.level_states import states_in
 from appliance.daemon.errors import NotThereError
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
@@ -122,7 +123,9 @@ class Rollouts:
             raise NotThereError(f"there is no cycle {cycle!r}", hint="`assay cycle ls` lists them")
         if cycle in self._counted:
             return self._counted[cycle]
-        counts = self._ledger.pass_counts(cycle, {task.id: task.level for task in kept_questions(data, cycle)})
+        states = states_in(known.plan)
+        found = self._ledger.pass_counts(cycle, {task.id: task.level for task in kept_questions(data, cycle)})
+        counts = [one.model_copy(update={"state": states.get((one.family, one.level), "")}) for one in found]
         if known.state.ended:  # nothing is added to it any more, and counting takes a second for 10,000 rollouts
             self._counted[cycle] = counts
         return counts

@@ -46,6 +46,9 @@ class PassCount(Record):
     """Those with a verdict; what broke is apart."""
     passed: int
     broken: int
+    state: str = ""
+    """What the sampler thought of the level when training ended, `at the edge`, `solved` or `too hard`; empty where it
+    was not asked by its difficulty."""
     groups: int = 0
     """Tasks of training steps, each as often as it was asked."""
     learned: int = 0

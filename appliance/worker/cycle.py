@@ -18,6 +18,7 @@ from typing import Literal
 from appliance.clock import utc_now
 from appliance.config_layers import ConfigError
 from appliance.curriculum.kept_files import keep_questions
+from appliance.curriculum.recent_questions import NIGHTS, recent_questions
 from appliance.inference.engine import ModelError, ModelFiles
 from appliance.learning.checkpoints import model_files, publish
 from appliance.learning.errors import CheckpointError
@@ -121,7 +122,9 @@ class CycleRun:
         sealed = sealed_set(recipe.evaluation.sealed_items, seed, exclude=known, tasksets=tasksets, catalog=catalog)
         without = {} if held is None else {"without what was trained in": held.cycle}
         self._ledger.put_sealed_set(sealed.digest, {**sealed.description, **without})
-        setup = CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed, catalog)
+        others = [one for one in self._ledger.cycles(NIGHTS + 1) if one.id != cycle.id][:NIGHTS]
+        earlier = tuple(recent_questions(self._context.data, others, catalog))
+        setup = CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed, catalog, earlier)
         watched = [] if cycle.kind == "evaluation" else watched_in(setup, [one.recipe for one in self._stages])
         keep_questions(self._context.data, cycle.id, [*sealed.tasks, *watched])
         return setup

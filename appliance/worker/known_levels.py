@@ -7,21 +7,13 @@ that, faded. All of it is a pure function of the plans.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from appliance.curriculum.level_states import key_of_step, newest_in
 from curriculum.difficulty import Difficulty, LevelState, Place
 from curriculum.registry import TASKSETS
-
-KEY = re.compile(r"difficulty_([0-9]{1,9})")
-"""In a plan: what was known before the step of that number."""
-
-
-def key_of_step(step: int) -> str:
-    """The plan's key of what was known before a step."""
-    return f"difficulty_{step}"
 
 
 def known_at(step: int, plan: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) -> Difficulty:
@@ -30,9 +22,8 @@ def known_at(step: int, plan: Mapping[str, Any], earlier: Iterable[Mapping[str, 
     if key_of_step(step) in plan:
         return Difficulty.model_validate(plan[key_of_step(step)])
     for other in earlier:
-        steps = [int(found[1]) for name in other if (found := KEY.fullmatch(name))]
-        if steps:
-            return Difficulty.model_validate(other[key_of_step(max(steps))]).overnight()
+        if (known := newest_in(other)) is not None:
+            return known.overnight()
     return Difficulty()
 
 

@@ -194,7 +194,8 @@ class Proposer:
         nearest, ours = self._near_sealed.similarity(substance(made.task)), is_phrased(made.task)
         if ours and split_of_question(made.task.key) is not Split.TRAIN:
             return nearest, Match("", Check.KEY)  # some night's sealed set may ask it
-        if (match := self._setup.kept.met_by(made.task, written=not ours)) is not None:
+        kept = self._setup.kept if ours else self._setup.kept_of_recent
+        if (match := kept.met_by(made.task, written=not ours)) is not None:
             return nearest, match
         return nearest, Match("", Check.NEAR, nearest) if nearest >= THRESHOLD else None
 

@@ -20,6 +20,7 @@ from torch import nn
 
 from appliance.agent.loop import Agent, calls_outside_sandbox
 from appliance.agent.usage import figures
+from appliance.curriculum.level_states import key_of_step
 from appliance.inference.engine import ModelFiles, NoProbabilitiesError
 from appliance.inference.folder import open_model
 from appliance.inference.weights import push_model, require_proof
@@ -41,7 +42,7 @@ from appliance.worker.branch_figures import branch_figures
 from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import item_of, success, validate
 from appliance.worker.failure_figures import failure_figures
-from appliance.worker.known_levels import in_words, key_of_step, known_at
+from appliance.worker.known_levels import in_words, known_at
 from appliance.worker.partial_rollouts import PartialRollouts
 from appliance.worker.progress import CycleProgress
 from appliance.worker.proposer import Proposer, of_solvers
@@ -185,7 +186,7 @@ class RlLoop:
                 hint="start the worker again; nothing of that step was counted",
             )
         waited = self._waited + sampled - self._free_since
-        fit, met = apart(judged, {task.id: task for task in sample.tasks}, self._setup.kept)
+        fit, met = apart(judged, {task.id: task for task in sample.tasks}, self._setup.kept_of_recent)
         say_thrown_out(self._progress, Door.PROPOSER, [one.copied for one in proposals if one.copied is not None])
         say_thrown_out(self._progress, Door.TOOL_RESULTS, met)
         say_thrown_out(self._progress, Door.STREAM, list(self._thrown_out.values()))

@@ -21,10 +21,11 @@ from appliance.rendering.markers import only_python
 from appliance.rendering.tools import offered
 from curriculum.catalog import Catalog
 from curriculum.certification.certificate import made_by, shipped
+from curriculum.certification.certify import drafts_of
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
 from curriculum.registry import BUILT_IN, key_of
-from curriculum.sealed import SealedSet, TaskStream
+from curriculum.sealed import SealedSet, TaskStream, is_written
 from curriculum.seeds import derive
 from curriculum.separation.index import SeparationIndex
 from curriculum.separation.rules import Match
@@ -47,6 +48,8 @@ class CycleSetup:
     sealed: SealedSet
     catalog: Catalog = BUILT_IN
     """The tasksets of the code, and those of the owner that the recipe names."""
+    earlier: tuple[Task, ...] = ()
+    """What recent nights kept apart: a model is never trained on what an earlier one was judged by."""
 
     @cached_property
     def watched(self) -> list[Task]:
@@ -60,8 +63,16 @@ class CycleSetup:
 
     @cached_property
     def kept(self) -> SeparationIndex:
-        """What nothing that is learned from may be a copy of: the sealed questions and the validation tasks."""
+        """What no generated task may be a copy of: tonight's sealed questions and validation tasks."""
         return SeparationIndex([*self.sealed.tasks, *self.watched, *self.warm_start_watched])
+
+    @cached_property
+    def kept_of_recent(self) -> SeparationIndex:
+        """What no text that somebody wrote, and no result of a tool, may be a copy of: tonight's, and those of recent
+        nights, which the audit reads too. Generated tasks are kept apart from these by their keys."""
+        if not self.earlier:
+            return self.kept
+        return SeparationIndex([*self.sealed.tasks, *self.watched, *self.warm_start_watched, *self.earlier])
 
     def held_out(self, seed: int, items: int) -> list[Task]:
         """Validation tasks, none of them sealed."""
@@ -77,6 +88,7 @@ class CycleSetup:
     ) -> TaskStream:
         """Makes what is trained on: nothing sealed, and within the rules; those of `before` come first."""
         exclude = self.sealed.questions | rules.met
+        written = any(is_written(name, self.catalog) for name in self.tasksets)
         return TaskStream(
             Split.TRAIN,
             self.seed,
@@ -85,7 +97,7 @@ class CycleSetup:
             self.tasksets,
             before,
             self.catalog,
-            kept=self.kept,
+            kept=self.kept_of_recent if written else self.kept,
             thrown_out=thrown_out,
         )
 
@@ -175,7 +187,10 @@ def _lacks(name: str, certified: Mapping[str, str], catalog: Catalog) -> str:
 
 def _uncallable(name: str, model: Path | None, catalog: Catalog) -> str:
     """Why the tools that a taskset's tasks offer cannot be called in the model's format; empty when they can."""
-    draft = catalog.draft(name, 0, 0)
+    levels = range(catalog.named(name).level_count)
+    draft = next((draft for level in levels for draft in drafts_of(catalog, name, level, len(Split))), None)
+    if draft is None:
+        return "it has no task"
     tools = offered(draft.environment, draft.tools)
     if not only_python(tools):
         return ""

@@ -137,7 +137,7 @@ class SftRun:
         ]
         limit = setup.recipe.agent.max_result_chars
         played = play(made, context.sessions, context.policy, limit, caller=setup.cycle)
-        met = {place: met_in_results(one.results, one.task, setup.kept) for place, one in enumerate(played)}
+        met = {place: met_in_results(one.results, one.task, setup.kept_of_recent) for place, one in enumerate(played)}
         say_thrown_out(self._progress, Door.TOOL_RESULTS, [match for match in met.values() if match is not None])
         fit = [one for place, one in enumerate(played) if met[place] is None]
         lessons = (KeptLesson(one.task, one.results) for one in fit)

@@ -219,7 +219,7 @@ class StagedTraining:
             context.sessions,
             context.checker,
             context.policy,
-            apart=setup.kept,
+            apart=setup.kept_of_recent,
             max_result_chars=stage.recipe.agent.max_result_chars,
             caller=caller,
         )

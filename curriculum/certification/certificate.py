@@ -61,13 +61,13 @@ class Certificate(FrozenModel):
 Shipped = TypeAdapter(dict[str, str])
 
 
-def made_by(catalog: Catalog, name: str) -> str:
-    """`version:digest` of the tasks that a taskset makes of its first seeds, at all levels. Raises
-    UnknownTasksetError."""
+def made_by(catalog: Catalog, name: str, *, each: int = EACH) -> str:
+    """`version:digest` of the tasks that a taskset makes of its first seeds, at all levels; certificates are over
+    `EACH`. Raises UnknownTasksetError."""
     taskset = catalog.named(name)
     made: list[dict[str, Any]] = []
     for level in range(taskset.level_count):
-        for seed in range(EACH):
+        for seed in range(each):
             try:
                 draft = catalog.draft(name, level, seed)
             except ExhaustedError:

@@ -19,7 +19,7 @@ from random import Random
 from curriculum.catalog import Catalog
 from curriculum.certification.certificate import AgentRate, Certificate, made_by
 from curriculum.contract.errors import CurriculumError, ExhaustedError
-from curriculum.contract.taskset import TaskDraft, Taskset
+from curriculum.contract.taskset import Finite, TaskDraft, Taskset
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
 from verifiers.files.spec import FilesSpec
 from verifiers.registry.spec import Spec
@@ -59,14 +59,14 @@ def certify(
     if elsewhere is not None and (other := elsewhere()) != made:
         faults.append(f"another process makes other tasks of the same seeds: {other} instead of {made}")
     worst: dict[str, AgentRate] = {}
-    tasks, some = 0, []
+    tasks, some, without = 0, [], []
     for level in range(taskset.level_count):
         say(f"{name}: level {level} of {taskset.level_count}")
         drafts = drafts_of(catalog, name, level, seeds)
         tasks += len(drafts)
         some += drafts[:1]
         if not drafts:
-            faults.append(f"level {level} has no task")
+            without.append(level)
             continue
         if all(scored_elsewhere(draft.spec) for draft in drafts):
             faults += [ONLY_FOREIGN] if ONLY_FOREIGN not in faults else []
@@ -80,6 +80,10 @@ def certify(
             before = worst.get(agent)
             worse = before is None or (found.rate < before.rate if agent == REFERENCE else found.rate > before.rate)
             worst[agent] = found if worse else worst[agent]
+    if not tasks:
+        faults.append("no level has a task")
+    elif not isinstance(taskset, Finite):  # whose levels without a row are passed over
+        faults += [f"level {level} has no task" for level in without]
     if worlds is not None:
         faults += worlds(some)
     return Certificate(

@@ -5,7 +5,9 @@ What always holds: a world that leaks, hangs or breaks is a sentence in the repo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, cycle, islice
+from typing import Any
 
 from curriculum.contract.environment import Environment
 from curriculum.contract.taskset import TaskDraft
@@ -17,7 +19,7 @@ AT_ONCE = 8
 """Worlds of one task that are open together."""
 FLOOD = 40
 """Calls that nobody waits for between."""
-HOSTILE: tuple[object, ...] = ({}, None, [], {"x": "y" * 100_000}, {"": {"a": [[[[[]]]]]}}, "../../etc/passwd", 10**30)
+HOSTILE: tuple[object, ...] = (None, [], {"x": "y" * 100_000}, {"": {"a": [[[[[]]]]]}}, "../../etc/passwd", 10**30)
 
 
 def try_worlds(drafts: Sequence[TaskDraft], environments: Mapping[str, Environment], pool: SessionPool) -> list[str]:
@@ -43,7 +45,7 @@ def _tried(draft: TaskDraft, environment: Environment, pool: SessionPool) -> lis
         running = [
             busy.start(tool.name, arguments)
             for tool in environment.tools
-            for arguments in (HOSTILE * (FLOOD // len(HOSTILE)))[: max(1, FLOOD // len(environment.tools))]
+            for arguments in flood(tool.parameters, max(2, FLOOD // len(environment.tools)))
         ]
         for reply in running:
             reply.result()
@@ -56,6 +58,36 @@ def _tried(draft: TaskDraft, environment: Environment, pool: SessionPool) -> lis
     finally:
         for world in opened:
             world.close()
+
+
+def flood(parameters: Mapping[str, Any], count: int) -> Iterator[object]:
+    """So many arguments, in turn what fits the schema and what a hostile model writes: what never reaches a world
+    cannot change it."""
+    fits = plain_arguments(parameters)
+    return islice(chain.from_iterable((fits, other) for other in cycle(HOSTILE)), count)
+
+
+def plain_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The plainest arguments that such a schema allows."""
+    properties = parameters.get("properties", {})
+    return {name: _plain(properties.get(name, {})) for name in parameters.get("required", ())}
+
+
+def _plain(schema: Mapping[str, Any]) -> Any:
+    if "enum" in schema:
+        return schema["enum"][0]
+    match schema.get("type"):
+        case "integer" | "number":
+            return schema.get("minimum", min(1, schema.get("maximum", 1)))
+        case "boolean":
+            return False
+        case "array":
+            return [_plain(schema.get("items", {}))] * schema.get("minItems", 0)
+        case "object":
+            return plain_arguments(schema)
+        case "null":
+            return None
+    return "x" * max(1, schema.get("minLength", 1))
 
 
 def tried_in(environments: Mapping[str, Environment], pool: SessionPool) -> Callable[[Sequence[TaskDraft]], list[str]]:

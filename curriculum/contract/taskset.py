@@ -99,6 +99,15 @@ class Described(Protocol):
 
 
 @runtime_checkable
+class SaysWhoScores(Protocol):
+    """A taskset whose answers a program that is not ours may score."""
+
+    @property
+    def foreign(self) -> bool:
+        """Whether nothing of ours decides about any answer: their score is a foreign reward, and never trained on."""
+
+
+@runtime_checkable
 class Finite(Protocol):
     """A taskset of items that were given, each of which belongs to one split for ever."""
 

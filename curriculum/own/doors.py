@@ -34,7 +34,11 @@ def not_sealed(sealed: Iterable[Task]) -> Door:
 
     def door(row: OwnRow) -> str:
         match = kept.met_by_text(row.question, row.key)
-        return "" if match is None else f"its question is sealed, models are evaluated on it: {match.check.value}"
+        if match is not None:
+            return f"its question is sealed, models are evaluated on it: {match.check.value}"
+        held = (kept.met_by_result(text, row.question) for text in row.texts)
+        match = next(filter(None, held), None)
+        return "" if match is None else f"one of its files holds a sealed question: {match.check.value}"
 
     return door
 

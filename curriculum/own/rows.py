@@ -57,6 +57,12 @@ class OwnRow(FrozenModel):
         return key_of_question(self.question)
 
     @property
+    def texts(self) -> list[str]:
+        """What is in its files, and in those of its world."""
+        placed = self.world.get("files", ())
+        return [*self.files.values(), *(one["text"] for one in placed if isinstance(one, Mapping) and "text" in one)]
+
+    @property
     def split(self) -> Split:
         return split_of_question(self.question)
 

@@ -27,6 +27,7 @@ from curriculum.tasksets.theorems import lean_missing
 from runtime.model import FrozenModel
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.kinds import AnswerForm
+from verifiers.files.spec import FilesSpec
 from verifiers.lean.spec import LeanSpec
 from verifiers.programs.spec import ProgramSpec
 from verifiers.registry import kind_of
@@ -125,6 +126,12 @@ class OwnTaskset:
             tools=row.tools,
             turns=row.turns,
         )
+
+    @property
+    def foreign(self) -> bool:
+        """Whether nothing of ours decides about any answer."""
+        specs = (row.spec for row in self.content.rows)
+        return all(isinstance(spec, FilesSpec) and spec.only_foreign for spec in specs)
 
     def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
         """Tests with other results, a statement that is false, or a number of twenty digits."""

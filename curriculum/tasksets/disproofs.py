@@ -166,6 +166,14 @@ def _properties(level: int, rng: Random) -> Claim:
     return Claim(f"{count} {[rules[at] for at in order]}", statement, true, proof)
 
 
+SCHEMATA = {
+    "disproofs_of_derivations": _derivations,
+    "disproofs_of_equalities": _equalities,
+    "disproofs_of_sequences": _sequences,
+    "disproofs_of_properties": _properties,
+}
+"""Each makes a claim of a level, and knows without Lean whether it is true."""
+
 _ASKED = (
     "One of these two statements of Lean 4 is true. Prove the one that is",
     "Prove or disprove: give a proof of the first statement, or of the second, which is its negation",
@@ -199,12 +207,7 @@ def _false(draft: TaskDraft, number: int) -> Spec:
 DISPROOFS = TopicTaskset(
     name="disproofs",
     version=1,
-    makers={
-        "disproofs_of_derivations": partial(_made, _derivations),
-        "disproofs_of_equalities": partial(_made, _equalities),
-        "disproofs_of_sequences": partial(_made, _sequences),
-        "disproofs_of_properties": partial(_made, _properties),
-    },
+    makers={name: partial(_made, schema) for name, schema in SCHEMATA.items()},
     null_answers=(
         f"theorem {NAME} : True := trivial",
         f"theorem {NAME} : False := by decide",

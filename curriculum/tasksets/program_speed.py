@@ -6,6 +6,7 @@ slow or a busy machine decides nothing. That both do the same is tried on small 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from random import Random
 
@@ -122,7 +123,8 @@ def _pairs(level: int, rng: Random) -> Item:
     count = 2 + (level > 2)
     modulus = rng.randint(5, 9) + 2 * level
     factors = [rng.randint(1, modulus - 1) for _ in range(count)]
-    plus = rng.randint(0, modulus - 1)
+    step = math.gcd(*factors, modulus)
+    plus = step * rng.randrange(modulus // step)  # otherwise no sum is divisible, and the count is always 0
     names = "ijk"[:count]
     terms = " + ".join(f"{factor} * {name}" for factor, name in zip(factors, names, strict=True))
     slow = f"def {FUNCTION}(n):\n    found = 0\n"
@@ -171,7 +173,7 @@ def _paths(level: int, rng: Random) -> Item:
 
 SPEEDS = program_taskset(
     "program_speed",
-    1,
+    2,
     {"fast_recursions": _recursions, "fast_sums": _sums, "fast_counts": _pairs, "fast_paths": _paths},
     null_answers=tuple(f"def {FUNCTION}(n, m=0):\n    return {result}\n" for result in ("n", "0", "1", "None")),
 )

@@ -68,7 +68,7 @@ def _another_text(draft: TaskDraft, number: int) -> Spec:
 
 TERMINAL_REPAIRS = TopicTaskset(
     name="terminal_repairs",
-    version=1,
+    version=2,
     makers={topic: _item(make) for topic, make in FAMILIES.items()},
     null_answers=("{}", "done", '{"report.txt": {"text": "", "mode": "644"}}'),
     form=AnswerForm.WORLD,

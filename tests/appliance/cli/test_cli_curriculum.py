@@ -97,6 +97,21 @@ def test_rates_are_by_taskset_and_level_and_a_night_without_rollouts_has_none() 
     assert [zone(rate) for rate in (0.1, 0.2, 0.8, 0.9)] == ["hard", "", "", "easy"]
 
 
+def test_what_the_sampler_thinks_of_a_level_is_a_column(capsys: pytest.CaptureFixture[str]) -> None:
+    from appliance.cli.curriculum_stats import _show
+
+    told = {"state": "too hard"}
+    counts = [counted("a", 0, 5), counted("a", 1, 0).model_copy(update=told), counted("b", 1, 1)]
+    _show(["a", "b"], lines_of(counts))
+    shown = capsys.readouterr().out
+    assert [line.split()[-3:] for line in shown.splitlines()[:3]] == [
+        ["rollouts", "sampler", "rate"],
+        ["50.0", "%", "10"],
+        ["too", "hard", "hard"],
+    ]
+    assert "recipe.training.difficulty" in shown
+
+
 def test_rates_are_drawn_with_their_figures(tmp_path: Path) -> None:
     from PIL import Image
 

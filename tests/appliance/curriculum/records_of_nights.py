@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from appliance.curriculum.kept_files import keep_questions
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.records.artifacts import Artifact
 from appliance.records.cycles import Cycle, CycleState
+from appliance.records.evaluations import Evaluation, ModelResults
+from appliance.records.jobs import Job, JobState
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import Group, Judged, StepRecord
 from curriculum.contract.task import Task
 from curriculum.sealed import SealedSet
 from curriculum.seeds import derive
+from policies.contract.decision import Decision, DecisionOutcome
 from verifiers.contract.verdict import Outcome, Verdict
+from verifiers.registry.spec import Spec
 
 AT = "2026-03-01T02:00:00+00:00"
 
@@ -57,6 +64,7 @@ def put_night(
     rollouts: Sequence[Judged],
     tasks: Sequence[Task],
     tasksets: Sequence[str] = ("triangles", "calendars"),
+    notes: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """One cycle, `night-1`, whose step trained on these tasks."""
     ledger.put_cycle(
@@ -64,7 +72,7 @@ def put_night(
             id="night-1",
             kind="night",
             seed=3,
-            plan={"tasksets": tasksets},
+            plan={"tasksets": tasksets, **notes},
             phase="done",
             state=CycleState.DONE,
             created=AT,
@@ -98,6 +106,64 @@ def put_night(
             metrics={},
         )
     )
+
+
+def put_decision(ledger: SqliteLedger, cycle: str, sealed: SealedSet) -> Decision:
+    """A promotion that rests on that cycle's evaluation."""
+    results = ModelResults(weights="c" * 64, temperature=1.0, items=(), tokens=0, seconds=1.0)
+    evaluation = Evaluation(
+        id=f"{cycle}.evaluation",
+        cycle=cycle,
+        sealed_set=sealed.digest,
+        candidate=results,
+        champion=results,
+        candidate_greedy=results,
+        champion_greedy=results,
+        created=AT,
+    )
+    decision = Decision(
+        id=f"{cycle}.decision",
+        candidate=results.weights,
+        champion=None,
+        evaluation=evaluation.id,
+        policy="p" * 64,
+        outcome=DecisionOutcome.PROMOTE,
+        findings=(),
+        reason="better",
+        would_change="",
+        made_at=AT,
+    )
+    ledger.put_evaluation(evaluation)
+    ledger.put_decision(decision)
+    return decision
+
+
+def put_bundle(
+    ledger: SqliteLedger, number: int, spec: Spec, answer: str, given: Verdict, *, created: str = AT
+) -> Artifact:
+    """A job that was solved, with its bundle."""
+    job = Job(
+        id=f"job-{number:012x}",
+        question="6?",
+        spec=spec,
+        state=JobState.SOLVED,
+        artifact=f"bundle-{number}",
+        created=created,
+        updated=created,
+    )
+    artifact = Artifact(
+        id=f"bundle-{number}",
+        job=job.id,
+        folder="x",
+        manifest="0" * 64,
+        answer=answer,
+        weights="",
+        verdict=given,
+        created=created,
+    )
+    ledger.put_job(job)
+    ledger.put_artifact(artifact)
+    return artifact
 
 
 SEED = derive("sealed", 3)

@@ -6,14 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from records_of_nights import SEED, judged, put_night, verdict
+from records_of_nights import SEED, judged, put_bundle, put_decision, put_night, verdict
+from typer.testing import CliRunner
 
+from appliance.cli.main import app
 from appliance.curriculum.reverify import Reverification, is_outdated, reverify
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.rollouts import Purpose
 from curriculum.contract.task import Split, Task
 from curriculum.sealed import TaskStream, sealed_set
-from verifiers.contract.verdict import Verdict
+from verifiers.answers.spec import AnswerSpec
+from verifiers.contract.verdict import Outcome, Verdict
 from verifiers.registry import decide, identity
 from verifiers.registry.spec import Spec
 
@@ -63,6 +66,66 @@ def test_answers_of_an_evaluation_are_judged_by_what_the_cycle_kept(ledger: Sqli
     found = run(ledger, tmp_path)
     assert (found.judged, found.unknown, found.different) == (1, 1, 1)
     assert found.rewards == ()
+
+
+def test_a_promotion_whose_evaluation_rests_on_such_an_answer_is_named(ledger: SqliteLedger, tmp_path: Path) -> None:
+    put_night(ledger, tmp_path, SEALED, [], TASKS)
+    decision = put_decision(ledger, "night-1", SEALED)
+    other = put_decision(ledger, "night-2", SEALED)
+    same = judged(
+        SEALED.tasks[3], answer="no answer", purpose=Purpose.EVALUATION, given=verdict(passed=False, version="0")
+    )
+    ledger.put_rollouts([same])
+    assert run(ledger, tmp_path).promotions == {}, "what comes to the same changes no decision"
+    asked = [judged(task, answer="no answer of it", purpose=Purpose.EVALUATION) for task in SEALED.tasks[:2]]
+    watched = judged(SEALED.tasks[2], answer="no answer of it", purpose=Purpose.VALIDATION)
+    ledger.put_rollouts([*asked, watched])
+    found = run(ledger, tmp_path)
+    assert found.different == 3
+    assert found.promotions == {decision.id: f"promote: 2 answers of {decision.evaluation} are judged otherwise now"}
+    assert other.id not in found.promotions
+    assert ledger.decisions(candidate=decision.candidate)[-1] in (decision, other), "nothing is changed"
+
+
+def test_a_bundle_that_would_not_be_handed_out_now_is_named(ledger: SqliteLedger, tmp_path: Path) -> None:
+    spec = AnswerSpec(notation="digits", expected="42")
+    name, version = identity(spec)
+    wrong = put_bundle(ledger, 1, spec, "41", verdict(version="0"))
+    put_bundle(ledger, 2, spec, "42", verdict(version="0"))
+    put_bundle(ledger, 3, spec, "41", verdict(version=version, verifier=name))
+    old = put_bundle(ledger, 4, spec, "40", verdict(version="0"), created="2025-01-01T00:00:00+00:00")
+    found = run(ledger, tmp_path)
+    assert (found.judged, found.broken, found.same) == (3, 0, False)
+    assert {one.id for one in found.bundles} == {wrong.id, old.id}
+    [change] = [one for one in found.bundles if one.id == wrong.id]
+    assert (change.work, change.purpose, change.versions) == (wrong.job, "bundle", ("0", version))
+    assert (change.outcomes, change.scores) == (("pass", "fail"), (1.0, 0.0))
+    assert [one.id for one in run(ledger, tmp_path, since="2026-01-01").bundles] == [wrong.id]
+    assert ledger.artifact(wrong.id) == wrong, "nothing is changed"
+
+
+def test_a_bundle_that_cannot_be_judged_now_is_counted_and_compared_with_nothing(
+    ledger: SqliteLedger, tmp_path: Path
+) -> None:
+    spec = AnswerSpec(notation="digits", expected="42")
+    put_bundle(ledger, 1, spec, "41", verdict(version="0"))
+
+    def judge(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
+        return [verdict().model_copy(update={"outcome": Outcome.INFRA_ERROR, "score": 0.0}) for _ in pairs]
+
+    found = reverify(ledger, tmp_path, judge)
+    assert (found.judged, found.broken, found.bundles, found.same) == (1, 1, (), True)
+
+
+def test_the_command_names_promotions_and_bundles(ledger: SqliteLedger, tmp_path: Path) -> None:
+    put_night(ledger, tmp_path, SEALED, [], TASKS)
+    decision = put_decision(ledger, "night-1", SEALED)
+    ledger.put_rollouts([judged(SEALED.tasks[0], answer="no answer of it", purpose=Purpose.EVALUATION)])
+    bundle = put_bundle(ledger, 1, AnswerSpec(notation="digits", expected="42"), "41", verdict(version="0"))
+    ran = CliRunner().invoke(app, ["curriculum", "reverify", "--data", str(tmp_path)])
+    assert ran.exit_code == 1, ran.output
+    assert f"decision {decision.id}, promote: 1 answers" in ran.stdout
+    assert bundle.id in ran.stdout
 
 
 def test_what_is_older_than_asked_for_is_left_out(ledger: SqliteLedger, tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.daemon.errors import RefusedByPolicyError, RequestError
 from appliance.own_tasksets import catalog_in, file_of
+from curriculum.environments.terminal.harbor.export import write
 from curriculum.own.rows import OwnRow, with_levels
 from curriculum.own.taskset import OwnContent
+from curriculum.registry import make_draft
 from verifiers.answers.spec import AnswerSpec
 
 ROWS = [{"question": f"What is {at} plus {at}?", "answer": f"It is #### {2 * at}"} for at in range(12)]
@@ -71,6 +73,45 @@ def test_a_dry_run_keeps_nothing_and_takes_tables_too(standing, ask, tmp_path: P
     found = json.loads(tried.stdout)
     assert (found["accepted"], found["kept"], len(found["refused"])) == (1, False, 1)
     assert "no taskset fits" in ask("curriculum", "ls", "tried").stdout
+
+
+def harbor_folders(place: Path) -> None:
+    """Two repairs with our check, one of them with a solution that does not solve it; one with its own test alone; one
+    that wants a network; and something else."""
+    for at, seed in enumerate((4, 5, 8)):
+        write(make_draft("terminal_repairs", 0, seed), f"repair-{at}", place / f"repair-{at}")
+    (place / "repair-1/solution/solve.sh").write_text("#!/bin/bash\necho 1 > elsewhere\n")
+    (place / "repair-2/tests/assay.json").unlink()
+    write(make_draft("terminal_repairs", 0, 9), "net", place / "wants-a-network")
+    (place / "wants-a-network/environment/Dockerfile").write_text("FROM debian\nWORKDIR /work\nRUN apt-get install x\n")
+    (place / "notes").mkdir()
+
+
+def test_harbor_folders_are_added_with_what_their_solutions_leave(
+    full_roots: Path, start, assay, tmp_path: Path
+) -> None:
+    start(broker=True).ready()
+    harbor_folders(tmp_path / "tasks")
+    ran = assay("curriculum", "add", str(tmp_path / "tasks"), "--name", "repairs", "--licence", "MIT", "--json")
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert (found["name"], found["accepted"], found["kinds"]) == ("own/repairs", 1, {"files": 1})
+    reasons = {one["origin"]: one["reason"] for one in found["refused"]}
+    assert reasons.keys() == {"notes", "repair-1", "repair-2", "wants-a-network"}
+    assert "task.toml" in reasons["notes"]
+    assert "its own answer does not pass" in reasons["repair-1"]
+    assert "never trained on" in reasons["repair-2"]
+    assert "apt-get" in reasons["wants-a-network"]
+    shown = assay("curriculum", "show", "own/repairs").stdout
+    assert ("MIT" in shown, "terminal" in shown, "trained on" in shown) == (True, True, False)
+    alone = assay("curriculum", "add", str(tmp_path / "tasks/repair-2"), "--name", "scored")
+    assert "nobody trains on a foreign reward" in alone.stdout, alone.stderr
+    assert "never: what scores" in assay("curriculum", "show", "own/scored").stdout
+    listed = assay("curriculum", "ls", "--domain", "own").stdout
+    assert "never trained on, a foreign reward is no verdict: own/scored" in listed
+    assert assay("curriculum", "certify", "own/scored", "--seeds", "1").returncode == 1
+    kind = assay("curriculum", "add", str(tmp_path / "tasks"), "--kind", "answer")
+    assert (kind.returncode, "leave --kind out" in kind.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

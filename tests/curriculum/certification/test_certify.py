@@ -3,31 +3,53 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
 import pytest
-from toy_worlds import TOYS
+from toy_worlds import BROKEN, TOYS, ToyEnvironment
 
 from appliance.worker.setup import left_out
 from curriculum.catalog import Catalog
 from curriculum.certification.certificate import Certificate, made_by, shipped
 from curriculum.certification.certify import HACK, NULL, ONLY_FOREIGN, REFERENCE, certify
-from curriculum.certification.worlds import try_worlds
-from curriculum.contract.errors import CurriculumError
-from curriculum.contract.task import asked
+from curriculum.certification.worlds import plain_arguments, tried_in, try_worlds
+from curriculum.contract.errors import CurriculumError, ExhaustedError
+from curriculum.contract.task import Split, asked
 from curriculum.contract.taskset import TaskDraft
+from curriculum.environments import ENVIRONMENTS
 from curriculum.environments.foreign import FOREIGN_SPEC
+from curriculum.own.rows import OwnRow, split_of_question, with_levels
+from curriculum.own.taskset import OwnContent, OwnTaskset
 from curriculum.registry import BUILT_IN, TASKSETS
-from runtime.sandbox import SessionPool
+from curriculum.sealed import TaskStream
+from curriculum.worlds.arguments import fault_of
+from runtime.sandbox import Session, SessionPool
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.contract.verdict import Verdict
 from verifiers.exact.spec import ExactSpec
 from verifiers.registry import decide
 from verifiers.registry.spec import Spec
+
+BY_CHANCE = ToyEnvironment(
+    "one by chance", "import os\ndrawn = os.urandom(8).hex()\n\ndef call(tool, arguments):\n    return drawn\n"
+)
+
+
+class Sharing:
+    """A pool whose sessions of one caller are all the same one."""
+
+    def __init__(self, pool: SessionPool) -> None:
+        self.pool, self.limits = pool, pool.limits
+        self.session: Session | None = None
+
+    def open(self, **how: object) -> Session:
+        self.session = self.session or self.pool.open(**how)  # type: ignore[arg-type]
+        return self.session
 
 
 @dataclass
@@ -97,6 +119,47 @@ def test_other_bytes_in_another_process_are_a_fault() -> None:
     assert "another process makes other tasks" in certified(Words(), elsewhere=lambda: "1:other").faults[0]
 
 
+def of_rows(count: int, split: Split) -> Catalog:
+    """An owner's taskset of so many questions, all of that split."""
+    asked_so = (f"say the word number {at}" for at in range(200))
+    questions = [text for text in asked_so if split_of_question(text) is split][:count]
+    rows = [
+        OwnRow(question=text, spec=ExactSpec(expected=text[::-1]), answer=text[::-1], origin="w") for text in questions
+    ]
+    content = OwnContent(name="few", added="", rows=with_levels(rows), digest="0" * 64)
+    return Catalog({"own": (OwnTaskset(content),)})
+
+
+def test_few_rows_of_an_owner_are_certified_though_some_levels_have_none() -> None:
+    found = certify(of_rows(3, Split.TRAIN), "own/few", judge, seeds=5)
+    assert found.holds, found.faults
+    assert left_out(["own/few", "digits"], {"own/few": found.made}, catalog=with_code(of_rows(3, Split.TRAIN))) == {}
+
+
+def test_rows_that_are_all_sealed_are_evaluated_and_hinder_no_training() -> None:
+    catalog = with_code(of_rows(3, Split.SEALED))
+    found = certify(catalog, "own/few", judge, seeds=8)
+    assert found.holds, found.faults
+    assert left_out(["own/few", "digits"], {"own/few": found.made}, catalog=catalog) == {}
+    tasks = TaskStream(Split.TRAIN, 1, tasksets=("own/few", "digits"), catalog=catalog).tasks(0, 6)
+    assert {task.taskset for task in tasks} == {"digits"}
+
+
+def with_code(catalog: Catalog) -> Catalog:
+    return BUILT_IN.with_domain("own", list(catalog.domains["own"]))
+
+
+def test_a_level_of_the_code_without_a_task_is_a_fault() -> None:
+    @dataclass
+    class Gap(Words):
+        def draft(self, level: int, rng: Random) -> TaskDraft:
+            if level == 1:
+                raise ExhaustedError("none", hint="")
+            return super().draft(level, rng)
+
+    assert certified(Gap()).faults == ("level 1 has no task",)
+
+
 def test_what_cannot_be_checked_here_is_not_certified() -> None:
     @dataclass
     class Missing(Words):
@@ -133,6 +196,14 @@ def pool(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterato
         yield pool
 
 
+def all_are_closed(pool: SessionPool, seconds: float = 60.0) -> None:
+    """Sandboxes end behind who closes them."""
+    deadline = time.monotonic() + seconds
+    while pool.stats()["sessions"]:
+        assert time.monotonic() < deadline, f"{pool.stats()['sessions']:.0f} sandboxes stay open"
+        time.sleep(0.02)
+
+
 def of_world(name: str) -> TaskDraft:
     spec = ExactSpec(expected="1")
     return TaskDraft(
@@ -150,9 +221,43 @@ def test_worlds_are_equal_apart_and_whole_after_a_flood(pool: SessionPool) -> No
     assert try_worlds([of_world("counter")], TOYS, pool) == []
 
 
-def test_a_world_that_breaks_is_a_sentence_in_the_report(pool: SessionPool) -> None:
-    [fault] = try_worlds([of_world("one that dies")], TOYS, pool)
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_world_that_breaks_is_a_sentence_in_the_report_and_leaves_no_sandbox(pool: SessionPool, name: str) -> None:
+    [fault] = try_worlds([of_world(f"one that {name}")], TOYS, pool)
     assert "broke" in fault
+    assert "broken: " in fault
+    all_are_closed(pool)
+
+
+def test_what_is_flooded_is_asked_what_fits_its_schema_too() -> None:
+    for environment in (*ENVIRONMENTS.values(), *TOYS.values()):
+        for tool in environment.tools:
+            assert fault_of(tool, plain_arguments(tool.parameters)) == "", (environment.name, tool.name)
+
+
+def test_worlds_that_begin_unequally_are_told(pool: SessionPool) -> None:
+    [fault] = try_worlds([of_world("one by chance")], {"one by chance": BY_CHANCE}, pool)
+    assert "is not the same each time" in fault
+    all_are_closed(pool)
+
+
+def test_a_world_that_another_one_reaches_is_told(pool: SessionPool) -> None:
+    """Sandboxes hold worlds apart, so the leak is in what the host gives them: one session for all of a task."""
+    [fault] = try_worlds([of_world("counter")], TOYS, Sharing(pool))
+    assert "changes when another one is called" in fault
+    all_are_closed(pool)
+
+
+def test_a_taskset_whose_worlds_hang_is_not_certified(pool: SessionPool) -> None:
+    class Played(Words):
+        def draft(self, level: int, rng: Random) -> TaskDraft:
+            return replace(super().draft(level, rng), environment="one that hangs", world={"start": 1})
+
+    found = certify(Catalog({"toys": (Played(),)}), "words", judge, seeds=4, worlds=tried_in(TOYS, pool))
+    assert not found.holds
+    assert len(found.faults) == 2
+    assert all("one that hangs is broken" in fault for fault in found.faults)
+    all_are_closed(pool)
 
 
 def test_what_only_a_foreign_program_scores_is_never_certified() -> None:

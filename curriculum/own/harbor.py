@@ -1,0 +1,95 @@
+"""Makes a row of a Harbor task folder: a problem that is worked on in a terminal, with its check and its solution.
+
+What always holds: nothing of a folder runs on the host; the answer of a row is what its solution left behind in a
+terminal of its own, in a sandbox. A row that only the folder's own test scores has no answer: its score is a foreign
+reward, and nobody trains on it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from curriculum.contract.errors import CurriculumError
+from curriculum.environments.terminal.environment import TERMINAL
+from curriculum.environments.terminal.harbor.folder import read
+from curriculum.own.columns import RowError
+from curriculum.own.rows import OwnRow
+from curriculum.worlds.world import World
+from runtime.errors import InfrastructureError
+from runtime.sandbox import Priority, SessionPool
+from verifiers.contract.spec_data import first_fault
+
+MARK = "task.toml"
+SOLUTION = "harbor-solution/solve.sh"
+CALLER = "add"
+_END = re.compile(r"\[[^\[\]]*\]\Z")
+
+
+class HarborRow(NamedTuple):
+    row: OwnRow
+    solution: str
+    """Commands that nobody has run yet; empty where there are none, or where no check of ours judges them."""
+
+
+def folders_in(place: Path) -> list[Path]:
+    """The task folders that a place is or holds: all of its folders by name, where one of them has a task.toml."""
+    if not place.is_dir():
+        return []
+    if (place / MARK).exists():
+        return [place]
+    inner = [path for path in sorted(place.iterdir()) if path.is_dir() and not path.name.startswith(".")]
+    return inner if any((path / MARK).exists() for path in inner) else []
+
+
+def row_of_folder(folder: Path) -> HarborRow:
+    """Raises RowError with the reason why it is no problem here."""
+    if folder.is_symlink():
+        raise RowError("it is a link: name the folder itself")
+    try:
+        task = read(folder)
+    except CurriculumError as error:
+        raise RowError(f"{error}{': ' if error.hint else ''}{error.hint or ''}") from None
+    draft = task.draft
+    try:
+        row = OwnRow(
+            question="\n".join(message.text for message in draft.messages),
+            spec=draft.spec,
+            origin=folder.resolve().name,
+            environment=draft.environment,
+            world=draft.world,
+            tools=draft.tools,
+        )
+    except ValidationError as error:
+        raise RowError(f"it cannot be a task: {first_fault(error)}") from None
+    return HarborRow(row, "" if task.foreign else task.solution)
+
+
+def solved(pool: SessionPool, one: HarborRow) -> OwnRow:
+    """The row with the answer that its solution submits. Raises RowError where it submits none."""
+    if not one.solution:
+        return one.row
+    files = [*one.row.world["files"], {"path": SOLUTION, "text": one.solution, "mode": "755"}]
+    try:
+        setup = {**one.row.world, "files": files}
+        with World.open(pool, TERMINAL, setup, caller=CALLER, priority=Priority.JOB) as world:
+            said = world.call("run_command", {"command": f"bash {SOLUTION}"}).text
+            answer = world.submission()
+    except CurriculumError as error:
+        raise RowError(f"its solution cannot be run here: {error}") from None
+    except InfrastructureError as error:
+        raise RowError(f"its solution could not be run here: {error}") from None
+    end = _END.search(said)
+    if answer is None or end is None or end.group() != "[exit code 0]":
+        raise RowError(f"its solution does not run to its end: {end.group() if end else 'it ended the terminal'}")
+    return one.row.model_copy(update={"answer": answer})
+
+
+def untouched(row: OwnRow) -> str:
+    """What somebody submits who has done nothing in that terminal."""
+    there = {one["path"]: {"text": one["text"], "mode": one["mode"]} for one in row.world["files"]}
+    return json.dumps({path: there[path] for path in row.world["declared"] if path in there})
