@@ -141,7 +141,7 @@ READ = (
     "jobs ls",
     "jobs show job-5f0c21",
     "jobs watch job-5f0c21",
-    "gateway token new editor --consent",
+    "gateway token new notebook --consent",
     "gateway token ls",
     "gateway token revoke editor",
     "gateway sessions ls",
