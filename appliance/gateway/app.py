@@ -101,14 +101,17 @@ class GatewayApi:
             await full.response(scope, receive, send)
             return
         self._under_way += 1
+        unforeseen: dict[str, str] = {}
         try:
             await self._routes(scope, receive, in_time(send, STALL_SECONDS))
         except StalledReader:
             pass  # the server closes what was not ended
         except Exception as error:  # noqa: BLE001 - a traceback may quote what was asked, and a log is for others
-            log.error("the gateway met an error that nobody foresaw", kind=type(error).__name__, at=_place(error))
+            unforeseen = {"kind": type(error).__name__, "at": _place(error)}
         finally:
             self._under_way -= 1
+        if unforeseen:  # outside of the handler: whatever fails here has no part of that traceback
+            log.error("the gateway met an error that nobody foresaw", **unforeseen)
 
     async def _models(self, _: Request) -> Response:
         served = self._champion.model

@@ -32,6 +32,7 @@ NOTHING = "/run/nothing"
 """An empty folder: an overlay that nothing can be written to has two layers at the least."""
 FOLDERS = (DEVICES, NOTHING, "/run/user", "/run/user/nsjail.0.root", "/run/user/nsjail.0.tmp")
 """The last two are those that nsjail would otherwise make in /tmp."""
+_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def _check(result: int, what: str) -> None:
@@ -41,15 +42,13 @@ def _check(result: int, what: str) -> None:
 
 
 def _mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
     texts = [None if text is None else text.encode() for text in (source, target, kind, data)]
-    _check(libc.mount(*texts[:3], ctypes.c_ulong(flags), texts[3]), f"mount {target}")
+    _check(_LIBC.mount(*texts[:3], ctypes.c_ulong(flags), texts[3]), f"mount {target}")
 
 
 def _make(binds: Mapping[str, Path]) -> int:
     """Leaves the calling thread in the new namespace: it must end after this."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    _check(libc.unshare(ctypes.c_int(CLONE_NEWNS)), "unshare")
+    _check(_LIBC.unshare(ctypes.c_int(CLONE_NEWNS)), "unshare")
     _mount(None, "/", None, MS_REC | MS_SLAVE)
     origins: dict[str, int] = {}
     try:
@@ -74,10 +73,9 @@ def _overlay(source: str, target: str, flags: int) -> None:
 
 def _copy(base: int, places: Iterable[str]) -> int:
     """Leaves the calling thread in the new namespace: it must end after this."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    _check(libc.unshare(ctypes.c_int(CLONE_FS)), "unshare")
-    _check(libc.setns(ctypes.c_int(base), ctypes.c_int(CLONE_NEWNS)), "setns")
-    _check(libc.unshare(ctypes.c_int(CLONE_NEWNS)), "unshare")
+    _check(_LIBC.unshare(ctypes.c_int(CLONE_FS)), "unshare")
+    _check(_LIBC.setns(ctypes.c_int(base), ctypes.c_int(CLONE_NEWNS)), "setns")
+    _check(_LIBC.unshare(ctypes.c_int(CLONE_NEWNS)), "unshare")
     for place in places:
         _overlay(place, place, MS_NODEV)
     _overlay("/dev", DEVICES, MS_NOEXEC)
