@@ -28,16 +28,20 @@ log = logging.getLogger(__name__)
 
 
 class Timer:
-    """Is something due at a moment; `cancel` is enough to forget it."""
+    """Is something due at a moment. `cancel` forgets it: what would have been called is let go at once, and not when
+    the moment comes."""
 
-    __slots__ = ("callback", "cancelled")
+    __slots__ = ("callback",)
 
     def __init__(self, callback: Callback) -> None:
-        self.callback = callback
-        self.cancelled = False
+        self.callback: Callback | None = callback
 
     def cancel(self) -> None:
-        self.cancelled = True
+        self.callback = None
+
+    @property
+    def cancelled(self) -> bool:
+        return self.callback is None
 
 
 class Reactor:
@@ -167,7 +171,7 @@ class Reactor:
         now = time.monotonic()
         while self._timers and self._timers[0][0] <= now:
             timer = heapq.heappop(self._timers)[2]
-            if not timer.cancelled:
+            if timer.callback is not None:
                 self._run(timer.callback)
 
     def _run(self, callback: Callback) -> None:

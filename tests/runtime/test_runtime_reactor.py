@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from concurrent.futures import Future
@@ -39,6 +40,18 @@ def test_a_cancelled_timer_is_not_heard_and_the_others_come_in_order() -> None:
     done.result(timeout=60)
     assert order == ["first", "second"]
     reactor.stop()
+
+
+def test_a_cancelled_timer_lets_go_of_what_it_would_have_called_at_once() -> None:
+    reactor = Reactor()
+    try:
+        waiting = Exception("due in an hour")
+        timer = reactor.after(3600, waiting.with_traceback)  # type: ignore[arg-type]
+        held = sys.getrefcount(waiting)
+        timer.cancel()
+        assert sys.getrefcount(waiting) < held
+    finally:
+        reactor.stop()
 
 
 def test_what_comes_after_the_end_is_run_at_once() -> None:

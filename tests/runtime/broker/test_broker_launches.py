@@ -211,7 +211,7 @@ def test_nothing_is_lost_over_many_launches(make_settings: Settings, rounds: int
             ]:
                 assert answer.result(60).cause is Cause.ASKED
         last = probe.until(settled)
-        assert last["descriptors"] <= first["descriptors"] + 8
+        assert last["descriptors"] <= first["descriptors"] + 10  # the two that are ready have five each
         assert descriptors(os.getpid()) <= ours + 2
         assert last["rss_mib"] < first["rss_mib"] + 4
         assert last["boxes"] <= 2
