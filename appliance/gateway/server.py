@@ -22,6 +22,8 @@ from appliance.inference.http_server import http_config
 MOST_CONNECTIONS = 256
 HEAD_SECONDS = 10.0
 """That a connection has to say what it asks, after its beginning and after each answer."""
+TAKE_SECONDS = 20.0
+"""That a connection has to take some of what waits for it."""
 
 
 class TimedProtocol(H11Protocol):
@@ -31,13 +33,28 @@ class TimedProtocol(H11Protocol):
         super().connection_made(transport)
         self.since = self.loop.time()
         self._lost = self._ending = False
+        self._untaken: asyncio.TimerHandle | None = None
         self._make_room()
         self.loop.call_later(HEAD_SECONDS, self._close_if_silent, self.cycle)
         self.loop.call_later(HEAD_SECONDS, self._end_if_closing)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
+        self._taken()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Is called when more waits than is kept for a connection: whatever was to be sent, an error's answer, too."""
+        self._untaken = self.loop.call_later(TAKE_SECONDS, self.transport.abort)
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._taken()
+        super().resume_writing()
+
+    def _taken(self) -> None:
+        if self._untaken is not None:
+            self._untaken.cancel()
 
     def _make_room(self) -> None:
         """Where there is none, whoever has said nothing for the longest goes: strangers keep nobody out."""

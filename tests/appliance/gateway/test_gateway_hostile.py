@@ -334,6 +334,7 @@ def test_strangers_that_say_nothing_keep_nobody_out(gateway, monkeypatch: pytest
 @pytest.mark.parametrize("what", ["answers", "a stream"])
 def test_whoever_takes_nothing_of_an_answer_is_let_go(gateway, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     monkeypatch.setattr(server, "HEAD_SECONDS", 1.0)
+    monkeypatch.setattr(server, "TAKE_SECONDS", 2.0)
     monkeypatch.setattr(app, "STALL_SECONDS", 1.0)
     monkeypatch.setattr(app.TimedStream, "stall_seconds", 1.0)
     gateway.server._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
