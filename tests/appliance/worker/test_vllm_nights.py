@@ -116,7 +116,8 @@ def test_a_night_with_an_adapter_goes_on_when_an_engine_dies_and_when_a_push_goe
     training = SHORT.training.model_copy(update={**LORA, "steps": 2, "learning_rate": 3e-3})
     recipe: Recipe = SHORT.model_copy(update={"training": training})
     with WorkContext(tmp_path, ledger, runtime, SHORT.agent, load_policy(tmp_path), engine="vllm") as context:
-        engine: Any = context.engine
+        assert context.engine.unfinished == 0  # it is made when it is first asked for
+        (engine,) = watched
         engine.killed_at = 300
         engine.spoiled["n@1"] = lambda: faults.once_adapted("bound")
         decision = run_night(context, "n", model=FIXTURE, recipe=recipe)
