@@ -131,7 +131,7 @@ def plan(
         rows=rows,
         device="cpu" if gpu is None else "gpu",
         parts=parts,
-        phases=_phases(shape, recipe, parts),
+        phases=_phases(shape, recipe, parts, gpu=gpu is not None),
         available=machine.memory if gpu is None else int(gpu.free * GPU_USABLE),
         hours=_hours(shape, machine, recipe, max_tokens, rows, extra_tokens),
         engine_share=parts["engine"] / (machine.memory if gpu is None else gpu.total),
@@ -238,18 +238,22 @@ def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
 def engine_bytes(shape: Shape, max_tokens: int, rows: int, *, gpu: bool) -> int:
     """Bytes of the engine beside the learner: its own copy of the weights, and keys and values of its rows.
 
-    On a processor the copy is float32 with a head of its own, twice while new weights replace old ones, and a row has
-    slots for two conversations; on a GPU it is bfloat16, once.
+    On a processor all is float32, and a row has slots for two conversations; on a GPU it is bfloat16.
     """
-    size = 2 if gpu else 4
-    weights = shape.parameters + (shape.vocabulary * shape.hidden if shape.tied and not gpu else 0)
-    cache = rows * max_tokens * (1 if gpu else 2) * shape.layers * 2 * shape.key_value * size
-    return weights * size * (1 if gpu else 2) + cache
+    cache = rows * max_tokens * (1 if gpu else 2) * shape.layers * 2 * shape.key_value * (2 if gpu else 4)
+    return engine_weight_bytes(shape, gpu=gpu) + cache
 
 
-def _phases(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> dict[str, int]:
+def engine_weight_bytes(shape: Shape, *, gpu: bool) -> int:
+    """The head is float32 everywhere, and shares nothing with the embedding."""
+    size, head = 2 if gpu else 4, shape.vocabulary * shape.hidden
+    return shape.parameters * size + head * (4 if shape.tied else 4 - size)
+
+
+def _phases(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], *, gpu: bool) -> dict[str, int]:
     """Opening a model holds its files beside the weights; going on from a checkpoint what was kept, twice; publishing
-    an adapter the base's files and a model in float32 beside the engine's copy."""
+    an adapter the base's files and a model in float32 beside the engine's copy. On a processor the engine holds its old
+    weights while it takes new ones; on a GPU it gave them up before the learner's step."""
     files, held = shape.file_bytes, parts["process"] + parts["weights"]
     kept = parts["moments"] + (
         adapter_parameters(shape, recipe.lora_rank) * 4 if recipe.method == "lora" else shape.parameters * 4
@@ -259,6 +263,8 @@ def _phases(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> d
         "training": sum(parts.values()),
         "resuming": held + 2 * kept + parts["engine"],
     }
+    if parts["engine"] and not gpu:
+        found["pushing"] = held + parts["moments"] + parts["engine"] + engine_weight_bytes(shape, gpu=False)
     if recipe.method == "lora":
         found["publishing"] = parts["process"] + parts["engine"] + 2 * files + shape.parameters * 4
     return {name: int(value * SLACK) for name, value in found.items()}

@@ -215,6 +215,7 @@ class TorchEngine:
             if self.unfinished:
                 raise RuntimeError(f"{self.unfinished} requests are unfinished")
             self.close()
+            torch._C._cuda_clearCublasWorkspaces()  # 32 MiB on a Hopper, kept for the next product
             torch.cuda.empty_cache()
 
     def close(self) -> None:

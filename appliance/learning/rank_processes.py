@@ -126,7 +126,9 @@ class RankProcesses:
                     if "error" in answer and not failed:
                         failed, until = answer, time.monotonic() + LEFT_SECONDS
         except (EOFError, OSError) as error:
-            raise self._ended(f"while it was asked to {what}") from error
+            ended = self._ended(f"while it was asked to {what}")
+            self.close()
+            raise ended from error
         if not failed:
             return answers[self._connections[0]]
         if left or failed["kind"] not in ERRORS:
@@ -166,7 +168,6 @@ class RankProcesses:
         text = (self.folder / "log").read_bytes()[-WORDS:].decode(errors="replace")
         said = [line.strip() for line in text.splitlines() if "Error" in line]
         starved = any(seen.more for seen in self._memory)
-        self.close()
         reason = f": {ascii(said[0])[1:-1][:200]}" if said else ""
         if starved:
             reason = ": memory ran out, and the kernel killed it"

@@ -150,3 +150,22 @@ def test_a_shape_is_read_off_whatever_the_family_calls_it(config: dict[str, obje
     assert sorted(found.linear) == sorted(EMBEDDED.linear)
     assert (found.layers, found.hidden, found.attention, found.key_value) == (3, 128, 128, 64)
     assert (found.vocabulary, found.tied) == (512, True)
+
+
+def test_a_processor_holds_old_and_new_weights_of_the_engine_while_they_are_exchanged_and_once_in_a_step() -> None:
+    small = llama(1.2, layers=16, hidden=2048, intermediate=8192)
+    recipe = TrainingRecipe(method="lora")
+    there = plan(small, LAPTOP, recipe, max_tokens=512, rows=1)
+    copy = small.parameters * 4
+    assert there.phases["training"] == int(sum(there.parts.values()) * 1.05)
+    assert copy < there.parts["engine"] < 2 * copy
+    held = sum(there.parts[name] for name in ("process", "weights", "moments", "engine"))
+    assert there.phases["pushing"] == int((held + copy) * 1.05)
+    assert "pushing" not in plan(small, WORKSTATION, LORA, max_tokens=512, rows=1).phases
+
+
+def test_the_engines_head_is_float32_on_a_gpu_too() -> None:
+    tied, apart = replace(llama(1.2), tied=True), llama(1.2)
+    head = tied.vocabulary * tied.hidden
+    one, other = (plan(shape, WORKSTATION, LORA, max_tokens=16, rows=1).parts["engine"] for shape in (tied, apart))
+    assert one - other == 2 * head

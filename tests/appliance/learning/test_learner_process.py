@@ -27,6 +27,7 @@ from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.sft import SftTrainer
 from appliance.learning.trainer import Trainer
+from runtime.errors import InfrastructureError
 
 ROOM = 64 << 20
 """Bytes of addresses that a process without memory may still take."""
@@ -36,6 +37,12 @@ ROOM = 64 << 20
 def process() -> Iterator[RankProcesses]:
     with RankProcesses(("cpu",), threads=1) as one:
         yield one
+
+
+def test_one_that_cannot_begin_says_why_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank_processes.sys, "executable", "/bin/false")
+    with pytest.raises(InfrastructureError, match="a learner process ended while they started"):
+        RankProcesses(("cpu",))
 
 
 @pytest.mark.parametrize("recipe", [SMALL, LORA], ids=["full", "lora"])
