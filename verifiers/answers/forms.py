@@ -33,6 +33,8 @@ ROOTS = frozenset({"sqrt", "cbrt", "root"})
 RADIANS = tuple(((name, 1),) for name in ("rad", "radian", "radians"))
 FREE_FUNCTIONS = frozenset({"sqrt", "cbrt", "root", "exp"})
 SAME_FUNCTION = {"log": "ln"}
+COUNTS = frozenset({"binomial", "factorial"})
+"""Either is left to be computed no more than the other one."""
 ONLY_SPELLING = FREE_FUNCTIONS | {"percent", "abs"}
 
 
@@ -78,7 +80,8 @@ def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
         ):
             return ""
         return "not worked out: the answer is a number, write the number"
-    extra = functions(*constants) - functions(*wanted) - ONLY_SPELLING
+    asked = functions(*wanted)
+    extra = functions(*constants) - asked - ONLY_SPELLING - (COUNTS if asked & COUNTS else frozenset())
     if extra:
         return f"not worked out: {', '.join(sorted(extra))} is left to be computed"
     if sums and any(map(_multiplies_sums, constants)) and not any(map(_multiplies_sums, wanted)):

@@ -22,7 +22,7 @@ LETTERS = re.compile(r"[^\W\d_]+(?:[ \t\n]+[^\W\d_]+)*")
 LOOSE = re.compile(r"[^\W_](?:[^\W_]|[ ,.'&/:-])*")
 DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 CLOCK = re.compile(
-    r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?(?:\s|~|\\,)*(?:([ap])\.?\s*m\.?|\\(?:text|mathrm)\{\s*([ap])\.?\s*m\.?\s*\})?",
+    r"([0-9]{1,2})(?:\\!)*:(?:\\!)*([0-9]{2})(?::([0-9]{2}))?(?:\s|~|\\,)*(?:([ap])\.?\s*m\.?|\\(?:text|mathrm)\{\s*([ap])\.?\s*m\.?\s*\})?",
     re.IGNORECASE,
 )
 """The time of day. Two digits behind each colon: `3:2` is a ratio, and `3 : 20` with blanks is one, too."""
