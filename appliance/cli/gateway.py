@@ -157,7 +157,7 @@ def sessions_show(
 ) -> None:
     """Show all that is kept of a session; --json has its tokens too.
 
-    Example: assay gateway sessions show session-1f0c52b7
+    Example: assay gateway sessions show gs-1f0c52b7
     """
     found = _client(context, data).session(name)
     if as_json:
@@ -191,7 +191,7 @@ def sessions_delete(
 ) -> None:
     """Delete what is kept of a session. A task that was made of it stays until you remove that taskset.
 
-    Example: assay gateway sessions delete session-1f0c52b7
+    Example: assay gateway sessions delete gs-1f0c52b7
     """
     from appliance.errors import UsageError
 
