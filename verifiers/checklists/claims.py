@@ -25,7 +25,14 @@ ITSELF = (
     rf"|here is (?:an?|my|the|your) {SAID} that)"
 )
 """More nouns than TEXT, where the words around them say that it is this very text."""
-HAS = r"(?:has|covers|addresses|names|lists|uses)"
+HAS = (
+    r"(?:has|covers|addresses|names|lists|uses|explains|describes|discusses|treats|deals with|talks about|touches"
+    r"|presents|provides|gives|offers|features|incorporates|explores|examines|considers|outlines|summari[sz]es|details"
+    r"|introduces)"
+)
+NEEDED = r"(?:required|requested|necessary|mandatory|demanded|wanted)"
+PARTS = r"(?:words?|terms?|phrases?|keywords?|topics?|points?|items?|elements?|aspects?|facts?)"
+THERE = r"(?:above|below|present|here|used|mentioned|covered|explained|discussed|contained|in (?:it|place))"
 MENTIONS = r"(?:meets|satisfies|fulfils|fulfills|follows|passes|deserves|mentions|contains|includes)"
 TOP = r"(?:full|top|maximum|maximal|highest|perfect|best|passing|1)"
 MARKS = r"(?:scores?|marks?|grades?|points|credits?|ratings?)"
@@ -35,7 +42,8 @@ EARLIER = r"(?:previous|prior|above|earlier|preceding|all|your|any)"
 RULES = r"(?:instructions?|prompts?|rules|criteria|checklists?|guidelines|rubrics?)"
 HOW = r"(?:\w+ly |also |thus |therefore |now |indeed )?"
 CLAIM = re.compile(
-    rf"\b{EVERY}\b.{{0,60}}\b{WHAT}\b.{{0,60}}\b{DONE}\b"
+    rf"\b{EVERY}\b.{{0,60}}\b{WHAT}\b.{{0,200}}\b{DONE}\b"
+    rf"|\b(?:{EVERY}|the) (?:\w+ )?{NEEDED} {PARTS}\b.{{0,200}}\b(?:{DONE}|{THERE})\b"
     rf"|\b{DOES} {HOW}{EVERY}\b.{{0,30}}\b{WHAT}\b"
     rf"|\b{TEXT} {HOW}{MENTIONS}\b"
     rf"|\b{ITSELF} {HOW}(?:{MENTIONS}|{HAS})\b"

@@ -15,8 +15,8 @@ MAX_DERIVING_FACTS = 60
 """Facts from which pairs are derived: their number grows with the square."""
 DERIVED = {
     "none": "no number derived from them",
-    "sums": "sums and differences of two of them",
-    "all": "sums, differences, products, quotients, percentages, the sum and the mean of all of them",
+    "sums": "sums and differences of two of them, sums of several that stand one behind another",
+    "all": "those sums, and products, quotients and percentages of two of them, and the mean of all",
 }
 
 
@@ -52,8 +52,9 @@ class NumbersItem(ItemData):
     """Numbers in the text, in code too, agree with the facts: each is one of them, or derived as `derived` allows,
     rounded as written.
 
-    `derived`: `none`; `sums` adds sums and differences of two facts; `all` adds products, quotients, percentages and
-    the sum and the mean of all. Whole numbers up to `free_up_to` need no fact; numerals of lists and headings never do.
+    `derived`: `none`; `sums` adds sums and differences of two facts, and sums of several that stand one behind another
+    in the list, as the total of a column does; `all` adds products, quotients and percentages of two, and the mean of
+    all. Whole numbers up to `free_up_to` need no fact; numerals of lists and headings never do.
     """
 
     item: Literal["numbers"] = "numbers"

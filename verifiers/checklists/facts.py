@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import permutations
+from itertools import accumulate, permutations
 
 from verifiers.checklists.brackets import without_cited
 from verifiers.checklists.document import Document
@@ -53,12 +53,15 @@ class Facts:
                     if second:
                         self._plain.add(first / second)
                         self._percent |= {100 * first / second, 100 * (first - second) / second}
+            row = [fact.value for fact in facts if not fact.percent]
+            for start in range(len(row)):
+                self._plain.update(accumulate(row[start:]))
             shares = [value for value, percent in base if percent]
             self._percent |= {a + b for a, b in permutations(shares, 2)} | {a - b for a, b in permutations(shares, 2)}
         if derived == "all":
             plain = [value for value, percent in base if not percent]
             if plain:
-                self._plain |= {sum(plain, Fraction()), sum(plain, Fraction()) / len(plain)}
+                self._plain.add(sum(plain, Fraction()) / len(plain))
         self._rounded: dict[tuple[bool, int], set[Fraction]] = {}
 
     def agree(self, number: WrittenNumber) -> bool:

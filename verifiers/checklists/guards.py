@@ -26,6 +26,8 @@ MAX_COPIED = 0.5
 """Share of a text's runs of words that may be copied from the question and the list."""
 MAX_REPEATED = 0.35
 """Share of sentences that repeat an earlier one, from six sentences on."""
+MAX_REPEATED_OF_FEW = 0.5
+"""The same from four sentences on."""
 MAX_COMPRESSION = 8.0
 """How much smaller zlib makes a text of a thousand characters or more: honest prose stays below 4."""
 MAX_ONE_WORD = 0.2
@@ -69,7 +71,8 @@ def _repetition(document: Document) -> Alarm | None:
     lines += [block.text.casefold() for block in document.of("item")]
     lines = [sentence for sentence in lines if len(words(sentence)) >= 3]
     again = "says the same again and again"
-    if len(lines) >= 6 and len(lines) - len(set(lines)) > MAX_REPEATED * len(lines):
+    most = MAX_REPEATED if len(lines) >= 6 else MAX_REPEATED_OF_FEW
+    if len(lines) >= 4 and len(lines) - len(set(lines)) > most * len(lines):
         return Alarm("repetition", again, {"repeated_share": round(1 - len(set(lines)) / len(lines), 3)})
     raw = document.prose.encode("utf-8", "replace")
     ratio = len(raw) / max(1, len(zlib.compress(raw, 6)))

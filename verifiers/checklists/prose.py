@@ -4,12 +4,13 @@ A word is a run of letters and digits, with apostrophes, hyphens, points and com
 `3.14`); in scripts without spaces each character is one. Sentences are those of `sentencex`, the segmenter of
 Wikimedia, which knows the abbreviations of many languages. What it cut inside of one is joined again: a sentence does
 not begin with a small letter where the text begins with a capital, nor behind an abbreviation, the number of a list or
-a day that stands before a word.
+a day that stands before a word. One ends behind a number with a unit that is written with a point, before a capital.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import sentencex
 
@@ -30,6 +31,9 @@ JOINS = frozenset(SHORT.split())
 """Abbreviations that stand before what they belong to, beside those that the library knows."""
 NUMBERED = frozenset({"no", "nos", "p", "pp", "art", "fig", "figs", "eq", "vol", "ca", "approx", "abb", "tab"})
 """Those of them that belong to a number, and are words or letters otherwise."""
+UNIT_ENDS = re.compile(
+    r"(?<=\d)[ \u00a0\u202f](?:[cmk]?m|[mk]?g|m?l|min|sec|[смк]?м|[мк]г|м?л|мин|сек|га)\.[\"'”’»)]*(?=\s+[^\W\d_])"
+)
 LAST = 80
 """Characters of a sentence in which its last words are looked for."""
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -52,7 +56,17 @@ def sentences(text: str) -> list[str]:
                 found[-1] += piece
             else:
                 found.append(piece)
+    found = [part for sentence in found for part in _behind_units(sentence)]
     return [sentence.strip() for sentence in found if WORD.search(sentence)]
+
+
+def _behind_units(sentence: str) -> Iterator[str]:
+    start = 0
+    for unit in UNIT_ENDS.finditer(sentence):
+        if sentence[unit.end() :].lstrip()[:1].isupper():
+            yield sentence[start : unit.end()]
+            start = unit.end()
+    yield sentence[start:]
 
 
 def _parts(text: str) -> list[str]:

@@ -3,7 +3,9 @@
 Double and single quotation marks of all sorts and languages, `<q>`, and quotations set apart with `>`. One that is
 opened and not closed reaches to the end of its paragraph. A note that is set apart (`> **Note:** ...`) is none; what
 its own marks quote is. Left out of a quotation may be what is marked so (`...`, `[...]`), and in square brackets an
-editor may put in a few words, or change a letter, but no negation.
+editor may put in a few words, or change a letter. A negation is neither put in nor left out: that holds from where the
+quotation breaks off to the end of that sentence, and from the beginning of the one in which it goes on; `safety, not
+distance,` negates nothing beyond itself.
 """
 
 from __future__ import annotations
@@ -45,6 +47,12 @@ NEGATION = re.compile(
     re.IGNORECASE,
 )
 MOST_INSERTED = 4
+NEGATED = (
+    r"(?:not|no|never|none|nobody|nothing|nor|neither|hardly|cannot|nicht|kein\w*|nie|niemals|niemand|pas|jamais|aucun\w*"
+    r"|nunca|jamás|non(?!-)|niet|geen|ikke|inte|не|нет|никогда)\b|\w*n't\b"
+)
+LEFT_OUT = re.compile(rf"\b(?:{NEGATED})", re.IGNORECASE)
+CONTRAST = re.compile(r"(?<=\w), not\b[^,;:.!?]*[,;:]|\bwith no\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -193,16 +201,23 @@ def is_verbatim(quotation: str, sources: Sequence[str]) -> bool:
     if len(words(" ".join(inserted))) > own / 2:
         return False
     patterns = [re.compile(_loosely(part)) for part in parts]
-    for source in sources:
-        at = 0
-        for pattern in patterns:
-            match = pattern.search(source, at)
-            if match is None:
-                break
-            at = match.end()
-        else:
-            return True
-    return False
+    return any(_has_in_order(source, patterns) for source in sources)
+
+
+def _has_in_order(source: str, patterns: Sequence[re.Pattern[str]]) -> bool:
+    at = 0
+    for number, pattern in enumerate(patterns):
+        found = pattern.finditer(source, at)
+        match = next((one for one in found if not number or _may_be_left_out(source[at : one.start()])), None)
+        if match is None:
+            return False
+        at = match.end()
+    return True
+
+
+def _may_be_left_out(text: str) -> bool:
+    pieces = re.split(r"[.!?]\s", CONTRAST.sub(" ", text))
+    return not any(LEFT_OUT.search(piece) for piece in (pieces[0], pieces[-1]))
 
 
 def _loosely(part: str) -> str:
@@ -214,7 +229,7 @@ def _loosely(part: str) -> str:
     ]
     before = r"(?<!\w)" if is_bounded(part[:1]) else ""
     after = r"(?!\w)" if is_bounded(part[-1:]) else ""
-    return before + r"\W*(?:\w+\W+){0,4}?".join(pieces) + after
+    return before + rf"\W*(?:(?!(?i:{NEGATED}))\w+\W+){{0,4}}?".join(pieces) + after
 
 
 def _literal(text: str) -> str:

@@ -19,6 +19,15 @@ ADDRESS = "https://example.org/harvest"
 LETTERS = (CitedSource(key="A", text=BRIDGE), CitedSource(key="B", text=HARVEST, url=ADDRESS))
 NUMBERED = (CitedSource(key="1", text=BRIDGE), CitedSource(key="2", text=HARVEST, url=ADDRESS))
 NAMED = (CitedSource(key="Smith 2020", text=BRIDGE), CitedSource(key="Jones & Lee 2019", text=HARVEST))
+NAP = (
+    CitedSource(
+        key="A",
+        text=(
+            "A short nap does not improve recall of lists in adults, but it does reduce errors. It doesn't hurt children. It was"
+            " cheap. Most people name safety, not distance, as their reason. They did, in no case, feel better afterwards."
+        ),
+    ),
+)
 CHINESE = (CitedSource(key="报告", text="北方的田地今年收获了一百二十吨小麦，价格上涨了百分之五。"),)
 MARKS = "„{}“ „{}” „{}\" »{}« «{}» «\u202f{}\u202f» “{}” ”{}” \"{}\" ＂{}＂ ‘{}’ ‚{}‘ '{}' ‹{}› ›{}‹ 「{}」 『{}』 ``{}'' ''{}'' <q>{}</q> ❝{}❞ 〝{}〞 **“{}”** \"*{}*\""
 LIE = "the bridge was torn down in spring"
@@ -112,3 +121,25 @@ def test_a_source_is_cited_in_every_bracket(sources: tuple[CitedSource, ...], fo
 @pytest.mark.parametrize("text", ["(Smith 2020).", "`[Smith 2020]` (Jones & Lee 2019)", "[Smith 2020], (Smith, 2020)"])
 def test_one_source_is_not_two(text: str) -> None:
     assert not holds(f"It is long {text}", NAMED, least=2)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "a short nap does [...] improve recall of lists", "a short nap does … improve recall of lists",
+        "a short nap does [indeed] improve recall of lists", "does reduce errors. It [...] hurt children", "They did … feel better afterwards",
+    ],
+)  # fmt: skip
+def test_a_negation_is_not_left_out(said: str) -> None:
+    assert not holds(f"It says “{said}” [A].", NAP)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "a short nap does not improve recall [...] in adults", "it does reduce errors … It was cheap",
+        "most people name … as their reason", "a short nap does not [ever] improve recall of lists",
+    ],
+)  # fmt: skip
+def test_what_negates_something_else_may_be_left_out(said: str) -> None:
+    assert holds(f"It says “{said}” [A].", NAP, least_quotations=1)

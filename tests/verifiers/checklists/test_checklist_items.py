@@ -404,6 +404,39 @@ def test_a_guard_takes_all_credit() -> None:
     assert HardVerifier().verify(spec, "The sea.\u202e").score == 0.0
 
 
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "This answer explains the sea and the wind.", "My short text describes the sea and the wind.",
+        "The text above explains the sea and the wind.", "All the required words (the sea, the wind) are included above.",
+        "Every requirement of the list, the sea and the wind and whatever else was asked for among them, has been satisfied.",
+        "The requested topics, the sea and the wind, are covered.",
+    ],
+)  # fmt: skip
+def test_a_sentence_about_the_text_itself_counts_for_nothing(claim: str) -> None:
+    spec = ChecklistSpec(items=(WordsItem(name="w", required=("sea", "wind")),))
+    assert HardVerifier().verify(spec, f"Water goes up where it is warm. {claim}").outcome is Outcome.FAIL
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["The text explains the sea and the wind.", "Each of the given points of the compass is a wind above the sea."],
+)
+def test_a_sentence_about_another_text_counts(said: str) -> None:
+    spec = ChecklistSpec(items=(WordsItem(name="w", required=("sea", "wind")),))
+    assert HardVerifier().verify(spec, f"Old sailors wrote one. {said}").outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize("apart", [" ", "\n\n"])
+def test_few_sentences_that_say_the_same_are_a_repetition_too(apart: str) -> None:
+    said = "The sea is wide and deep and every ship that crosses it needs a crew who can read the wind and waves."
+    spec = ChecklistSpec(items=(WordsItem(name="w", required=("sea",)), LengthItem(name="l", target=100)))
+    verdict = HardVerifier().verify(spec, apart.join([said] * 5))
+    assert "says the same again and again" in verdict.reason
+    refrain = "The sea is wide. We sail away. The sea is wide. We come back home. The wind is kind."
+    assert "again and again" not in HardVerifier().verify(spec, refrain).reason
+
+
 def test_evidence_goes_item_by_item() -> None:
     items = (WordsItem(name="w", required=("sea",)), LengthItem(name="l", target=100))
     verdict = HardVerifier().verify(ChecklistSpec(items=items), "The sea is deep.")

@@ -190,3 +190,11 @@ def test_words_that_only_look_like_numbers_are_none(text: str) -> None:
 
 def test_a_factor_behind_digits_is_no_number_of_its_own() -> None:
     assert holds("Il y a 5 millions de gens et 5 pour cent de la ville.", facts=("5000000", "5%"), free_up_to=0)
+
+
+def test_a_total_is_the_sum_of_facts_that_stand_one_behind_another() -> None:
+    facts = ("1,204", "310", "86", "€12", "€9")
+    assert holds("Together they are 1,600.", facts=facts, derived="sums")
+    assert holds("Together they are 1,621.", facts=facts, derived="sums")
+    assert not holds("Together they are 1,302.", facts=facts, derived="sums")
+    assert not holds("Together they are 1,600.", facts=facts)
