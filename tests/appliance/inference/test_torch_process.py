@@ -77,7 +77,7 @@ def test_what_an_engine_had_drawn_when_it_was_lost_goes_on_as_it_would_have(
 def test_a_conversation_goes_on_with_its_own_seed_where_another_has_said_the_same(
     here: TorchEngine, there: VllmEngine
 ) -> None:
-    """A turn of one token, which two seeds drew alike; the second of the two is answered first."""
+    """A turn of one token, which two seeds drew alike; now the one and now the other is answered first."""
     by_token: dict[int, int] = {}
     for seed in range(100):
         (token,) = drawn(here, asked(seed, other_stops=ANYTHING))[seed]
@@ -87,15 +87,16 @@ def test_a_conversation_goes_on_with_its_own_seed_where_another_has_said_the_sam
     pair = [asked(number, other_stops=ANYTHING, max_tokens=12) for number in (by_token[token], seed)]
     alone = {}
     for engine in (here, there):
-        for request in pair:
-            engine.submit(request)
-        first = turns_of(engine, 2)
+        first = drawn(engine, *pair)
         assert len(set(first.values())) == 1
-        for _ in range(4):
-            for request in reversed(pair):
+        for order in (1, -1):
+            for request in pair[::order]:
+                engine.submit(request)
+            assert turns_of(engine, 2) == first
+            for request in pair:
                 engine.resume(request.id, (7,))
             alone.setdefault(engine, []).append(turns_of(engine, 2))
-        for request in pair:
-            engine.finish(request.id)
+            for request in pair:
+                engine.finish(request.id)
     assert alone[here] == alone[there]
     assert any(len(set(turns.values())) == 2 for turns in alone[here])
