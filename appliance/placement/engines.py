@@ -8,6 +8,7 @@ weights and proved; its conversations go on from their tokens (`appliance.infere
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -92,8 +93,10 @@ def make_placed_engines(
     device: str = "auto",
     dtype: str = "auto",
     vllm: VllmSettings | None = None,
+    said: Callable[[str], object] = lambda text: None,
 ) -> list[Engine]:
-    """Makes so many engines of this name (`torch` or `vllm`), on one host after the other.
+    """Makes so many engines of this name (`torch` or `vllm`), on one host after the other; where each runs is `said`, once
+    it does.
 
     Raises ModelError for what the configuration cannot ask for in a cluster."""
     if cluster is None:
@@ -118,11 +121,16 @@ def make_placed_engines(
             hint="set placement.engine_gpus to as many",
         )
     turns = itertools.count()
+    hosts: dict[int, str] = {}
 
     def start(first: int, settings: dict[str, Any]) -> PlacedEngineProcess:
         # One that is replaced goes to the next host: where it was may be what failed.
         request = PlacementRequest(servant=SERVANT, gpus=placement.engine_gpus, prefer=first + next(turns) // count)
-        return PlacedEngineProcess(cluster, request, name, threads, settings)
+        made = PlacedEngineProcess(cluster, request, name, threads, settings)
+        before, hosts[first] = hosts.get(first), made.host
+        again = "" if before is None else f", in place of one that was on {before}"
+        said(f"engine {first + 1} of {count} samples on {made.host}{again}")
+        return made
 
     gpu = placement.engine_gpus > 0
     return [

@@ -29,9 +29,15 @@ class PlacedLearners:
     """Is a `RankGroup` on one host of the cluster. Not thread-safe."""
 
     def __init__(
-        self, ranks: int, *, cluster: ClusterSettings | None, placement: PlacementSettings, threads: int | None = None
+        self,
+        ranks: int,
+        *,
+        cluster: ClusterSettings | None,
+        placement: PlacementSettings,
+        threads: int | None = None,
+        engines: int = 0,
     ) -> None:
-        """Raises ModelError without a cluster and for more learners than they have GPUs, InfrastructureError where no
+        """`engines` are in the cluster, too: without GPUs, the host behind theirs is asked first. Raises ModelError without a cluster and for more learners than they have GPUs, InfrastructureError where no
         host takes them."""
         if (gpus := placement.learner_gpus) and ranks > gpus:
             raise ModelError(
@@ -44,7 +50,7 @@ class PlacedLearners:
                 hint="set cluster.address, or placement.learners to here",
             )
         devices = learner_devices("cuda" if gpus else CPU, ranks, gpus)
-        self._placed = PlacedChannel(cluster, PlacementRequest(servant=SERVANT, gpus=gpus))
+        self._placed = PlacedChannel(cluster, PlacementRequest(servant=SERVANT, gpus=gpus, prefer=engines))
         self.folder = make_folder("assay-learners-")
         """What is handed over lies here."""
         self._written = 0
