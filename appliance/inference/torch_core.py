@@ -44,9 +44,7 @@ NOBODY = -1
 class _Sampled:
     """A request, the engine's row for it, and how much of its turn was reported."""
 
-    def __init__(
-        self, engine: TorchEngine, row: int, known: list[int], adapter: str, most: int, seed: int
-    ) -> None:
+    def __init__(self, engine: TorchEngine, row: int, known: list[int], adapter: str, most: int, seed: int) -> None:
         self.engine, self.row, self.known, self.adapter, self.most, self.seed = engine, row, known, adapter, most, seed
         self.reported = 0
 

@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from appliance.inference.engine import Engine, ModelError
+from appliance.inference.engine import Engine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.inference.vllm.process import EngineFault, answered
+from appliance.placement.possible import require_engines
 from appliance.placement.settings import PlacementSettings
 from runtime.cluster import PlacedChannel, PlacementRequest
 from runtime.errors import InfrastructureError
@@ -99,27 +100,8 @@ def make_placed_engines(
     it does.
 
     Raises ModelError for what the configuration cannot ask for in a cluster."""
-    if cluster is None:
-        raise ModelError(
-            "placement.engines is cluster, and this machine is in none",
-            hint="set cluster.address, or placement.engines to here",
-        )
-    if name not in ("torch", "vllm"):
-        raise ModelError(f"the engine {name!r} runs here only", hint="set placement.engines to here")
-    if device == "cuda" and not placement.engine_gpus:
-        raise ModelError(
-            "model.device is cuda, and engines in the cluster get no GPU", hint="set placement.engine_gpus"
-        )
-    if vllm is not None and vllm.gpus:
-        raise ModelError(
-            "vllm.gpus names GPUs of this machine, and the cluster chooses those of its hosts",
-            hint="remove vllm.gpus; placement.engine_gpus says how many an engine gets",
-        )
-    if vllm is not None and vllm.tensor_parallel > max(1, placement.engine_gpus):
-        raise ModelError(
-            f"vllm.tensor_parallel is {vllm.tensor_parallel}, and an engine gets {placement.engine_gpus} GPUs",
-            hint="set placement.engine_gpus to as many",
-        )
+    require_engines(name, placement, clustered=cluster is not None, device=device, vllm=vllm)
+    assert cluster is not None
     turns = itertools.count()
     hosts: dict[int, str] = {}
 

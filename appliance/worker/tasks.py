@@ -59,6 +59,8 @@ def _context(
 ) -> WorkContext:
     if idle := settings.vllm.without_effect(settings.model.engine):
         _warn(ledger, idle)
+    if idle := settings.placement.without_effect:
+        _warn(ledger, idle)
     runtime, cluster = runtime_settings(settings, data, policy), cluster_settings(settings, data)
     return WorkContext(
         data,
