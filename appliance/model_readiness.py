@@ -81,8 +81,8 @@ class ConfiguredModel:
         placement: PlacementSettings = PlacementSettings(),  # noqa: B008 - frozen
         clustered: bool = False,
     ) -> None:
-        """`training` is how it would be trained; otherwise as the recipe's defaults say. `clustered`: this machine is in a
-        cluster. What is placed there needs neither GPU nor memory nor an environment of this machine."""
+        """`training` is how it would be trained; otherwise as the recipe's defaults say. `clustered`: this machine is
+        in a cluster. What is placed there needs neither GPU nor memory nor an environment of this machine."""
         self._training = training or TrainingRecipe()
         self._path = settings.path
         self._engine = settings.engine

@@ -3,12 +3,12 @@
 What always holds. The policy model's tokens are kept as sampled, with their log-probabilities, and are never tokenised
 again (`conversation`). The only way to run code is the session pool that is handed in. A tool call never blocks the
 batch: its row waits while the others go on. A rollout that meets an infrastructure failure, or finds no place, ends as
-`infra_error` and earns nothing, good or bad; one whose host is gone is first gone through again on another (`keeping`). A rollout that ends or is dropped frees its session at once. Without
-isolation (`RefusedError`) nothing runs at all. A task's other tools ask a world (`worlds`), which the rollout holds
-like its session; where the answer is what the world submits, it is asked for that when the turns have ended. An attempt
-may branch (`branching`): the branch begins with the tokens of its attempt before the place that it leaves, unchanged,
-and with a session and a world that are as they were then. What is under way may be kept (`keeping`), so that another
-process goes on with it.
+`infra_error` and earns nothing, good or bad; one whose host is gone is first gone through again on another (`keeping`).
+A rollout that ends or is dropped frees its session at once. Without isolation (`RefusedError`) nothing runs at all. A
+task's other tools ask a world (`worlds`), which the rollout holds like its session; where the answer is what the world
+submits, it is asked for that when the turns have ended. An attempt may branch (`branching`): the branch begins with the
+tokens of its attempt before the place that it leaves, unchanged, and with a session and a world that are as they were
+then. What is under way may be kept (`keeping`), so that another process goes on with it.
 """
 
 from __future__ import annotations

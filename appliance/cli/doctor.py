@@ -133,7 +133,7 @@ def torch_build(version: str, *, cores: int, gpus: int) -> DoctorCheck:
 
 
 def vllm(engine: str, folder: Path | None = None, *, here: bool = True) -> DoctorCheck:
-    """Whether the engine vllm could be used; it is missed only where the configuration asks for it, and has it `here`."""
+    """Whether the engine vllm could be used; it is missed only where that is asked for and runs `here`."""
     found = find_environment(folder)
     if engine == "vllm" and not here:
         return ok("vllm", "engines are on hosts of the cluster", f"each host needs its environment: {INSTALL}")

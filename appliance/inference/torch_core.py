@@ -5,7 +5,8 @@ tokens (`appliance.inference.vllm`). What always holds: each call returns plain 
 file that is named, and what was read is what its digest is of.
 
 A conversation whose turn ended keeps its row until somebody needs that: behind a tool's result it goes on without being
-read again. What it draws depends on the weights, its tokens and its seed, as of an engine in this process. Each adapter has an engine of its own, over frozen weights that all of them share.
+read again. What it draws depends on the weights, its tokens and its seed, as of an engine in the caller's process. Each
+adapter has an engine of its own, over frozen weights that all of them share.
 """
 
 from __future__ import annotations

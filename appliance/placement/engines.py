@@ -96,8 +96,8 @@ def make_placed_engines(
     vllm: VllmSettings | None = None,
     said: Callable[[str], object] = lambda text: None,
 ) -> list[Engine]:
-    """Makes so many engines of this name (`torch` or `vllm`), on one host after the other; where each runs is `said`, once
-    it does.
+    """Makes so many engines of this name (`torch` or `vllm`), on one host after the other; where each runs is
+    `said`, once it does.
 
     Raises ModelError for what the configuration cannot ask for in a cluster."""
     require_engines(name, placement, clustered=cluster is not None, device=device, vllm=vllm)

@@ -37,8 +37,10 @@ class PlacedLearners:
         threads: int | None = None,
         engines: int = 0,
     ) -> None:
-        """`engines` are in the cluster, too: without GPUs, the host behind theirs is asked first. Raises ModelError without a cluster and for more learners than they have GPUs, InfrastructureError where no
-        host takes them."""
+        """So many `engines` are in the cluster, too: without GPUs, the host behind theirs is asked first.
+
+        Raises ModelError without a cluster and for more learners than they have GPUs, InfrastructureError where no host
+        takes them."""
         require_learners(ranks, placement, clustered=cluster is not None)
         assert cluster is not None
         gpus = placement.learner_gpus

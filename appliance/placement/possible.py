@@ -1,4 +1,4 @@
-"""Says whether the cluster can be asked for the engines and learners that a configuration names, before anything starts.
+"""Says whether a cluster can be asked for the engines and learners that a configuration names, before anything starts.
 
 What always holds: nothing is asked of the cluster, and nothing heavy is imported; what its hosts have, they say later.
 """
