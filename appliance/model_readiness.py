@@ -30,6 +30,8 @@ from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.checkpoints import WEIGHT_FILE
 from appliance.learning.recipe import TrainingRecipe
 from appliance.model_shape import shape_of
+from appliance.placement.possible import require_engines, require_learners
+from appliance.placement.settings import PlacementSettings
 from appliance.planning import Shape, learner_parts
 from appliance.rendering.renderer import NO_TOKENIZER
 from appliance.seedling import POSITIONS
@@ -75,13 +77,19 @@ class ConfiguredModel:
         memory: int | None = None,
         training: TrainingRecipe | None = None,
         vllm: VllmSettings | None = None,
+        *,
+        placement: PlacementSettings = PlacementSettings(),  # noqa: B008 - frozen
+        clustered: bool = False,
     ) -> None:
-        """`training` is how it would be trained; otherwise as the recipe's defaults say."""
+        """`training` is how it would be trained; otherwise as the recipe's defaults say. `clustered`: this machine is
+        in a cluster. What is placed there needs neither GPU nor memory nor an environment of this machine."""
         self._training = training or TrainingRecipe()
         self._path = settings.path
         self._engine = settings.engine
         self._vllm = vllm or VllmSettings()
         self._device = settings.device
+        self._learners = settings.learners
+        self._placement, self._clustered = placement, clustered
         self._written = settings.written
         self._memory = memory_limit() if memory is None else memory
         self._lock = threading.Lock()
@@ -95,7 +103,10 @@ class ConfiguredModel:
             raise ConfigError(
                 f"there is no engine {self._engine!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
             )
-        if self._device == "cuda" and self._engine == "torch" and not find_gpus():
+        here = self._placement.engines == "here"
+        self._require_places()
+        all_elsewhere = not here and self._placement.learners == "cluster"
+        if self._device == "cuda" and self._engine == "torch" and not all_elsewhere and not find_gpus():
             raise ConfigError(
                 "model.device is cuda, and `nvidia-smi` finds no GPU here", hint="set model.device to auto or cpu"
             )
@@ -111,7 +122,8 @@ class ConfiguredModel:
                     hint="set vllm.sleep or recipe.training.max_staleness to 0",
                 )
             try:
-                self._vllm.require(require_environment())
+                if here:
+                    self._vllm.require(require_environment())
             except ModelError as error:
                 raise ConfigError(f"model.engine is vllm: {error}", hint=error.hint) from error
         if self._path is None:
@@ -131,6 +143,16 @@ class ConfiguredModel:
             raise ConfigError(f"model.path is {self._path}: {found}", hint=found.hint)
         return found
 
+    def _require_places(self) -> None:
+        placed, clustered = self._placement, self._clustered
+        try:
+            if placed.engines == "cluster":
+                require_engines(self._engine, placed, clustered=clustered, device=self._device, vllm=self._vllm)
+            if placed.learners == "cluster":
+                require_learners(self._learners, placed, clustered=clustered)
+        except ModelError as error:
+            raise ConfigError(str(error), hint=error.hint) from error
+
     def refuse(self, tokens: int, fault: str) -> None:
         """Remembers what a worker found wrong with it, until a file of it changes."""
         if self._path is not None:
@@ -148,6 +170,8 @@ class ConfiguredModel:
                     hint="nothing is downloaded here: fetch the model with `hf download NAME --local-dir FOLDER`, and "
                     "set model.path to that folder",
                 )
+            if self._placement.learners == "cluster":
+                return examine(folder, self._training, tokens)
             return look(folder, tokens, self._memory, self._training)
         except ModelError as error:
             return error

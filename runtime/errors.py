@@ -14,7 +14,8 @@ caller's own mistakes and for what broke under both of them:
     ├── BusyError               too many wait already; try again later, with less
     ├── RefusedError            isolation cannot be had, or a rule forbids it; never retried, never worked around
     └── InfrastructureError     a sandbox died, the disk is full, runsc is broken; may be retried, is never a reward
-        └── BrokerLostError     the broker that was asked is gone, and all that it had with it
+        ├── BrokerLostError     the broker that was asked is gone, and all that it had with it
+        └── HostLostError       a host of the cluster is gone, and all that it had; another one may take the same
 """
 
 from __future__ import annotations
@@ -84,6 +85,10 @@ class InfrastructureError(SandboxError):
 
 
 class BrokerLostError(InfrastructureError):
+    pass
+
+
+class HostLostError(InfrastructureError):
     pass
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from appliance.agent.answers import Final
@@ -12,9 +12,11 @@ from appliance.agent.keeping import Replay
 from appliance.agent.leases import WorldLease
 from appliance.agent.usage import added
 from appliance.inference.engine import Turn
-from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
+from appliance.records.rollouts import Purpose, Rollout, RolloutEnd, ToolCall
 from appliance.rendering.renderer import ToolRequest
 from curriculum.contract.task import Task
+from curriculum.worlds.world import World
+from runtime.errors import InfrastructureError
 from runtime.sandbox import Session, Tier, Usage
 
 
@@ -79,6 +81,8 @@ class LiveRollout:
     """How many have left it."""
     streamed: bool = False
     """It was asked for by `Agent.add`, and nobody waits for it."""
+    moves: int = 0
+    """How often the host of its session was lost, and it went on elsewhere."""
     begun: Turn | None = None
     """What a branch has of its first turn."""
     replay: Replay | None = None
@@ -142,13 +146,27 @@ class LiveRollout:
             self.world.close()
 
     def _usage(self) -> Usage:
-        """Adds up what its session and its world used; of a world that others share, its own calls."""
-        used = [self.session.usage] if self.session is not None else []
-        lease = self.world
-        if lease is not None and lease.shared:
-            own = [node.call for node in self.said.nodes[self.branch_at :] if node.call and node.call.asks_world]
-            sizes = sum(len(call.output.encode()) for call in own)
-            used.append(Usage(calls=len(own), seconds=sum(call.seconds for call in own), output_bytes=sizes))
-        elif lease is not None and lease.world is not None:
-            used.append(lease.world.usage)
+        """Adds up what its session and its world used. Of a world that others share, and of what is on a host that is
+        gone, that is what the rollout's own calls say."""
+        own = [node.call for node in self.said.nodes[self.branch_at :] if node.call]
+        asked = [call for call in own if call.asks_world]
+        used: list[Usage] = []
+        if self.session is not None:
+            used.append(_measured(self.session, [call for call in own if call.status.ran and not call.asks_world]))
+        if self.world is not None and self.world.shared:
+            used.append(_counted(asked))
+        elif self.world is not None and self.world.world is not None:
+            used.append(_measured(self.world.world, asked))
         return added(used)
+
+
+def _measured(holder: Session | World, calls: Sequence[ToolCall]) -> Usage:
+    try:
+        return holder.usage
+    except InfrastructureError:  # no rollout is lost for want of a figure
+        return _counted(calls)
+
+
+def _counted(calls: Sequence[ToolCall]) -> Usage:
+    sizes = sum(len(call.output.encode()) for call in calls)
+    return Usage(calls=len(calls), seconds=sum(call.seconds for call in calls), output_bytes=sizes)

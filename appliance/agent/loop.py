@@ -3,12 +3,12 @@
 What always holds. The policy model's tokens are kept as sampled, with their log-probabilities, and are never tokenised
 again (`conversation`). The only way to run code is the session pool that is handed in. A tool call never blocks the
 batch: its row waits while the others go on. A rollout that meets an infrastructure failure, or finds no place, ends as
-`infra_error` and earns nothing, good or bad. A rollout that ends or is dropped frees its session at once. Without
-isolation (`RefusedError`) nothing runs at all. A task's other tools ask a world (`worlds`), which the rollout holds
-like its session; where the answer is what the world submits, it is asked for that when the turns have ended. An attempt
-may branch (`branching`): the branch begins with the tokens of its attempt before the place that it leaves, unchanged,
-and with a session and a world that are as they were then. What is under way may be kept (`keeping`), so that another
-process goes on with it.
+`infra_error` and earns nothing, good or bad; one whose host is gone is first gone through again on another (`keeping`).
+A rollout that ends or is dropped frees its session at once. Without isolation (`RefusedError`) nothing runs at all. A
+task's other tools ask a world (`worlds`), which the rollout holds like its session; where the answer is what the world
+submits, it is asked for that when the turns have ended. An attempt may branch (`branching`): the branch begins with the
+tokens of its attempt before the place that it leaves, unchanged, and with a session and a world that are as they were
+then. What is under way may be kept (`keeping`), so that another process goes on with it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from appliance.rendering.renderer import Malformed, Renderer, ToolRequest
 from appliance.scheduling.joining import joined as continued
 from curriculum.contract.task import Task
 from curriculum.seeds import derive
-from runtime.errors import SandboxError
+from runtime.errors import HostLostError, SandboxError
 from runtime.sandbox import SessionPool
 from verifiers.contract.kinds import AnswerForm
 
@@ -42,6 +42,9 @@ AHEAD = 64
 
 POLL_SECONDS = 0.25
 """How often the loop asks whether it has to stop."""
+
+MOVES = 3
+"""Hosts that a rollout may lose before it ends as `infra_error`: its own call may be what ends them."""
 
 OnFinish = Callable[[Rollout], bool | None]
 
@@ -83,6 +86,8 @@ class Agent:
         """What the last rollout that ended as `infra_error` met."""
         self.stopped = ""
         """Why the last `roll` was stopped by `stop_reason`; empty when it was not."""
+        self.moved = 0
+        """How often a rollout lost its host and went on elsewhere."""
 
     def roll(
         self,
@@ -221,9 +226,15 @@ class Agent:
         old.close()
         if self._keeper is not None:
             self._keeper.began_anew(old.assignment.id)
-        self._live[number] = self._live_of(old.assignment)
-        self._live[number].streamed = old.streamed
+        self._replace(number)
         return self._submit(number)
+
+    def _replace(self, number: int) -> LiveRollout:
+        """Puts a rollout in the place of one under way: the same, at its beginning."""
+        old = self._live[number]
+        new = self._live[number] = self._live_of(old.assignment)
+        new.streamed, new.moves = old.streamed, old.moves
+        return new
 
     def _hand_out(self, rollout: Rollout, *, streamed: bool) -> bool:
         """Takes a rollout that an earlier process had brought to its end; True asks the loop to stop."""
@@ -435,10 +446,34 @@ class Agent:
         return any([self._begin(branch) for branch in branches])  # noqa: C419 - all of them
 
     def _lose(self, number: int, error: Exception) -> bool:
-        """Ends a rollout that the infrastructure failed."""
+        """Ends a rollout that the infrastructure failed, unless it can go on elsewhere."""
+        if isinstance(error, HostLostError) and self._can_move(self._live[number]):
+            return self._move(number)
         self.last_failure = str(error)
         self._engine.finish(number)
         return self._finish(number, RolloutEnd.INFRA_ERROR)
+
+    def _can_move(self, live: LiveRollout) -> bool:
+        """Says of a rollout whose host is gone whether it may be made on another; a branch and what a world was asked
+        for cannot be."""
+        alone = self._branching is None and live.branch_of is None
+        return alone and not needs_world(live.assignment.task) and live.moves < MOVES
+
+    def _move(self, number: int) -> bool:
+        """Has a rollout go on from its tokens in a session of another host, or begin anew where its calls cannot be
+        made once more; True asks the loop to stop."""
+        old = self._live[number]
+        part = self._partial(number, old)
+        self._engine.finish(number)
+        self.moved += 1
+        old.moves += 1
+        replay = Replay(part)
+        if not can_repeat(part) or replay.diverges(old.said.nodes[0]):
+            return self._begin_anew(number)
+        old.close()
+        new = self._replace(number)
+        new.started, new.replay = old.started, replay
+        return self._submit(number)
 
     def _end(self, number: int, ended: RolloutEnd, final: Final = NO_ANSWER) -> bool:
         """Ends a rollout, once its world has said what it came to, where that is asked."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from appliance import places
+from appliance.cli.doctor_cluster import cluster
 from appliance.cli.doctor_gpus import gpus
 from appliance.cli.doctor_isolation import isolation
 from appliance.cli.documents.doctor_checks import CheckGrade, DoctorCheck, failed, ok, warning
@@ -81,11 +82,13 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     yield python(sys.version_info[:3])
     yield sqlite(sqlite3.sqlite_version_info)
     yield torch()
-    yield vllm(settings.model.engine)
+    yield vllm(settings.model.engine, here=settings.placement.engines == "here")
     if idle := settings.vllm.without_effect(settings.model.engine):
         yield warning("section [vllm]", idle, "set model.engine to vllm, or remove the section")
-    yield from gpus(find_gpus(), learners=settings.model.learners, engine=settings.model.engine)
+    alone = 1 if settings.placement.learners == "cluster" else settings.model.learners
+    yield from gpus(find_gpus(), learners=alone, engine=settings.model.engine)
     yield ok("config", f"valid; data in {settings.data}")
+    yield from cluster(settings)
     yield model(settings)
     rules = policy(settings.data)
     yield rules
@@ -129,9 +132,11 @@ def torch_build(version: str, *, cores: int, gpus: int) -> DoctorCheck:
     return ok("torch", figure)
 
 
-def vllm(engine: str, folder: Path | None = None) -> DoctorCheck:
-    """Whether the engine vllm could be used; it is missed only where the configuration asks for it."""
+def vllm(engine: str, folder: Path | None = None, *, here: bool = True) -> DoctorCheck:
+    """Whether the engine vllm could be used; it is missed only where that is asked for and runs `here`."""
     found = find_environment(folder)
+    if engine == "vllm" and not here:
+        return ok("vllm", "engines are on hosts of the cluster", f"each host needs its environment: {INSTALL}")
     if found is not None and engine == "vllm" and not is_tested(found):
         figure = f"{found.package} {found.version} at {found.python}"
         return failed(
@@ -154,9 +159,14 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
     if champion := in_service(settings.data / "ledger.sqlite3"):
         return ok("model", f"{champion[:12]} is in service", "nights begin from it; model.path is not read again")
     try:
-        found = ConfiguredModel(settings.model, memory, settings.recipe.training, settings.vllm).require(
-            settings.recipe.agent.max_tokens
-        )
+        found = ConfiguredModel(
+            settings.model,
+            memory,
+            settings.recipe.training,
+            settings.vllm,
+            placement=settings.placement,
+            clustered=settings.cluster.address is not None,
+        ).require(settings.recipe.agent.max_tokens)
     except ConfigError as error:
         return failed("model", str(error), error.hint)
     if found is None:

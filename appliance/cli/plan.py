@@ -50,6 +50,8 @@ def plan(
         show_json(PlanDocument.model_validate(shown))
     else:
         _show(name, shape, machine, report)
+        if settings.placement.learners == "cluster":
+            show_line("learners are on a host of the cluster: `assay plan` there says what fits there")
     raise typer.Exit(ExitCode.OK if report.configured.fits else ExitCode.FAILED_VERDICT)
 
 

@@ -141,7 +141,13 @@ class Core:
         self.trust = Trust(ledger.audit, self.data, self.now)
         self._bring_together(ledger)
         self.trust.log("daemon.start", version=__version__, policy=self.policy.digest)
-        model = ConfiguredModel(self.settings.model, training=self.settings.recipe.training, vllm=self.settings.vllm)
+        model = ConfiguredModel(
+            self.settings.model,
+            training=self.settings.recipe.training,
+            vllm=self.settings.vllm,
+            placement=self.settings.placement,
+            clustered=self.settings.cluster.address is not None,
+        )
         gpus = GpuReader(os.getpid()).look if self.settings.model.device != "cpu" else tuple
         watch = ResourceWatch(lambda: free_resources(self.data, gpus=gpus), self._limits)
         self.readiness = Readiness(

@@ -5,7 +5,8 @@ tokens (`appliance.inference.vllm`). What always holds: each call returns plain 
 file that is named, and what was read is what its digest is of.
 
 A conversation whose turn ended keeps its row until somebody needs that: behind a tool's result it goes on without being
-read again. Each adapter has an engine of its own, over frozen weights that all of them share.
+read again. What it draws depends on the weights, its tokens and its seed, as of an engine in the caller's process. Each
+adapter has an engine of its own, over frozen weights that all of them share.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ NOBODY = -1
 class _Sampled:
     """A request, the engine's row for it, and how much of its turn was reported."""
 
-    def __init__(self, engine: TorchEngine, row: int, known: list[int], adapter: str, most: int) -> None:
-        self.engine, self.row, self.known, self.adapter, self.most = engine, row, known, adapter, most
+    def __init__(self, engine: TorchEngine, row: int, known: list[int], adapter: str, most: int, seed: int) -> None:
+        self.engine, self.row, self.known, self.adapter, self.most, self.seed = engine, row, known, adapter, most, seed
         self.reported = 0
 
 
@@ -142,7 +143,8 @@ class TorchCore:
         most = len(ids) + tokens
         for row, one in self._waiting.items():
             known = len(one.known)
-            if (one.adapter, one.most) == (adapter, most) and known < len(ids) and one.known == ids[:known]:
+            alike = (one.adapter, one.most, one.seed) == (adapter, most, seed)  # others may have said the same so far
+            if alike and known < len(ids) and one.known == ids[:known]:
                 del self._waiting[row]
                 one.engine.resume(row, ids[known:])
                 one.known, one.reported = ids, 0
@@ -155,7 +157,7 @@ class TorchCore:
         first, *others = stops or [NOBODY]
         request = GenerationRequest(self._made, tuple(ids), first, most, temperature, seed, tuple(others))
         engine.submit(request)
-        self._running[number] = _Sampled(engine, self._made, ids, adapter, most)
+        self._running[number] = _Sampled(engine, self._made, ids, adapter, most, seed)
 
     def probe(self, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Samples these requests to their end and returns their reports; those of others stay."""

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,6 +19,7 @@ from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from appliance.inference.vllm.folders import make_folder, remove_folder
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
 from appliance.processes.memory_kills import MemoryKills
 from runtime.errors import HintedError, InfrastructureError
@@ -59,8 +58,8 @@ class RankProcesses:
         """Starts one on each of these devices, with so many threads together. Raises InfrastructureError when they
         cannot be started."""
         ranks = len(devices)
-        self.folder = Path(tempfile.mkdtemp(prefix="assay-ranks-", dir=_memory()))
-        """What is handed over lies here, in memory if there is any; of mode 0700."""
+        self.folder = make_folder("assay-ranks-", _memory())
+        """What is handed over lies here, in memory if there is any; of mode 0700. What killed processes left goes."""
         self._memory: list[MemoryKills] = []
         self._connections: list[Connection] = []
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -149,7 +148,7 @@ class RankProcesses:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_folder(self.folder)
 
     def _welcomed(self, listener: Listener, ranks: int) -> list[Connection]:
         """Waits for all of them."""

@@ -8,14 +8,16 @@ weights and proved; its conversations go on from their tokens (`appliance.infere
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from appliance.inference.engine import Engine, ModelError
+from appliance.inference.engine import Engine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.inference.vllm.process import EngineFault, answered
+from appliance.placement.possible import require_engines
 from appliance.placement.settings import PlacementSettings
 from runtime.cluster import PlacedChannel, PlacementRequest
 from runtime.errors import InfrastructureError
@@ -92,37 +94,25 @@ def make_placed_engines(
     device: str = "auto",
     dtype: str = "auto",
     vllm: VllmSettings | None = None,
+    said: Callable[[str], object] = lambda text: None,
 ) -> list[Engine]:
-    """Makes so many engines of this name (`torch` or `vllm`), on one host after the other.
+    """Makes so many engines of this name (`torch` or `vllm`), on one host after the other; where each runs is
+    `said`, once it does.
 
     Raises ModelError for what the configuration cannot ask for in a cluster."""
-    if cluster is None:
-        raise ModelError(
-            "placement.engines is cluster, and this machine is in none",
-            hint="set cluster.address, or placement.engines to here",
-        )
-    if name not in ("torch", "vllm"):
-        raise ModelError(f"the engine {name!r} runs here only", hint="set placement.engines to here")
-    if device == "cuda" and not placement.engine_gpus:
-        raise ModelError(
-            "model.device is cuda, and engines in the cluster get no GPU", hint="set placement.engine_gpus"
-        )
-    if vllm is not None and vllm.gpus:
-        raise ModelError(
-            "vllm.gpus names GPUs of this machine, and the cluster chooses those of its hosts",
-            hint="remove vllm.gpus; placement.engine_gpus says how many an engine gets",
-        )
-    if vllm is not None and vllm.tensor_parallel > max(1, placement.engine_gpus):
-        raise ModelError(
-            f"vllm.tensor_parallel is {vllm.tensor_parallel}, and an engine gets {placement.engine_gpus} GPUs",
-            hint="set placement.engine_gpus to as many",
-        )
+    require_engines(name, placement, clustered=cluster is not None, device=device, vllm=vllm)
+    assert cluster is not None
     turns = itertools.count()
+    hosts: dict[int, str] = {}
 
     def start(first: int, settings: dict[str, Any]) -> PlacedEngineProcess:
         # One that is replaced goes to the next host: where it was may be what failed.
         request = PlacementRequest(servant=SERVANT, gpus=placement.engine_gpus, prefer=first + next(turns) // count)
-        return PlacedEngineProcess(cluster, request, name, threads, settings)
+        made = PlacedEngineProcess(cluster, request, name, threads, settings)
+        before, hosts[first] = hosts.get(first), made.host
+        again = "" if before is None else f", in place of one that was on {before}"
+        said(f"engine {first + 1} of {count} samples on {made.host}{again}")
+        return made
 
     gpu = placement.engine_gpus > 0
     return [

@@ -11,12 +11,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from appliance.inference.engine import ModelError
 from appliance.inference.vllm.folders import make_folder, remove_folder
 from appliance.learning.folders import MANIFEST, verify, write_folder
 from appliance.learning.learner_devices import CPU, learner_devices
 from appliance.learning.rank_processes import ERRORS, GO_ON
 from appliance.placement.learner_servant import GIVEN
+from appliance.placement.possible import require_learners
 from appliance.placement.settings import PlacementSettings
 from runtime.cluster import PlacedChannel, PlacementRequest
 from runtime.errors import InfrastructureError
@@ -29,22 +29,23 @@ class PlacedLearners:
     """Is a `RankGroup` on one host of the cluster. Not thread-safe."""
 
     def __init__(
-        self, ranks: int, *, cluster: ClusterSettings | None, placement: PlacementSettings, threads: int | None = None
+        self,
+        ranks: int,
+        *,
+        cluster: ClusterSettings | None,
+        placement: PlacementSettings,
+        threads: int | None = None,
+        engines: int = 0,
     ) -> None:
-        """Raises ModelError without a cluster and for more learners than they have GPUs, InfrastructureError where no
-        host takes them."""
-        if (gpus := placement.learner_gpus) and ranks > gpus:
-            raise ModelError(
-                f"{ranks} learners train on a GPU each, and placement.learner_gpus is {gpus}",
-                hint="set placement.learner_gpus to as many, or model.learners lower",
-            )
-        if cluster is None:
-            raise ModelError(
-                "placement.learners is cluster, and this machine is in none",
-                hint="set cluster.address, or placement.learners to here",
-            )
+        """So many `engines` are in the cluster, too: without GPUs, the host behind theirs is asked first.
+
+        Raises ModelError without a cluster and for more learners than they have GPUs, InfrastructureError where no host
+        takes them."""
+        require_learners(ranks, placement, clustered=cluster is not None)
+        assert cluster is not None
+        gpus = placement.learner_gpus
         devices = learner_devices("cuda" if gpus else CPU, ranks, gpus)
-        self._placed = PlacedChannel(cluster, PlacementRequest(servant=SERVANT, gpus=gpus))
+        self._placed = PlacedChannel(cluster, PlacementRequest(servant=SERVANT, gpus=gpus, prefer=engines))
         self.folder = make_folder("assay-learners-")
         """What is handed over lies here."""
         self._written = 0

@@ -18,3 +18,16 @@ class PlacementSettings(FrozenModel):
     """GPUs of its host that each engine in the cluster has to itself; 0: it computes on the processor."""
     learner_gpus: Annotated[int, UnitName("GPUs")] = Field(0, ge=0, le=64)
     """GPUs of their host that the learners in the cluster have to themselves; 0: they compute on the processor."""
+
+    @property
+    def without_effect(self) -> str:
+        """Says which GPUs were asked for that nobody gets; empty otherwise."""
+        idle = [
+            f"placement.{name}_gpus = {gpus} changes nothing: placement.{name}s is here"
+            for name, where, gpus in (
+                ("engine", self.engines, self.engine_gpus),
+                ("learner", self.learners, self.learner_gpus),
+            )
+            if gpus and where == "here"
+        ]
+        return "; ".join(idle)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -45,7 +45,8 @@ def sessions(runtime: RuntimeSettings, cluster: ClusterSettings | None) -> Sessi
 class WorkContext:
     """Context manager. The pool and the checker start their processes when they are first used, and the engine loads
     its libraries then; the checker runs programs in sessions of that pool, and holds our own tools in what the policy
-    says. `threads` are the engine's: sampling and training give the same bits only under the same number of them."""
+    says. `threads` are the engine's: sampling and training give the same bits only under the same number of them. What
+    runs on other hosts is said by `say`, a kind of event and its text."""
 
     def __init__(
         self,
@@ -65,6 +66,7 @@ class WorkContext:
         threads: int | None = None,
         device: str = "auto",
         dtype: str = "auto",
+        say: Callable[[str, str], object] = lambda kind, text: None,
     ) -> None:
         self.data = data
         self.ledger = ledger
@@ -77,6 +79,7 @@ class WorkContext:
         self._threads = threads
         self._device = device
         self._dtype = dtype
+        self._say = say
         self._loaded: tuple[str, Renderer] | None = None
         self.sessions: SessionPool = sessions(runtime, cluster)
         self.checker = Checker(runtime, sessions=self.sessions, tools_backend=BackendName(backend_for(policy, "tools")))
@@ -104,7 +107,12 @@ class WorkContext:
             from appliance.placement.engines import make_placed_engines
 
             return make_placed_engines(
-                self._engine_name, count, cluster=self._cluster, placement=self._placement, **wanted
+                self._engine_name,
+                count,
+                cluster=self._cluster,
+                placement=self._placement,
+                said=partial(self._say, "placed"),
+                **wanted,
             )
         return [make_engine(self._engine_name, **wanted) for _ in range(count)]
 
@@ -115,9 +123,15 @@ class WorkContext:
         if self._placement.learners == "cluster":
             from appliance.placement.learners import PlacedLearners
 
-            return PlacedLearners(
-                self._learners, cluster=self._cluster, placement=self._placement, threads=self._threads
+            learners = PlacedLearners(
+                self._learners,
+                cluster=self._cluster,
+                placement=self._placement,
+                threads=self._threads,
+                engines=self._engine_count if self._placement.engines == "cluster" else 0,
             )
+            self._say("placed", f"the learners train on {learners.host}")
+            return learners
         devices = learner_devices(self._device, self._learners, usable_gpus(self._device), self._sampled_on())
         if devices == (CPU,):
             return None

@@ -173,7 +173,7 @@ class RlLoop:
     def _step(self, step: int) -> None:
         clock = self._context.clock
         started = clock()
-        before = self._context.engine.figures()
+        before, moved = self._context.engine.figures(), self._agent.moved
         self._push(step)
         proposals = self._proposer.propose(step) if self._proposer is not None else []
         sample = self._sample(step, [one.made for one in proposals if isinstance(one.made, ProvenTask)])
@@ -209,6 +209,7 @@ class RlLoop:
             "sampling_seconds": sampled - started - verifying,
             "verifying_seconds": verifying,
             **({} if self._turns is None else {"turn_budget": float(self._turns.calls)}),
+            "rollouts_moved": float(self._agent.moved - moved),
             "staleness_mean": sum(old) / max(1, len(old)),
             "staleness_max": float(max(old, default=0)),
             "learner_wait_share": waited / max(1e-9, waited + self._learned),

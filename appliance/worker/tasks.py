@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from appliance.clock import utc_now
 from appliance.config import Settings
@@ -39,7 +39,7 @@ def run_cycle(
             held.callback(board.close)
             curves = board.add
         progress = CycleProgress(cycle, ledger, time.monotonic, curves=curves)
-        context = held.enter_context(_context(data, settings, ledger, recipe, policy))
+        context = held.enter_context(_context(data, settings, ledger, recipe, policy, say=progress.say))
         run = CycleRun(cycle, context, progress, settings.model.path)
         run.train() if phase == "train" else run.evaluate()
 
@@ -54,8 +54,12 @@ def run_jobs(part: JobPart, data: Path, settings: Settings, ledger: Ledger, poli
         work_on_jobs(context, settings, part)
 
 
-def _context(data: Path, settings: Settings, ledger: Ledger, recipe: Recipe, policy: Policy) -> WorkContext:
+def _context(
+    data: Path, settings: Settings, ledger: Ledger, recipe: Recipe, policy: Policy, **more: Any
+) -> WorkContext:
     if idle := settings.vllm.without_effect(settings.model.engine):
+        _warn(ledger, idle)
+    if idle := settings.placement.without_effect:
         _warn(ledger, idle)
     runtime, cluster = runtime_settings(settings, data, policy), cluster_settings(settings, data)
     return WorkContext(
@@ -73,4 +77,5 @@ def _context(data: Path, settings: Settings, ledger: Ledger, recipe: Recipe, pol
         threads=settings.threads,
         device=settings.model.device,
         dtype=settings.model.dtype,
+        **more,
     )

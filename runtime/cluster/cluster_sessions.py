@@ -2,7 +2,7 @@
 
 What always holds: a session is opened on the host with the most room and stays there; a host that was silent for
 `lost_seconds`, or whose part of the cluster ended, is lost, and at that moment every call that waits for it ends with
-InfrastructureError; sessions elsewhere do not notice; the host is used again, empty, when it comes back. Not promised:
+HostLostError; sessions elsewhere do not notice; the host is used again, empty, when it comes back. Not promised:
 that a call on a lost host did not run, or that it is known here what other drivers have on the hosts.
 """
 
@@ -23,7 +23,7 @@ from runtime.cluster.link import GatewayLink, Link
 from runtime.cluster.placement import Health, HostPlacement
 from runtime.cluster.remote import RemoteSandbox, RemoteSession, T
 from runtime.cluster.roster import Answered, Event, HostLost, Roster
-from runtime.errors import BadRequestError, InfrastructureError, SandboxError
+from runtime.errors import BadRequestError, HostLostError, InfrastructureError, SandboxError
 from runtime.profile import BackendName, PackageSet
 from runtime.reactor import Reactor
 from runtime.sandbox import NO_FILES, ClosesOnExit, Limits, Priority, Sandbox, Session, SnapshotId, Tier
@@ -316,7 +316,7 @@ class ClusterSessions(ClosesOnExit):
             later.append(partial(waiting.answer, report))
 
 
-def _lost(what: str, why: str) -> InfrastructureError:
-    return InfrastructureError(
+def _lost(what: str, why: str) -> HostLostError:
+    return HostLostError(
         f"{what} is lost: {why}", hint="the session is gone; open another one, the remaining hosts take it"
     )

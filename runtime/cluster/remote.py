@@ -1,7 +1,7 @@
 """Stands for sessions and sandboxes that live on another host, as their user here sees them.
 
 What always holds: an object belongs to one host for its whole life; once that host is lost every call of it, waiting or
-new, ends with InfrastructureError. Waiting for an answer needs no thread.
+new, ends with HostLostError. Waiting for an answer needs no thread.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from appliance.inference.memory import memory_limit
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.recipe import TrainingRecipe
 from appliance.model_readiness import GIB, ConfiguredModel
+from appliance.placement.settings import PlacementSettings
 from appliance.rendering.formats import write_markers
 from appliance.rendering.markers import SEEDLING
 
@@ -216,3 +217,37 @@ def test_a_folder_that_may_not_be_read_is_refused_with_that(tmp_path: Path) -> N
 
 def test_a_name_that_no_folder_can_have_is_refused(tmp_path: Path) -> None:
     assert "File name too long" in str(refused(tmp_path / ("x" * 300)))
+
+
+IN_CLUSTER = {"placement": PlacementSettings(engines="cluster", learners="cluster"), "clustered": True}
+
+
+def test_what_is_placed_in_a_cluster_needs_nothing_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_readiness, "find_gpus", lambda: ())
+    monkeypatch.setattr(model_readiness, "require_environment", lambda: pytest.fail("its hosts have it"))
+    gpus = {**IN_CLUSTER, "placement": PlacementSettings(engines="cluster", learners="cluster", engine_gpus=1)}
+    assert ConfiguredModel(ModelSettings(device="cuda"), MEMORY, **gpus).require(TOKENS) is None
+    assert ConfiguredModel(ModelSettings(engine="vllm"), MEMORY, **IN_CLUSTER).require(TOKENS) is None
+    small = ModelSettings(path=Path(__file__).parents[1] / "fixtures" / "seedling")
+    with pytest.raises(ConfigError, match="this machine has"):
+        ConfiguredModel(small, 1 << 10).require(TOKENS)
+    assert ConfiguredModel(small, 1 << 10, **IN_CLUSTER).require(TOKENS) is not None
+
+
+@pytest.mark.parametrize(
+    ("model", "placement", "clustered", "message"),
+    [
+        (ModelSettings(), PlacementSettings(engines="cluster"), False, "placement.engines is cluster"),
+        (ModelSettings(), PlacementSettings(learners="cluster"), False, "placement.learners is cluster"),
+        (ModelSettings(device="cuda"), PlacementSettings(engines="cluster"), True, "engines in the cluster get no GPU"),
+        (ModelSettings(learners=2), PlacementSettings(learners="cluster", learner_gpus=1), True, "learner_gpus is 1"),
+    ],
+)
+def test_what_the_cluster_cannot_be_asked_for_is_said_before_a_night_begins(
+    model: ModelSettings, placement: PlacementSettings, clustered: bool, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message) as refused:
+        ConfiguredModel(model, MEMORY, placement=placement, clustered=clustered).require(TOKENS)
+    assert refused.value.hint

@@ -11,7 +11,6 @@ middle of it (`push_in_flight`): what was sampled is kept, and a new request rea
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -266,9 +265,8 @@ class VllmEngine:
     def _dispatch(self, row: _Row) -> None:
         """Asks for what the row's conversation lacks, with its tokens so far as the prompt."""
         request, known = row.request, row.known
-        seed = continued_seed(request.seed, len(known))
         left = request.max_tokens - len(known)
-        asked = self.supervisor.request(known, request.stops, left, request.temperature, seed)
+        asked = self.supervisor.request(known, request.stops, left, request.temperature, request.seed)
         row.dispatch, row.version, row.sampled = asked["number"], self.version, 0
         row.adapter = asked["adapter"]
         self._by_dispatch[asked["number"]] = request.id
@@ -323,12 +321,6 @@ class VllmEngine:
         vocabulary = self.supervisor.vocabulary
         if ids and not 0 <= min(ids) <= max(ids) < vocabulary:
             raise ValueError(f"a token is outside the vocabulary of {vocabulary}")
-
-
-def continued_seed(seed: int, known: int) -> int:
-    """Derives the seed of a request that goes on behind so many tokens: no two parts of a conversation share one."""
-    digest = hashlib.sha256(f"{seed} {known}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") >> 2
 
 
 def _opened(weights: ModelFiles | nn.Module, version: str) -> Any:

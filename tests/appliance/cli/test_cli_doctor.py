@@ -221,7 +221,10 @@ def test_the_command_exits_5_where_model_code_cannot_be_run_safely(tmp_path: Pat
 
 
 def test_every_line_of_the_doctor_has_a_section_in_the_documents_and_every_finding_a_mend() -> None:
-    sources = [ROOT / "appliance" / "cli" / f"{name}.py" for name in ("doctor", "doctor_gpus", "doctor_isolation")]
+    sources = [
+        ROOT / "appliance" / "cli" / f"{name}.py"
+        for name in ("doctor", "doctor_cluster", "doctor_gpus", "doctor_isolation")
+    ]
     calls = re.compile(r"""\b(?:ok|warning|failed|_packages)\(\s*(?:"([a-z -]+)"|(name))""")
     names = {found[1] for path in sources for found in calls.finditer(path.read_text()) if found[1]}
     for backend in BackendName:

@@ -210,13 +210,14 @@ class VllmCore:
         salt: str,
         adapter: str,
     ) -> None:
-        """Begins to sample at most `tokens` behind `ids`."""
+        """Begins to sample at most `tokens` behind `ids`. vLLM draws from the beginning of a seed's numbers, whatever a
+        request begins with, so what goes on is given a seed of its own."""
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
         params = SamplingParams(
             temperature=temperature,
-            seed=seed,
+            seed=continued_seed(seed, len(ids)),
             max_tokens=tokens,
             stop_token_ids=stops,
             ignore_eos=True,
@@ -331,6 +332,12 @@ class VllmCore:
 
     def _version(self) -> str:
         return str(self._engine.engine_core.get_weight_version())
+
+
+def continued_seed(seed: int, known: int) -> int:
+    """Derives the seed of a request that goes on behind so many tokens: no two parts of a conversation share one."""
+    digest = hashlib.sha256(f"{seed} {known}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 2
 
 
 def in_one_line(error: BaseException) -> str:

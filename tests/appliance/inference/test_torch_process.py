@@ -1,0 +1,102 @@
+"""Torch in a process of its own, here or on another host, draws what torch in this process draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from test_engine_conformance import SLOTS, VOCABULARY, asked, tiny
+from vllm_engines import KeptProcesses, torch_process
+
+from appliance.inference.engine import Engine, GenerationRequest, Turn
+from appliance.inference.torch_engine import TorchEngine
+from appliance.inference.vllm.engine import VllmEngine
+from appliance.inference.vllm.process import EngineFault
+from appliance.inference.weights import push_model
+
+ANYTHING = tuple(range(1, VOCABULARY))
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[KeptProcesses]:
+    kept = KeptProcesses(torch_process)
+    yield kept
+    kept.end()
+
+
+@pytest.fixture
+def there(processes: KeptProcesses) -> Iterator[VllmEngine]:
+    made = VllmEngine(2, SLOTS, start=processes.start)
+    push_model(made, tiny("qwen2"), "a")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def here() -> Iterator[TorchEngine]:
+    made = TorchEngine(2, SLOTS)
+    push_model(made, tiny("qwen2"), "a")
+    yield made
+    made.close()
+
+
+def turns_of(engine: Engine, count: int) -> dict[int, tuple[int, ...]]:
+    turns: list[Turn] = []
+    while len(turns) < count:
+        turns += engine.step()
+    return {turn.request: turn.ids for turn in turns}
+
+
+def drawn(engine: Engine, *requests: GenerationRequest) -> dict[int, tuple[int, ...]]:
+    for request in requests:
+        engine.submit(request)
+    found = turns_of(engine, len(requests))
+    for request in requests:
+        engine.finish(request.id)
+    return found
+
+
+def test_it_draws_the_same_tokens_from_the_same_seed(here: TorchEngine, there: VllmEngine) -> None:
+    requests = [asked(seed) for seed in (3, 4)]
+    assert drawn(there, *requests) == drawn(here, *requests)
+
+
+def test_what_an_engine_had_drawn_when_it_was_lost_goes_on_as_it_would_have(
+    here: TorchEngine, there: VllmEngine
+) -> None:
+    request = asked(3)
+    (whole,) = drawn(here, request).values()
+    there.submit(request)
+    while len(there.under_way(3).ids) < 2:
+        there.step()
+    there.supervisor.replace(EngineFault("its host is gone"))
+    there._dispatch_again()
+    assert turns_of(there, 1) == {3: whole}
+
+
+def test_a_conversation_goes_on_with_its_own_seed_where_another_has_said_the_same(
+    here: TorchEngine, there: VllmEngine
+) -> None:
+    """A turn of one token, which two seeds drew alike; now the one and now the other is answered first."""
+    by_token: dict[int, int] = {}
+    for seed in range(100):
+        (token,) = drawn(here, asked(seed, other_stops=ANYTHING))[seed]
+        if token in by_token:
+            break
+        by_token[token] = seed
+    pair = [asked(number, other_stops=ANYTHING, max_tokens=12) for number in (by_token[token], seed)]
+    alone = {}
+    for engine in (here, there):
+        first = drawn(engine, *pair)
+        assert len(set(first.values())) == 1
+        for order in (1, -1):
+            for request in pair[::order]:
+                engine.submit(request)
+            assert turns_of(engine, 2) == first
+            for request in pair:
+                engine.resume(request.id, (7,))
+            alone.setdefault(engine, []).append(turns_of(engine, 2))
+            for request in pair:
+                engine.finish(request.id)
+    assert alone[here] == alone[there]
+    assert any(len(set(turns.values())) == 2 for turns in alone[here])
