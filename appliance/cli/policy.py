@@ -14,7 +14,7 @@ from appliance.cli.options import Data, Json, client_of, settings_of
 from appliance.cli.policy_sign import sign
 from appliance.cli.show import short, show_fields, show_json, show_line, show_table
 from appliance.client import ApiError, BacktestRow, BudgetView, Decision
-from appliance.places import in_force_file, load_policy, parse_policy, read_policy
+from appliance.policy_files import in_force_file, load_policy, parse_policy, read_policy
 from policies.contract.rules import DataRules, ServiceRules
 from policies.decide import rule_that_fits
 from policies.gates import evidence, improvement

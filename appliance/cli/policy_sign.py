@@ -15,7 +15,7 @@ from appliance.cli.person import SigningOptions
 from appliance.cli.show import show_fields, show_json, show_line
 from appliance.client import ApiError, PolicyInForce
 from appliance.client.signing import policy_edit
-from appliance.places import parse_policy
+from appliance.policy_files import parse_policy
 from policies.policy import read_content
 from policies.refusals import Refusal
 

@@ -11,7 +11,7 @@ from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.errors import AssayError
 from appliance.ledger.ledger import LedgerError
-from appliance.places import in_force_file
+from appliance.policy_files import in_force_file
 from policies.errors import PolicyError
 from policies.policy import load
 

@@ -17,7 +17,7 @@ from appliance.client.signing import policy_edit
 from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.daemon.errors import BrokenError, RefusedByPolicyError
-from appliance.places import in_force_file, load_policy
+from appliance.policy_files import in_force_file, load_policy
 from appliance.records.evaluations import Approval
 from policies.contract.decision import DecisionOutcome
 from policies.contract.keys import KeyStatement

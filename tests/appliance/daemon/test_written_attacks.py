@@ -29,7 +29,7 @@ from appliance.daemon.errors import RefusedByPolicyError
 from appliance.daemon.status import status_of
 from appliance.errors import AssayError
 from appliance.ledger.ledger import LedgerError
-from appliance.places import in_force_file
+from appliance.policy_files import in_force_file
 from policies import audit
 from policies.policy import load
 from runtime.errors import HintedError
