@@ -23,7 +23,8 @@ from people import approval_envelope, newest
 
 from appliance.audit.attested import attestation_file
 from appliance.audit.machine_keys import MACHINES, key_file, load_or_make, public_file
-from appliance.cli.audit_read import accept, begin_anew, verified
+from appliance.cli.audit_read import verified
+from appliance.cli.audit_renew import accept, begin_anew
 from appliance.daemon.core import Core
 from appliance.daemon.errors import RefusedByPolicyError
 from appliance.daemon.status import status_of
