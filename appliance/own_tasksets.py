@@ -6,31 +6,15 @@ writes here. Whoever works with tasks is handed a catalog that has them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from appliance.own_taskset_files import file_of, names_in
 from curriculum.catalog import Catalog
 from curriculum.contract.errors import UnknownTasksetError
-from curriculum.own.taskset import NAME, OWN, OwnTaskset, own_taskset
+from curriculum.names import OWN
+from curriculum.own.taskset import OwnTaskset, own_taskset
 from curriculum.registry import BUILT_IN
-
-FOLDER = "tasksets"
-
-
-def file_of(data: Path, name: str) -> Path:
-    """Where that one lies, named without `own/`. Raises UnknownTasksetError for what is no name."""
-    if not re.fullmatch(NAME, name):
-        raise UnknownTasksetError(
-            f"{name!r} is no name of a taskset", hint="write it in small letters, digits and _, a letter first"
-        )
-    return data / FOLDER / f"{name}.json"
-
-
-def names_in(data: Path) -> list[str]:
-    """Lists them, with `own/`. Raises OSError."""
-    folder = data / FOLDER
-    return sorted(f"{OWN}/{path.stem}" for path in folder.glob("*.json")) if folder.is_dir() else []
 
 
 def read_own(data: Path, name: str) -> OwnTaskset:

@@ -41,7 +41,8 @@ from appliance.inference.folder import open_model, read_model
 from appliance.learning.recipe import WarmStartRecipe
 from appliance.learning.sft import SftTrainer, encode
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import load_policy, runtime_settings
+from appliance.places import runtime_settings
+from appliance.policy_files import load_policy
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged
 from appliance.rendering.formats import load_renderer

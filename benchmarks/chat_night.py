@@ -47,7 +47,8 @@ from appliance.learning.folders import write_folder
 from appliance.learning.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
 from appliance.learning.sft import Encoded, SftTrainer, encode
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import load_policy, runtime_settings
+from appliance.places import runtime_settings
+from appliance.policy_files import load_policy
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.rollouts import Purpose, Role
 from appliance.records.training import Judged, RolloutFilter

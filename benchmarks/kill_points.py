@@ -37,7 +37,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.config import Settings
 from appliance.daemon.broker_process import BrokerProcess, command
-from appliance.places import broker_socket, load_policy, runtime_settings
+from appliance.places import broker_socket, runtime_settings
+from appliance.policy_files import load_policy
 from runtime.settings import RuntimeSettings
 
 FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"

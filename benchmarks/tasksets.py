@@ -1,6 +1,7 @@
 """What must hold of every taskset: the bars of a certification, measured at build, and how fast it makes tasks.
 
     python benchmarks/tasksets.py [--seeds 200] [--short] [--only NAME ...] [--record] [--json FILE]
+    python benchmarks/tasksets.py --summaries
     nice -n 19 python benchmarks/tasksets.py --conducted [--journal FILE] [--record]    # what a sandbox decides; root
 
 For each taskset, over that many seeds of each level, what `curriculum.certification` tries: the share of reference
@@ -12,7 +13,8 @@ of the slowest level (bar: 10 for those of `TRIED`). `--short` takes 10 seeds.
 `--conducted` takes those that a sandbox or Lean has to decide, and those that have worlds, which are then tried, too;
 the others are left out, and these without it. With `--journal` each verdict is put down, and a run that was stopped
 goes on where it was when the same command is given again. `--record` writes what each taskset that holds makes into
-`curriculum/certification/certified.json`: it then ships as certified.
+`curriculum/certification/certified.json`: it then ships as certified; and what `assay curriculum ls` says of each into
+`curriculum/taskset_summaries.json`. `--summaries` writes that one alone, in seconds.
 """
 
 from __future__ import annotations
@@ -38,11 +40,14 @@ from curriculum.certification.worlds import tried_in
 from curriculum.contract.taskset import TaskDraft, Taskset
 from curriculum.environments import ENVIRONMENTS
 from curriculum.registry import BUILT_IN, TASKSETS, make_draft
+from curriculum.summary import summary_of
+from curriculum.taskset_summary import as_shipped
 from verifiers.contract.verdict import Verdict
 from verifiers.registry import decide, is_decided
 from verifiers.registry.spec import Spec
 
 FILE = Path(__file__).resolve().parents[1] / "curriculum" / "certification" / "certified.json"
+SUMMARIES = FILE.parents[1] / "taskset_summaries.json"
 RATE, TRIED_RATE = 2_000, 10
 TRIED = frozenset(
     (
@@ -135,6 +140,10 @@ def record(rows: Sequence[dict[str, Any]]) -> None:
     FILE.write_text(json.dumps({name: known[name] for name in sorted(known)}, indent=1) + "\n")
 
 
+def write_summaries() -> None:
+    SUMMARIES.write_text(as_shipped(summary_of(BUILT_IN, name) for name in TASKSETS))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=200)
@@ -143,8 +152,12 @@ def main() -> int:
     parser.add_argument("--conducted", action="store_true")
     parser.add_argument("--journal", type=Path)
     parser.add_argument("--record", action="store_true")
+    parser.add_argument("--summaries", action="store_true")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
+    if asked.summaries:
+        write_summaries()
+        return 0
     seeds = 10 if asked.short else asked.seeds
     rows, missed = [], []
     for name in asked.only or TASKSETS:
@@ -167,6 +180,8 @@ def main() -> int:
         print(shown(row), flush=True)
         if asked.record:
             record([row])
+    if asked.record:
+        write_summaries()
     print(*missed, sep="\n", file=sys.stderr)
     if asked.json:
         found = [row | {"certificate": row["certificate"].model_dump()} for row in rows]

@@ -7,9 +7,8 @@ catalog, level and seed give the same question on every machine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from random import Random
 
 from curriculum import seeds
@@ -18,20 +17,42 @@ from curriculum.contract.task import Split, Task
 from curriculum.contract.taskset import Finite, TaskDraft, Taskset
 
 
+class AllDomains(Mapping[str, Taskset]):
+    """The tasksets of all domains by name: a view, which loads none that nobody asks for."""
+
+    def __init__(self, domains: Mapping[str, Mapping[str, Taskset]]) -> None:
+        self._domains = domains
+
+    def __getitem__(self, name: str) -> Taskset:
+        for rows in self._domains.values():
+            if name in rows:
+                return rows[name]
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in rows for rows in self._domains.values())
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for rows in self._domains.values() for name in rows)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._domains.values()))
+
+
 @dataclass(frozen=True)
 class Catalog:
-    """Tasksets by what they are about."""
+    """Tasksets by name, by what they are about."""
 
-    domains: Mapping[str, Sequence[Taskset]]
+    domains: Mapping[str, Mapping[str, Taskset]]
 
-    @cached_property
-    def tasksets(self) -> dict[str, Taskset]:
+    @property
+    def tasksets(self) -> Mapping[str, Taskset]:
         """Lists them by name."""
-        return {taskset.name: taskset for rows in self.domains.values() for taskset in rows}
+        return AllDomains(self.domains)
 
     def with_domain(self, domain: str, tasksets: Sequence[Taskset]) -> Catalog:
         """Makes a catalog that has these as well, instead of what was in that domain."""
-        return Catalog({**self.domains, domain: tuple(tasksets)})
+        return Catalog({**self.domains, domain: {taskset.name: taskset for taskset in tasksets}})
 
     def named(self, name: str) -> Taskset:
         """The taskset of that name. Raises UnknownTasksetError."""
@@ -44,8 +65,8 @@ class Catalog:
 
     def domain_of(self, name: str) -> str:
         """What the taskset of that name is about. Raises UnknownTasksetError."""
-        taskset = self.named(name)
-        return next(domain for domain, rows in self.domains.items() if taskset in rows)
+        self.named(name)
+        return next(domain for domain, rows in self.domains.items() if name in rows)
 
     def draft(self, taskset: str, level: int, seed: int) -> TaskDraft:
         """The item behind (taskset, level, seed), with its answer: for demonstrations and tests, never for the agent.

@@ -1,6 +1,108 @@
-"""The names of tasksets, for whoever needs no more of them than that: it imports no taskset."""
+"""The tasksets by name, and where each is made: for whoever needs no more of them than that. It imports none.
+
+What always holds: the table is written out; importing a module never adds to it. A name here is the taskset's own.
+"""
 
 from __future__ import annotations
 
-CALCULATORS: tuple[str, ...] = ("arithmetic", "divisors", "powers", "counting", "sequences", "digits", "linear")
+PLACES: dict[str, dict[str, str]] = {
+    "calculator": {
+        "arithmetic": "curriculum.families.arithmetic:ARITHMETIC",
+        "divisors": "curriculum.families.divisors:DIVISORS",
+        "powers": "curriculum.families.powers:POWERS",
+        "counting": "curriculum.families.counting:COUNTING",
+        "sequences": "curriculum.families.sequences:SEQUENCES",
+        "digits": "curriculum.families.digits:DIGITS",
+        "linear": "curriculum.families.linear:LINEAR",
+    },
+    "numbers": {
+        "fraction_arithmetic": "curriculum.tasksets.number_theory.fraction_arithmetic:FRACTION_ARITHMETIC",
+        "modular_arithmetic": "curriculum.tasksets.number_theory.modular_arithmetic:MODULAR_ARITHMETIC",
+        "divisibility": "curriculum.tasksets.number_theory.divisibility:DIVISIBILITY",
+        "primes": "curriculum.tasksets.number_theory.primes:PRIMES",
+        "number_bases": "curriculum.tasksets.number_theory.number_bases:NUMBER_BASES",
+        "digit_problems": "curriculum.tasksets.number_theory.digit_problems:DIGIT_PROBLEMS",
+        "diophantine_equations": "curriculum.tasksets.number_theory.diophantine_equations:DIOPHANTINE_EQUATIONS",
+    },
+    "algebra": {
+        "linear_systems": "curriculum.tasksets.algebra.linear_systems:LINEAR_SYSTEMS",
+        "polynomials": "curriculum.tasksets.algebra.polynomials:POLYNOMIALS",
+        "polynomial_roots": "curriculum.tasksets.algebra.polynomial_roots:POLYNOMIAL_ROOTS",
+        "rational_expressions": "curriculum.tasksets.algebra.rational_expressions:RATIONAL_EXPRESSIONS",
+        "inequalities": "curriculum.tasksets.algebra.inequalities:INEQUALITIES",
+        "recurrences": "curriculum.tasksets.algebra.recurrences:RECURRENCES",
+        "exponents_and_logarithms": "curriculum.tasksets.algebra.exponents_and_logarithms:EXPONENTS_AND_LOGARITHMS",
+        "complex_numbers": "curriculum.tasksets.algebra.complex_numbers:COMPLEX_NUMBERS",
+        "matrix_algebra": "curriculum.tasksets.algebra.matrix_algebra:MATRIX_ALGEBRA",
+        "functions": "curriculum.tasksets.algebra.functions:FUNCTIONS",
+    },
+    "calculus": {
+        "derivatives": "curriculum.tasksets.calculus.derivatives:DERIVATIVES",
+        "integrals": "curriculum.tasksets.calculus.integrals:INTEGRALS",
+        "limits": "curriculum.tasksets.calculus.limits:LIMITS",
+        "series": "curriculum.tasksets.calculus.series:SERIES",
+        "optimization": "curriculum.tasksets.calculus.optimization:OPTIMIZATION",
+    },
+    "combinatorics": {
+        "arrangements": "curriculum.tasksets.combinatorics.arrangements:ARRANGEMENTS",
+        "probability": "curriculum.tasksets.combinatorics.probability:PROBABILITY",
+        "expected_values": "curriculum.tasksets.combinatorics.expected_values:EXPECTED_VALUES",
+    },
+    "geometry": {
+        "coordinate_geometry": "curriculum.tasksets.geometry.coordinate_geometry:COORDINATE_GEOMETRY",
+        "triangles": "curriculum.tasksets.geometry.triangles:TRIANGLES",
+        "circles": "curriculum.tasksets.geometry.circles:CIRCLES",
+        "transformations": "curriculum.tasksets.geometry.transformations:TRANSFORMATIONS",
+    },
+    "data": {"tables": "curriculum.tasksets.tables:TABLES", "documents": "curriculum.tasksets.documents:DOCUMENTS"},
+    "programs": {
+        "programs": "curriculum.tasksets.programs:PROGRAMS",
+        "program_repair": "curriculum.tasksets.program_repair:REPAIRS",
+        "program_completion": "curriculum.tasksets.program_completion:COMPLETIONS",
+        "program_translation": "curriculum.tasksets.program_translation:TRANSLATIONS",
+        "program_speed": "curriculum.tasksets.program_speed:SPEEDS",
+        "program_tracing": "curriculum.tasksets.program_tracing:TRACES",
+    },
+    "proofs": {
+        "theorems": "curriculum.tasksets.theorems:THEOREMS",
+        "disproofs": "curriculum.tasksets.disproofs:DISPROOFS",
+    },
+    "puzzles": {
+        "knights": "curriculum.tasksets.knights:KNIGHTS",
+        "assignments": "curriculum.tasksets.assignments:ASSIGNMENTS",
+        "grids": "curriculum.tasksets.grids:GRIDS",
+        "propositions": "curriculum.tasksets.propositions:PROPOSITIONS",
+        "colourings": "curriculum.tasksets.colourings:COLOURINGS",
+        "constraint_models": "curriculum.tasksets.constraint_models:CONSTRAINT_MODELS",
+        "shortest_ways": "curriculum.tasksets.shortest_ways:SHORTEST_WAYS",
+    },
+    "texts": {
+        "text_changes": "curriculum.tasksets.text_changes:TEXT_CHANGES",
+        "calendars": "curriculum.tasksets.calendars:CALENDARS",
+        "conversions": "curriculum.tasksets.conversions:CONVERSIONS",
+        "json_documents": "curriculum.tasksets.json_documents:JSON_DOCUMENTS",
+        "regular_expressions": "curriculum.tasksets.regular_expressions:REGULAR_EXPRESSIONS",
+        "writing": "curriculum.tasksets.writing:WRITING",
+        "long_form": "curriculum.checklists.long_form:LONG_FORM",
+    },
+    "environments": {
+        "mail_search": "curriculum.tasksets.mail_search:MAIL_SEARCH",
+        "hidden_rules": "curriculum.tasksets.hidden_rules:HIDDEN_RULES",
+        "research": "curriculum.tasksets.research:RESEARCH_QUESTIONS",
+        "research_reports": "curriculum.tasksets.research:RESEARCH_REPORTS",
+        "orchestration": "curriculum.tasksets.orchestration:TOOL_ORCHESTRATION",
+        "terminal_repairs": "curriculum.tasksets.terminal_repairs:TERMINAL_REPAIRS",
+    },
+}
+"""The tasksets by what they are about: a row each, its name and `module:object`. Whoever adds one adds a row."""
+CALCULATORS: tuple[str, ...] = tuple(PLACES["calculator"])
 """What is asked where nobody says otherwise: the smallest policy model can read no more."""
+OWN = "own"
+"""The domain of an owner's tasksets, and how their names begin."""
+NAME = r"[a-z][a-z0-9_]{0,39}"
+"""What follows in such a name, a pattern."""
+
+
+def taskset_names() -> list[str]:
+    """Lists the tasksets of the code."""
+    return [name for rows in PLACES.values() for name in rows]

@@ -10,35 +10,11 @@ from curriculum.catalog import Catalog
 from curriculum.contract.errors import ExhaustedError
 from curriculum.contract.task import Split
 from curriculum.contract.taskset import Described, SaysWhoScores, TaskDraft, Taskset
-from runtime.model import FrozenModel
+from curriculum.names import PLACES
+from curriculum.taskset_summary import TasksetSummary
 
 DRAWS = 4
 """Tasks of each level that are looked at for the kinds of checks."""
-
-
-class TasksetSummary(FrozenModel):
-    """One taskset. What follows from its drafts was seen in `DRAWS` of each level."""
-
-    name: str
-    domain: str
-    about: str
-    version: int
-    levels: int
-    topics: tuple[str, ...]
-    checks: tuple[str, ...]
-    """Kinds of checks of its answers."""
-    forms: tuple[str, ...]
-    """How an answer is marked."""
-    tools: tuple[str, ...]
-    environment: str
-    turns: int | None
-    """Tool calls at most, where it says so itself."""
-    tokens: int | None
-    null_answers: tuple[str, ...]
-    foreign: bool
-    """Whether nothing of ours decides about its answers: their score is a foreign reward, and never trained on."""
-    missing: str
-    """Why its answers cannot be checked on this machine; empty when they can."""
 
 
 def summary_of(catalog: Catalog, name: str) -> TasksetSummary:
@@ -77,12 +53,6 @@ def about(taskset: Taskset) -> str:
     """What it asks for: its own words, or the first paragraph of the file that makes it."""
     if isinstance(taskset, Described):
         return taskset.about
-    for name, module in list(sys.modules.items()):
-        if name.startswith("curriculum.") and any(_is_it(value, taskset) for value in vars(module).values()):
-            return " ".join((module.__doc__ or "").partition("\n\n")[0].split())
-    return ""
-
-
-def _is_it(value: object, taskset: Taskset) -> bool:
-    """Whether a module's object is that taskset, or the one that it is a copy of."""
-    return type(value) is type(taskset) and getattr(value, "name", None) == taskset.name
+    places = (place for rows in PLACES.values() for name, place in rows.items() if name == taskset.name)
+    module = sys.modules.get(next(places, "").partition(":")[0])
+    return " ".join(((module and module.__doc__) or "").partition("\n\n")[0].split())

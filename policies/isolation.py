@@ -7,11 +7,13 @@ itself asks for. Names are those of the policy file; the appliance turns them in
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from policies.contract.rules import Backend, Tier
 from policies.errors import require_known
-from policies.policy import Policy
+
+if TYPE_CHECKING:
+    from policies.policy import Policy
 
 Use = Literal["training", "evaluation", "jobs"]
 Code = Literal["model_code", "tools"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.options import Data, Json, Limit, settings_of
+from appliance.cli.options import Data, Json, Limit, data_of, settings_of
 from appliance.cli.show import show_fields, show_json, show_line, show_records
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
 
     Example: assay audit ls --limit 20
     """
-    from appliance.cli.audit_read import entries_of
+    from appliance.cli.audit_entries import entries_of
 
     show_records(
-        entries_of(settings_of(context, data).data, limit),
+        entries_of(data_of(context, data), limit),
         ("number", "time", "event", "details"),
         lambda entry: (entry.number, entry.at[:19], entry.kind, _details(entry.what)),
         empty="the log is empty",
@@ -126,7 +126,8 @@ def renew(
 
     Example: assay audit renew --reason "the disk was replaced"
     """
-    from appliance.cli.audit_read import begin_anew, entries_of
+    from appliance.cli.audit_entries import entries_of
+    from appliance.cli.audit_renew import begin_anew
 
     settings = settings_of(context, data)
     old_log = begin_anew(settings.data, reason, _kept(settings))
@@ -146,7 +147,7 @@ def renew(
 @app.command("accept")
 def accept(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """Take the log as it is, after you moved the data folder or put an old copy of it back. The daemon must not run."""
-    from appliance.cli.audit_read import accept as accept_log
+    from appliance.cli.audit_renew import accept as accept_log
 
     settings = settings_of(context, data)
     head = accept_log(settings.data, _kept(settings))

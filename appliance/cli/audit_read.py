@@ -1,39 +1,28 @@
-"""Reading a data folder's audit log from beside the daemon, and beginning a new one without it."""
+"""Checking a data folder's audit log and ledger from beside the daemon, and taking the log away."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import time
-from collections import deque
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from sqlalchemy import create_engine
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import NullPool
 
-from appliance import __version__
 from appliance.audit.kept_heads import KeptHeads
-from appliance.audit.log import AuditError, lines_of, log_file
-from appliance.audit.machine_keys import MACHINES, load_key, load_or_make, public_file
-from appliance.clock import file_stamp, utc_now
-from appliance.config import Settings
+from appliance.audit.log import AuditError, log_file
+from appliance.audit.machine_keys import load_key, public_file
+from appliance.cli.audit_entries import lines_in
+from appliance.clock import utc_now
 from appliance.errors import AssayError, ExitCode, UsageError
-from appliance.gateway.tokens import revoke_all
-from appliance.ledger.adoption import adopt
-from appliance.ledger.audited import AuditedLedger
-from appliance.ledger.comparison import mismatches
-from appliance.ledger.lock import data_lock
-from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import head_files
 from policies import audit
 from policies.audit import AuditEntry, Head, LogCheck
 from policies.envelopes import PublicKey
-from policies.in_force import BEGIN, InForce
+from policies.in_force import InForce
 
 ATTEMPTS = 5
 """Times that a log which seems bad is read again: the daemon may be writing to it."""
@@ -53,19 +42,6 @@ class Checked(NamedTuple):
         return self.found.holds and not self.differs
 
 
-def entries_of(data: Path, limit: int) -> list[AuditEntry]:
-    """The newest, newest first; nothing is checked. Raises AssayError."""
-    newest = deque(_lines(log_file(data)), maxlen=limit)
-    try:
-        return [audit.read(line) for line in newest][::-1]
-    except ValueError as error:
-        raise AssayError(
-            f"the audit log cannot be read: {error}",
-            "`assay audit verify` names the first bad entry",
-            ExitCode.FAILED_VERDICT,
-        ) from error
-
-
 def verified(
     data: Path, file: Path | None, key: Path | None, known: Sequence[str], kept: Sequence[Path] | None = None
 ) -> Checked:
@@ -81,14 +57,14 @@ def verified(
         found, public, notes = _in_file(file, key, heads)
         differs: list[str] = []
     else:
-        found, public, notes, differs = _in_folder(data, key, heads, _kept(data, kept))
+        found, public, notes, differs = _in_folder(data, key, heads, kept_files(data, kept))
     if key is None:
         notes.append("the key is the one that the log itself names: compare it with one that you noted, or give --key")
     return Checked(found, PublicKey.of(public).fingerprint, notes, differs)
 
 
 def _in_file(file: Path, key: Path | None, heads: Sequence[Head]) -> tuple[LogCheck, Ed25519PublicKey, list[str]]:
-    lines = _lines(file)
+    lines = lines_in(file)
     public = _public(key, lines)
     if lines and audit.is_export(lines[-1]):
         return audit.check_export(lines, public, known=heads), public, []
@@ -101,7 +77,7 @@ def _in_folder(
 ) -> tuple[LogCheck, Ed25519PublicKey, list[str], list[str]]:
     for attempt in range(ATTEMPTS):
         head = _head_in_ledger(data)
-        lines = _lines(log_file(data))
+        lines = lines_in(log_file(data))
         public = _public(key, lines)
         entries: list[AuditEntry] = []
         found = audit.check(lines, public, known=[*heads, *_head_of(head)], entries=entries)
@@ -124,6 +100,12 @@ def _in_folder(
 
 def _differs(data: Path, in_force: InForce) -> list[str]:
     """Every record of the ledger beside what the log says of it, read beside the daemon. Raises AuditError."""
+    from sqlalchemy import create_engine
+    from sqlalchemy.exc import SQLAlchemyError
+    from sqlalchemy.pool import NullPool
+
+    from appliance.ledger.comparison import mismatches
+
     path = data / "ledger.sqlite3"
     if not path.exists():
         return [f"{path} is not there"]
@@ -146,7 +128,7 @@ def write_export(data: Path, file: Path, kept: Sequence[Path] | None = None) -> 
             "`assay audit verify`; a copy of the file as it is can be made with cp",
             ExitCode.FAILED_VERDICT,
         )
-    lines = list(_lines(log_file(data)))[: checked.found.entries]
+    lines = list(lines_in(log_file(data)))[: checked.found.entries]
     try:
         with file.open("xb") as out:
             for line in audit.export(lines, load_key(data, "daemon"), utc_now()):
@@ -160,64 +142,10 @@ def write_export(data: Path, file: Path, kept: Sequence[Path] | None = None) -> 
     return checked.found.head
 
 
-def begin_anew(data: Path, reason: str, kept: Sequence[Path] | None = None) -> Path | None:
-    """Sets the log aside and begins another, whose first entry says why, and whose newest what it takes from the ledger
-    as it is; returns where the old one is. Raises LedgerError while a daemon works on the folder."""
-    path = log_file(data)
-    stamp = file_stamp()
-    aside = path.with_name(f"log.before-{stamp}.jsonl")
-    with data_lock(data):
-        before: dict[str, str | None] = {"file": None, "sha256": None, "ledger": None}
-        with SqliteLedger(data / "ledger.sqlite3") as plain:
-            head = plain.audit_head()
-            if head is not None:
-                before["ledger"] = audit.digest_of(head)
-            if path.exists():
-                before |= {"file": aside.name, "sha256": audit.digest_of(path.read_bytes())}
-                path.rename(aside)
-            plain.put_audit_head(None)
-        keys = {name: load_or_make(data, name) for name in MACHINES}
-        lines = {name: PublicKey.of(key.public_key()).line for name, key in keys.items()}
-        heads = KeptHeads(_kept(data, kept))
-        with AuditedLedger(data / "ledger.sqlite3", path, keys["daemon"], utc_now, heads, accept=True) as ledger:
-            ledger.audit.append(BEGIN, version=__version__, renewed=reason, before={**before}, **lines)
-            adopt(ledger, reason)
-    return aside if before["file"] else None
-
-
-def accept(data: Path, kept: Sequence[Path]) -> Head:
-    """Takes the log as it is for the one that the heads outside are of, after every line of it was checked. Raises
-    LedgerError while a daemon works on the folder, AssayError for a log that does not hold in itself."""
-    checked = verified(data, None, public_file(data, "daemon"), [], kept=())  # the heads outside are what is accepted
-    head = checked.found.head
-    if not checked.holds or head is None:
-        raise AssayError(
-            f"the log and the ledger do not hold: {checked.found.problem or '; '.join(checked.differs[:5])}",
-            "put a copy of the data folder back, or begin a new log: `assay audit renew`",
-            ExitCode.FAILED_VERDICT,
-        )
-    with data_lock(data):
-        key = load_key(data, "daemon")
-        AuditedLedger(data / "ledger.sqlite3", log_file(data), key, utc_now, KeptHeads(kept), accept=True).close()
-    return head
-
-
-def accept_restored(data: Path, kept: Sequence[Path], backup: str, made: str) -> list[str]:
-    """Takes the log of a data folder that was put back from a backup, and says so in it; revokes the gateway's tokens,
-    of which some may have been revoked since, and returns their names. Raises as `accept`."""
-    accept(data, kept)
-    with data_lock(data):
-        key = load_key(data, "daemon")
-        with AuditedLedger(data / "ledger.sqlite3", log_file(data), key, utc_now, KeptHeads(kept)) as ledger:
-            ledger.audit.append("data.restored", backup=backup, made=made)
-            revoked = revoke_all(data, utc_now())
-            for name in revoked:
-                ledger.audit.append("gateway.token.revoked", name=name)
-    return revoked
-
-
-def _kept(data: Path, files: Sequence[Path] | None) -> Sequence[Path]:
+def kept_files(data: Path, files: Sequence[Path] | None) -> Sequence[Path]:
     """Those files, or where heads are kept unless it is configured otherwise."""
+    from appliance.config import Settings
+
     return head_files(Settings(data=data), data) if files is None else files
 
 
@@ -233,15 +161,6 @@ def _public(key: Path | None, lines: Sequence[bytes]) -> Ed25519PublicKey:
         raise UsageError(
             f"there is no key to check with: {key or 'the first entry'}: {reason}",
             "name the daemon's public key with --key",
-        ) from error
-
-
-def _lines(path: Path) -> list[bytes]:
-    try:
-        return list(lines_of(path))
-    except OSError as error:
-        raise UsageError(
-            f"{path}: {error.strerror}", "name a log or an export, or a data folder with --data"
         ) from error
 
 

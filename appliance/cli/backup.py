@@ -103,7 +103,7 @@ def restore(
     Example: assay backup restore /mnt/backup
     """
     from appliance.backup.restore import restore as put_back
-    from appliance.cli.audit_read import accept_restored
+    from appliance.cli.audit_renew import accept_restored
     from appliance.clock import file_stamp
     from appliance.places import head_files
 

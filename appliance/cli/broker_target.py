@@ -87,8 +87,10 @@ def find(context: typer.Context, data: Path | None, *, ready: int | None = 0) ->
 
 def for_settings(settings: Settings, *, ready: int | None = 0) -> BrokerTarget:
     """Finds the broker as `find` does, for a configuration that has been read."""
-    policy = places.load_policy(settings.data)
-    runtime = places.runtime_settings(settings, settings.data)
+    from appliance.policy_files import load_policy
+
+    policy = load_policy(settings.data)
+    runtime = places.runtime_settings(settings, settings.data, policy)
     path = places.broker_socket(settings, settings.data)
     if listening(path):
         runtime = runtime.model_copy(update={"broker": path})
@@ -111,9 +113,11 @@ def for_code(context: typer.Context, data: Path | None, backend: str | None) -> 
 
     Raises AssayError (4) for a backend that the policy does not have for it.
     """
+    from appliance.policy_files import load_policy
+
     wanted = backend_named(backend) if backend is not None else None
     settings = settings_of(context, data)
-    ruled = BackendName(backend_for(places.load_policy(settings.data), "model_code"))
+    ruled = BackendName(backend_for(load_policy(settings.data), "model_code"))
     target = find(context, data)
     chosen = wanted or ruled
     if chosen is not ruled and not (chosen is BackendName.GVISOR and chosen in target.allowed):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from appliance import places
+from appliance import places, policy_files
 from appliance.cli.broker_target import find, listening
 from appliance.cli.options import settings_of
 from appliance.errors import AssayError, ExitCode
@@ -92,5 +92,5 @@ def target_for(
     if lean is not None:
         own = runtime.own.model_copy(update={"programs": tools.programs(lean)})
         runtime = runtime.model_copy(update={"own": own})
-    backend = BackendName(backend_for(places.load_policy(settings.data), "tools"))
+    backend = BackendName(backend_for(policy_files.load_policy(settings.data), "tools"))
     return CheckTarget(runtime, backend, lean=lean, judge=judge)

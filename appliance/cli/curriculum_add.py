@@ -114,7 +114,7 @@ def rm(
 
 
 def name_of(place: Path, name: str | None) -> str:
-    from curriculum.own.taskset import NAME
+    from curriculum.names import NAME
 
     named = (name if name is not None else re.sub(r"[^a-z0-9]+", "_", place.stem.lower()).strip("_")).removeprefix(
         "own/"
@@ -156,11 +156,12 @@ def let_through(
 
     from appliance.cli.curriculum_catalog import catalog_of
     from appliance.cli.own_checks import ChecksMany, checked
+    from curriculum.names import OWN
     from curriculum.own.doors import not_sealed, not_seen, refusal
-    from curriculum.own.taskset import OWN, OwnTaskset
+    from curriculum.own.taskset import OwnTaskset
 
-    owned = catalog_of(context, data).domains.get(OWN, ())
-    known = [row.key for taskset in owned if isinstance(taskset, OwnTaskset) for row in taskset.content.rows]
+    owned = catalog_of(context, data).domains.get(OWN, {})
+    known = [row.key for taskset in owned.values() if isinstance(taskset, OwnTaskset) for row in taskset.content.rows]
     doors = (not_sealed(sealed), not_seen(known))
 
     def let_in() -> Iterator[OwnRow]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.options import Data, Json
+from appliance.cli.options import Data, Json, data_of
 from appliance.cli.show import show_line, show_records
+
+if TYPE_CHECKING:
+    from curriculum.taskset_summary import TasksetSummary
 
 
 def ls(
@@ -23,10 +28,6 @@ def ls(
 
     Example: assay curriculum ls puzzle --ready
     """
-    from appliance.cli.curriculum_catalog import catalog_of
-    from curriculum.summary import TasksetSummary, summary_of
-
-    catalog = catalog_of(context, data)
 
     def wanted(one: TasksetSummary) -> bool:
         return (
@@ -36,7 +37,7 @@ def ls(
             and not (ready and one.missing)
         )
 
-    found = [one for one in (summary_of(catalog, name) for name in catalog.tasksets) if wanted(one)]
+    found = [one for one in _summaries(data_of(context, data)) if wanted(one)]
     show_records(
         found,
         ("taskset", "domain", "levels", "check", "answer", "world", "version", "here"),
@@ -58,3 +59,26 @@ def ls(
             show_line(f"never trained on, a foreign reward is no verdict: {foreign}")
         for why in dict.fromkeys(one.missing for one in found if one.missing):
             show_line(f"not here: {', '.join(one.name for one in found if one.missing == why)}: {why}")
+
+
+def _summaries(data: Path) -> Iterator[TasksetSummary]:
+    """What ships of the tasksets of the code; an owner's, and one that nothing was written down of, are loaded."""
+    from appliance.own_taskset_files import names_in
+    from curriculum.names import taskset_names
+    from curriculum.taskset_summary import shipped_summaries
+
+    shipped = shipped_summaries()
+    try:
+        own = names_in(data)
+    except PermissionError:
+        typer.echo("the owner's tasksets are left out: the data folder is another user's", err=True)
+        own = []
+    for name in [*taskset_names(), *own]:
+        yield shipped[name] if name in shipped else _made(data, name)
+
+
+def _made(data: Path, name: str) -> TasksetSummary:
+    from appliance.own_tasksets import catalog_in
+    from curriculum.summary import summary_of
+
+    return summary_of(catalog_in(data, [name]), name)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from appliance import places
+from appliance import policy_files
 from appliance.cli.doctor_cluster import cluster
 from appliance.cli.doctor_gpus import gpus
 from appliance.cli.doctor_isolation import isolation
@@ -182,9 +182,9 @@ def in_service(ledger: Path) -> str:
 
 
 def policy(data: Path) -> DoctorCheck:
-    in_force = places.in_force_file(data)
+    in_force = policy_files.in_force_file(data)
     try:
-        loaded, name = places.read_policy(data, in_force if in_force.exists() else None)
+        loaded, name = policy_files.read_policy(data, in_force if in_force.exists() else None)
     except PolicyError as error:
         return failed("policy", str(error), error.hint)
     return ok("policy", f"{name}, {loaded.digest[:12]}")

@@ -68,7 +68,7 @@ def evaluate(
     from appliance.evaluation.page import cells, headings, page
     from appliance.evaluation.plan import EvaluationPlan, questions, versioned
     from appliance.evaluation.run import EvaluationWork, carry_out
-    from appliance.places import load_policy
+    from appliance.policy_files import load_policy
     from curriculum.registry import domain_of, taskset_named
     from policies.isolation import backend_for
     from runtime.profile import BackendName

@@ -1,4 +1,4 @@
-"""`assay jobs`: what was asked for, what it does now, and how it ended."""
+"""Commands of `assay jobs`: what was asked for, what it does now, and how it ended."""
 
 from __future__ import annotations
 
@@ -10,13 +10,8 @@ from appliance.cli.jobs_watch import JobProgress, ended_code, show_job, show_que
 from appliance.cli.named import JobId
 from appliance.cli.options import Data, Json, Limit, client_of
 from appliance.cli.show import show_json, show_line, show_records
-from appliance.cli.validate import validate
-
-app = typer.Typer(help="List the jobs, show, watch, cancel or resume one, try it again.", no_args_is_help=True)
-app.command("validate")(validate)
 
 
-@app.command("ls")
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
     """The jobs, newest first.
 
@@ -31,7 +26,6 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
     )
 
 
-@app.command("show")
 def show(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
     """One job: its state, its answer and its bundle, or what was tried.
 
@@ -41,7 +35,6 @@ def show(context: typer.Context, job: JobId, data: Data = None, as_json: Json = 
     show_json(detail) if as_json else show_job(detail)
 
 
-@app.command("watch")
 def watch(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
     """Follow a job to its end: 0 solved, 1 not solved or cancelled, 5 failed or set aside.
 
@@ -57,7 +50,6 @@ def watch(context: typer.Context, job: JobId, data: Data = None, as_json: Json =
     raise typer.Exit(ended_code(detail.job))
 
 
-@app.command("cancel")
 def cancel(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
     """Call a job off, also one that is being worked on. 4 when it has ended already.
 
@@ -67,7 +59,6 @@ def cancel(context: typer.Context, job: JobId, data: Data = None, as_json: Json 
     show_json(ended) if as_json else show_line(f"job {ended.id} is cancelled")
 
 
-@app.command("resume")
 def resume(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
     """Have a job tried again that was set aside because its worker died three times in a row. 4 for any other.
 
@@ -77,7 +68,6 @@ def resume(context: typer.Context, job: JobId, data: Data = None, as_json: Json 
     show_json(again) if as_json else show_queued(again)
 
 
-@app.command("retry")
 def retry(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
     """Ask the same again, with the next seed, as a new job. 4 while the job has not ended.
 

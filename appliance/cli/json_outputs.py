@@ -140,8 +140,8 @@ OUTPUTS: dict[str, tuple[JsonOutput, ...]] = {
     "rollouts ls": (JsonOutput(f"{_MESSAGES}:RolloutView", "list"),),
     "rollouts show": (JsonOutput(f"{_MESSAGES}:RolloutDetail"),),
     "prune": (JsonOutput("appliance.client.retention:Pruned"),),
-    "curriculum ls": (JsonOutput("curriculum.summary:TasksetSummary", "list"),),
-    "curriculum show": (JsonOutput("curriculum.summary:TasksetSummary"),),
+    "curriculum ls": (JsonOutput("curriculum.taskset_summary:TasksetSummary", "list"),),
+    "curriculum show": (JsonOutput("curriculum.taskset_summary:TasksetSummary"),),
     "curriculum sample": (
         JsonOutput(f"{_DOCUMENTS}.tasks:SampledTask", "list"),
         JsonOutput(f"{_DOCUMENTS}.tasks:AnsweredTask", "list", "with --answers"),

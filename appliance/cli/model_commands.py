@@ -22,18 +22,18 @@ COMMANDS = {
         "models:show", "The newest decision about a model, gate by gate, with the digest that --decision takes."
     ),
     "approve": CommandRow(
-        "models:approve",
+        "model_judge:approve",
         "Put a candidate into service with your signature, if the policy then admits it (exit code 4 if not).",
     ),
     "reject": CommandRow(
-        "models:reject", "Put on record, with your signature, that a candidate must not go into service."
+        "model_judge:reject", "Put on record, with your signature, that a candidate must not go into service."
     ),
     "evaluate": CommandRow(
         "models:evaluate",
         "Compare a model with the champion once more, on fresh questions; the policy decides on what comes out.",
     ),
     "rollback": CommandRow(
-        "models:rollback",
+        "model_judge:rollback",
         "Take the canary out, or put the previous champion back into service where there is none. Asks first.",
     ),
 }

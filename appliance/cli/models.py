@@ -1,36 +1,13 @@
-"""Commands of `assay model`: what is in service, what could be, and a person's decision about it."""
+"""Commands of `assay model` that look, or have a model evaluated: they load nothing of those that sign."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
 import typer
 
-from appliance.cli.model_options import parameters_of, read_options, with_options
 from appliance.cli.named import Model
-from appliance.cli.options import Data, Json, Limit, Person, client_of
-from appliance.cli.person import SigningOptions, confirm
+from appliance.cli.options import Data, Json, Limit, client_of
 from appliance.cli.show import points, short, show_fields, show_json, show_line, show_table
-from appliance.client import ApiClient, ApiError, Decision
-from appliance.client.login import login_name
-from appliance.client.signing import signed_approval
-
-Confirm = Annotated[
-    str,
-    typer.Option(
-        "--decision",
-        metavar="DIGEST",
-        help="The decision that you were shown, instead of typing; refused unless it is the newest.",
-    ),
-]
-Hours = Annotated[
-    float | None,
-    typer.Option("--hours", min=0.01, help="How long your signature counts; as long as the policy allows."),
-]
-SIGNING = parameters_of(SigningOptions, leave_out=["confirm"])
-QUARANTINE = "only a new evaluation (`assay model evaluate`) and an approval of the decision on that bring it back"
-DIGITS = 8
-"""Of a decision's digest, at least."""
+from policies.contract.decision import Decision
 
 
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
@@ -106,41 +83,6 @@ def show(context: typer.Context, model: Model, data: Data = None, as_json: Json 
         show_fields([("decision", "none yet: a cycle evaluates its candidate and decides")])
 
 
-@with_options(SIGNING)
-def approve(
-    context: typer.Context,
-    model: Model,
-    hours: Hours = None,
-    decision: Confirm = "",
-    data: Data = None,
-    as_json: Json = False,
-    **values: Any,
-) -> None:
-    """Put a candidate into service with your signature, if the policy then admits it (exit code 4 if not).
-
-    Example: assay model approve candidate --as ada
-    """
-    signs, api = read_options(SigningOptions, values), client_of(context, data)
-    _judge(api, model, "approve", decision, signs, hours=hours, as_json=as_json)
-
-
-@with_options(SIGNING)
-def reject(
-    context: typer.Context,
-    model: Model,
-    decision: Confirm = "",
-    data: Data = None,
-    as_json: Json = False,
-    **values: Any,
-) -> None:
-    """Put on record, with your signature, that a candidate must not go into service.
-
-    Example: assay model reject candidate --as ada
-    """
-    signs, api = read_options(SigningOptions, values), client_of(context, data)
-    _judge(api, model, "reject", decision, signs, hours=None, as_json=as_json)
-
-
 def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Json = False) -> None:
     """Compare a model with the champion once more, on fresh questions; the policy decides on what comes out.
 
@@ -153,40 +95,6 @@ def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Jso
         candidate = short(cycle.plan["candidate"])
         show_line(f"{cycle.id} compares {candidate} with {short(cycle.plan['start'])}")
         show_line(f"`assay cycle watch {cycle.id}` follows it; `assay model show {candidate}` then has the decision")
-
-
-def rollback(
-    context: typer.Context,
-    reason: Annotated[str, typer.Option("--reason", help="Kept in the history.")] = "",
-    sure: Annotated[
-        str | None,
-        typer.Option("--confirm", metavar="DIGITS", help="The first digits of what goes, instead of typing them."),
-    ] = None,
-    person: Person = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
-    """Take the canary out, or put the previous champion back into service where there is none. Asks first.
-
-    Example: assay model rollback
-    """
-    api = client_of(context, data)
-    aliases = api.status().aliases
-    going = aliases.get("canary") or aliases["champion"]
-    if going is not None and (aliases.get("canary") or aliases["previous"]):
-        if not as_json:
-            back = "the champion stays" if aliases.get("canary") else f"{short(aliases['previous'])} comes back"
-            show_line(f"{short(going)} goes out of service, and {back}.")
-            show_line(f"{short(going)} is then in quarantine: {QUARANTINE}.")
-        confirm("take it out of service", going, sure)
-    names = api.rollback(person or login_name(), reason)
-    if as_json:
-        from appliance.cli.documents.models import AliasesDocument
-
-        show_json(AliasesDocument(dict(names)))
-    else:
-        show_line(f"champion is {short(names['champion'])}; previous is {short(names['previous'])}")
-        show_line(f"{short(going)} is in quarantine: {QUARANTINE}")
 
 
 def show_decision(decision: Decision) -> None:
@@ -208,60 +116,3 @@ def show_decision(decision: Decision) -> None:
     show_fields(
         [("decision", decision.outcome.value), ("reason", decision.reason), ("would change it", decision.would_change)]
     )
-
-
-def _judge(
-    api: ApiClient,
-    model: str,
-    verdict: Literal["approve", "reject"],
-    named: str,
-    signs: SigningOptions,
-    *,
-    hours: float | None,
-    as_json: bool,
-) -> None:
-    shown = _decision_to_sign(api, model, verdict, named, as_json=as_json)
-    signer = signs.signer()
-    approved = api.judge(verdict, model, signed_approval(shown, verdict, api.keys(), signer, hours=hours))
-    if as_json:
-        show_json(approved)
-        return
-    show_decision(approved.decision)
-    show_line(f"champion is {short(approved.aliases['champion'])}")
-    if approved.aliases.get("canary"):
-        show_line(f"{short(approved.aliases['canary'])} is tried beside it: `assay model ls` says how it does")
-    if approved.approval.verdict == "approve":
-        show_line("`assay model rollback` takes it out of service again")
-
-
-def _decision_to_sign(
-    api: ApiClient, model: str, verdict: Literal["approve", "reject"], named: str, *, as_json: bool
-) -> Decision:
-    """The newest decision, shown with its digests and confirmed: typed, or by its digest in `named`."""
-    decisions = api.decisions(candidate=model, limit=1)
-    if not decisions:
-        raise ApiError(
-            f"there is no decision about {model} to sign",
-            hint="a cycle evaluates its candidate and decides; see `assay model ls`",
-            exit_code=2,
-        )
-    decision = decisions[0]
-    digest = decision.digest()
-    if named:
-        if len(named) < DIGITS or not digest.startswith(named.lower()):
-            raise ApiError(
-                f"there is a newer decision about {decision.candidate[:12]} than {named[:12]}: {decision.reason}",
-                hint="look at it (`assay model show`), then sign again",
-                exit_code=4,
-            )
-        return decision
-    if as_json:
-        raise ApiError(
-            "with --json nothing is asked and nothing shown",
-            hint="name the decision that you sign with --decision",
-            exit_code=2,
-        )
-    show_decision(decision)
-    show_fields([("candidate", decision.candidate), ("decision", digest), ("policy", decision.policy)])
-    confirm(f"{verdict} this candidate", decision.candidate, None)
-    return decision

@@ -60,14 +60,15 @@ def models(api: ApiClient) -> Iterable[str]:
 
 def tasksets(context: typer.Context, incomplete: str) -> list[str]:
     from appliance.cli.options import data_of
-    from appliance.own_tasksets import catalog_in
+    from appliance.own_taskset_files import names_in
+    from curriculum.names import taskset_names
     from runtime.errors import HintedError
 
     try:
-        catalog = catalog_in(data_of(context, _data(context)))
+        names = [*taskset_names(), *names_in(data_of(context, _data(context)))]
     except (HintedError, OSError):
         return []
-    return [name for name in catalog.tasksets if name.startswith(incomplete)]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def _data(context: typer.Context) -> Path | None:

@@ -116,13 +116,12 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
 def shape_named(settings: Settings, model: str) -> tuple[str, Shape]:
     """The model that is meant, by name, and its shape. Raises UsageError and ModelError."""
     from appliance.base_models import find_base
-    from appliance.cli.doctor import in_service
-    from appliance.model_export import published
+    from appliance.model_export import alias, published
     from appliance.model_readiness import shape_in
     from appliance.model_shape import EMBEDDED
 
     if not model:
-        if champion := in_service(settings.data / "ledger.sqlite3"):
+        if champion := alias(settings.data / "ledger.sqlite3", "champion"):
             return f"{champion[:12]} (in service)", shape_in(settings.data / "models" / champion)
         if settings.model.path is None:
             return "the embedded one", EMBEDDED

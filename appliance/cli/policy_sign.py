@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from appliance.cli.model_options import parameters_of, read_options, with_options
-from appliance.cli.options import Data, Json, client_of, settings_of
+from appliance.cli.options import Data, Json, client_of, data_of
 from appliance.cli.person import SigningOptions
 from appliance.cli.show import show_fields, show_json, show_line
 from appliance.client import ApiError, PolicyInForce
 from appliance.client.signing import policy_edit
-from appliance.places import parse_policy
+from appliance.policy_files import parse_policy
 from policies.policy import read_content
 from policies.refusals import Refusal
 
@@ -39,7 +39,7 @@ def sign(
     Example: assay policy sign policy.toml
     """
     signs = read_options(SigningOptions, values)
-    path = file or settings_of(context, data).data / "policy.toml"
+    path = file or data_of(context, data) / "policy.toml"
     content, read_name = read_content(path)
     parse_policy(content, read_name)
     digest = hashlib.sha256(content).hexdigest()

@@ -30,7 +30,8 @@ def broker(context: typer.Context, data: Data = None) -> None:
     from appliance.daemon.broker_process import command
     from appliance.daemon.privileges import user_account
     from appliance.daemon.startup import make_broker_folder
-    from appliance.places import broker_folder, broker_settings, broker_socket, load_policy
+    from appliance.places import broker_folder, broker_settings, broker_socket
+    from appliance.policy_files import load_policy
 
     # Whoever may use it is `service.user`, and root. What it is told is handed over in a pipe, which takes these some
     # hundred bytes at once, before this process becomes the broker.

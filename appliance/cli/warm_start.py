@@ -61,7 +61,7 @@ def warm_start(
     from appliance.evaluation.plan import EvaluationPlan
     from appliance.evaluation.plan import questions as questions_of
     from appliance.learning.stages import TeacherRecipe
-    from appliance.places import load_policy
+    from appliance.policy_files import load_policy
     from appliance.worker.teacher import Teacher
     from appliance.worker.traces import verified
     from appliance.worker.warm_set import WarmSetManifest, WarmSetRules, lines, selected

@@ -22,9 +22,11 @@ from appliance.daemon.events import EventLog
 from appliance.daemon.trust import Trust
 from appliance.durable_file import replace_file, sync_folder, write_private
 from appliance.ledger.ledger import Ledger
-from appliance.own_tasksets import file_of, names_in, read_own
+from appliance.own_taskset_files import file_of, names_in
+from appliance.own_tasksets import read_own
+from curriculum.names import OWN
 from curriculum.own.rows import OwnRow, with_levels
-from curriculum.own.taskset import OWN, OwnContent
+from curriculum.own.taskset import OwnContent
 from curriculum.registry import TASKSETS
 
 SOURCES = {JOBS: "verified jobs", SESSIONS: "sessions at the gateway with a verdict"}

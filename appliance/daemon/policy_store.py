@@ -18,7 +18,7 @@ from appliance.audit.log import AuditLog
 from appliance.client.messages import PolicyInForce
 from appliance.daemon.errors import BrokenError
 from appliance.durable_file import replace_file
-from appliance.places import in_force_file, parse_policy, policy_file, written_policy
+from appliance.policy_files import in_force_file, parse_policy, policy_file, written_policy
 from policies.errors import PolicyError
 from policies.in_force import POLICY_FIRST_USE, POLICY_SIGNED
 from policies.policy import TOO_OLD, VERSION, Policy, read_content, version_of

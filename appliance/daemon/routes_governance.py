@@ -14,7 +14,7 @@ from appliance.client.messages import (
 from appliance.daemon import backtest
 from appliance.daemon.api_requests import Answer, ApiRequest, ApiRoute, get, post, utf8
 from appliance.daemon.core import Core
-from appliance.places import parse_policy
+from appliance.policy_files import parse_policy
 from policies.contract.keys import KnownKey
 
 

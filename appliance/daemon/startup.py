@@ -20,7 +20,8 @@ from appliance.daemon.child_log import ChildLog
 from appliance.daemon.errors import BrokenError
 from appliance.daemon.privileges import drop_privileges, require_own_folder, user_account
 from appliance.errors import explain
-from appliance.places import broker_folder, broker_settings, broker_socket, load_policy
+from appliance.places import broker_folder, broker_settings, broker_socket
+from appliance.policy_files import load_policy
 from appliance.sandbox_readiness import is_served, require_isolation
 from policies.policy import Policy
 from runtime.errors import RefusedError

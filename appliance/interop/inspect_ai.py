@@ -109,13 +109,13 @@ BOUNDED = ("memory_mib", "cpus", "call_seconds", "pids")
 def open_pool() -> tuple[SessionPool, Limits]:
     """Opens sandboxes as `assay sandbox run` does: at the broker that runs, else, for root, at one of our own. With the
     most that one of them may have."""
-    from appliance import places
+    from appliance import places, policy_files
     from appliance.cli import broker_target
     from appliance.config import Settings
     from appliance.config_layers import read_layers
 
     settings = Settings.of_layers(read_layers())
-    most = Limits.model_validate(places.most_of(places.load_policy(settings.data).resources))
+    most = Limits.model_validate(places.most_of(policy_files.load_policy(settings.data).resources))
     return broker_target.sessions(broker_target.for_settings(settings).settings), most
 
 

@@ -73,7 +73,7 @@ def work(
     kind: Literal["train", "evaluate", "jobs"], name: str, data: Path, settings: Settings, ledger: Ledger, policy: str
 ) -> None:
     """Does it. Heavy imports come first here, after everything that can be refused without them."""
-    from appliance.places import load_policy
+    from appliance.policy_files import load_policy
     from appliance.worker.tasks import run_cycle, run_jobs
 
     in_force = load_policy(data, policy)

@@ -32,6 +32,8 @@ class Adapter(NamedTuple):
     """What its packages take on the disk, about."""
     stand_ins: tuple[str, ...] = ()
     """Modules that it imports and of which there are no wheels: each can be imported, and nothing in it can be used."""
+    worlds: tuple[str, ...] = ()
+    """Environments of ours whose guests import them."""
     takes_package: bool = False
     """Whether what it is for lies in a package that the owner names."""
 
@@ -73,6 +75,7 @@ _ROWS = (
         ("mcp", "mcp.server", "mcp.client.session", "anyio._backends._asyncio"),
         96,
         39,
+        worlds=("orchestration",),
     ),
     Adapter(
         "reasoning_gym",

@@ -22,20 +22,18 @@ from curriculum.contract.task import Split, asked
 from curriculum.contract.taskset import TaskDraft, require_level
 from curriculum.contract.topics import IMPOSSIBLE
 from curriculum.environments import ENVIRONMENTS
+from curriculum.names import NAME, OWN
 from curriculum.own.rows import LEVELS, OwnRow
-from curriculum.tasksets.theorems import lean_missing
 from runtime.model import FrozenModel
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.kinds import AnswerForm
 from verifiers.files.spec import FilesSpec
+from verifiers.lean import toolchain
 from verifiers.lean.spec import LeanSpec
 from verifiers.programs.spec import ProgramSpec
 from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
-OWN = "own"
-"""The domain of an owner's tasksets, and how their names begin."""
-NAME = r"[a-z][a-z0-9_]{0,39}"
 MOST_ROWS = 100_000
 
 
@@ -148,7 +146,7 @@ class OwnTaskset:
         if why := next(filter(None, map(_world_missing, self._worlds)), ""):
             return why
         lean = any(isinstance(row.spec, LeanSpec) for row in self.content.rows)
-        return lean_missing() if lean else ""
+        return toolchain.missing() if lean else ""
 
     @cached_property
     def _worlds(self) -> list[OwnRow]:

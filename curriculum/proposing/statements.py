@@ -16,10 +16,10 @@ from curriculum.proposing.kind import Provers, SpecChecker, examples_of, prompt
 from curriculum.proposing.labels import Basis, ProposedQuestion, ProvenLabel, ProvenTask, _minted, statement_digest
 from curriculum.proposing.reading import parts
 from curriculum.proposing.refusals import Reason, RefusedProposal
-from curriculum.tasksets.theorems import lean_missing
 from runtime.errors import InfrastructureError
 from verifiers.contract.kinds import AnswerForm
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+from verifiers.lean import toolchain
 from verifiers.lean.spec import LeanSpec
 from verifiers.registry.spec import Spec
 
@@ -52,7 +52,7 @@ class StatementProposals:
         return prompt(self.name, _ASKS + examples_of(references), rng)
 
     def missing(self) -> str:
-        return lean_missing()
+        return toolchain.missing()
 
     def make(self, text: str, provers: Provers) -> ProvenTask:
         found = parts(text, ("statement", "proof"))

@@ -14,8 +14,9 @@ from random import Random
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.contract.topics import IMPOSSIBLE, Item, TopicTaskset
-from curriculum.tasksets.theorems import NAME, SECONDS, TOKENS, TURNS, lean_missing
+from curriculum.tasksets.theorems import NAME, SECONDS, TOKENS, TURNS
 from verifiers.contract.kinds import AnswerForm
+from verifiers.lean import toolchain
 from verifiers.lean.spec import LeanSpec
 from verifiers.registry.spec import Spec
 
@@ -218,5 +219,5 @@ DISPROOFS = TopicTaskset(
     turns=TURNS,
     tokens=TOKENS,
     contradicted=_false,
-    lacking=lean_missing,
+    lacking=toolchain.missing,
 )

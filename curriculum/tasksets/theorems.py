@@ -211,11 +211,6 @@ SCHEMATA: dict[str, Callable[[int, Random], Theorem]] = {
 }
 
 
-def lean_missing() -> str:
-    """Why no proof can be checked on this machine; empty where one can."""
-    return "" if toolchain.find() is not None else f"no Lean is installed: {toolchain.how_to_have_one()}"
-
-
 class Theorems:
     """The taskset."""
 
@@ -259,7 +254,7 @@ class Theorems:
 
     def missing(self) -> str:
         """Says how to have a Lean where there is none."""
-        return lean_missing()
+        return toolchain.missing()
 
 
 THEOREMS = Theorems()

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.same_bytes import SURROUNDINGS, different, digests, elsewhere
 from curriculum.certification.certificate import made_by, shipped
-from curriculum.registry import BUILT_IN, TASKSETS
+from curriculum.registry import BUILT_IN, DOMAINS, TASKSETS
 
 
 @pytest.mark.parametrize("surroundings", SURROUNDINGS, ids=lambda one: one["PYTHONHASHSEED"])
@@ -24,7 +24,7 @@ def test_other_tasks_are_told_by_taskset(monkeypatch: pytest.MonkeyPatch) -> Non
     other = type(
         "Other", (), {**{name: getattr(taskset, name) for name in dir(taskset) if name[:2] != "__"}, "version": 99}
     )
-    monkeypatch.setitem(TASKSETS, "digits", other())
+    monkeypatch.setitem(DOMAINS, "calculator", {**DOMAINS["calculator"], "digits": other()})
     found = different([sys.executable], ["digits", "tables"], 2)
     assert len(found) == 2
     assert set(map(tuple, found.values())) == {("digits",)}

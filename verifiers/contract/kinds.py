@@ -149,6 +149,8 @@ class Kind:
     """Makes the `verifiers.boxes.conductor.Conductor` of those from `ConductorParts`."""
     check: Lazy[Callable[[Any], None]] | None = None
     """Raises SpecError for a spec that cannot decide anything; the verifier's own `check` where it is None."""
+    missing: Lazy[Callable[[], str]] | None = None
+    """Says why none can be decided on this machine, in a sentence; empty where one can. None where one always can."""
     probe: str = ""
     """A submission that never passes, put to the verifier before a job's first attempt: for kinds whose specs can be
     found to be unusable only where submissions run."""

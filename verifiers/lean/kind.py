@@ -19,6 +19,7 @@ LEAN = Kind(
     conducted=always,
     conductor=Lazy("verifiers.lean.verifier:conductor"),
     check=Lazy("verifiers.lean.statement:read_statement"),
+    missing=Lazy("verifiers.lean.toolchain:missing"),
     explain=Lazy("verifiers.lean.explain:explain"),
     parts=Lazy("verifiers.lean.explain:parts"),
     examples=Lazy("verifiers.lean.examples:examples"),

@@ -114,6 +114,11 @@ def how_to_have_one(environ: Mapping[str, str] | None = None) -> str:
     return "`./install.sh --with lean=PLACE`, elan, or a toolchain's folder in LEAN_TOOLCHAIN"
 
 
+def missing() -> str:
+    """Why no proof can be checked on this machine, in a sentence; empty where one can."""
+    return "" if find() is not None else f"no Lean is installed: {how_to_have_one()}"
+
+
 def tools(toolchain: Toolchain | None) -> dict[str, str]:
     return {"lean": toolchain.version} if toolchain else {}
 

@@ -8,7 +8,8 @@ import pytest
 
 from appliance.agent.isolation import priority_of, tier_of
 from appliance.config import Settings
-from appliance.places import broker_folder, broker_settings, broker_socket, load_policy, runtime_settings
+from appliance.places import broker_folder, broker_settings, broker_socket, runtime_settings
+from appliance.policy_files import load_policy
 from appliance.records.rollouts import Purpose
 from policies.errors import PolicyError
 from policies.policy import load

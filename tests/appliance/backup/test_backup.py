@@ -21,7 +21,8 @@ from appliance.backup import create as creating
 from appliance.backup.create import create, cut_log
 from appliance.backup.restore import check, restore
 from appliance.backup.store import LEFT_OUT, BackupError, BackupManifest, BackupStore
-from appliance.cli.audit_read import accept_restored, verified
+from appliance.cli.audit_read import verified
+from appliance.cli.audit_renew import accept_restored
 from appliance.clock import utc_now
 from appliance.config import Settings
 from appliance.daemon.core import Core

@@ -18,7 +18,7 @@ import typer
 from forked_commands import run_forked
 from printed_json import check_printed
 
-from appliance import places
+from appliance import places, policy_files
 from appliance.cli.main import app, complain
 from appliance.config import Settings
 from runtime.broker import ask
@@ -75,7 +75,7 @@ def settings_of(data: Path) -> Settings:
 
 
 def broker_settings(data: Path) -> BrokerSettings:
-    return places.broker_settings(settings_of(data), data, places.load_policy(data))
+    return places.broker_settings(settings_of(data), data, policy_files.load_policy(data))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,12 @@ from appliance.cli.main import app
 from appliance.client.pass_rates import block, lines_of, zone
 from appliance.records.rollouts import Purpose
 from appliance.records.training import PassCount
-from curriculum.registry import BUILT_IN, DOMAINS, TASKSETS
+from curriculum.names import PLACES
+from curriculum.registry import BUILT_IN, DOMAINS, TASKSETS, LazyDomain
 from curriculum.summary import about
+from curriculum.tasksets.geometry.circles import CIRCLES
+
+TOY = replace(CIRCLES, name="toy")
 
 
 def curriculum(*arguments: str, code: int = 0) -> str:
@@ -29,6 +34,12 @@ def test_the_list_has_every_taskset_and_what_it_is_about() -> None:
     assert [row["name"] for row in rows] == list(TASKSETS)
     assert all(row["checks"] and row["forms"] and row["levels"] >= 2 for row in rows)
     assert {row["domain"] for row in rows} == set(DOMAINS)
+
+
+def test_a_taskset_that_nothing_was_written_down_of_is_listed_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PLACES, "toys", {"toy": f"{__name__}:TOY"})
+    monkeypatch.setitem(DOMAINS, "toys", LazyDomain(PLACES["toys"]))
+    assert curriculum("ls", "--domain", "toys").splitlines()[1].split()[:2] == ["toy", "toys"]
 
 
 def test_the_list_can_be_narrowed_by_word_domain_and_check() -> None:

@@ -45,20 +45,53 @@ ASKS = HEAVY | {"appliance.config", "appliance.ledger", "appliance.daemon", "cur
 """Nothing that asks the daemon needs any of these to ask."""
 FEW = ASKS | {"verifiers", "runtime.sandbox", "policies.envelopes", "appliance.client.messages"}
 """Nor these, where the answer holds no rollout, job or decision."""
+ALONE = HEAVY | {"appliance.config", "appliance.ledger", "appliance.client.messages", "asyncio", "curriculum.registry"}
+"""Nor these, where the data folder is read without the daemon."""
+CONFIGURED = ALONE - {"appliance.config"} | {"cryptography", "policies.gates", "runtime.sessions"}
+"""Nor these, where the whole configuration is read."""
 SETTINGS = {f"appliance.client_config:{name}Settings" for name in ("Api", "Client", "Log")}
 CEILINGS = {
     "status": FEW,
     "stop": ASKS,
     "schedule show": FEW,
     "model history": FEW,
+    "model ls": ASKS,
+    "model show candidate": ASKS,
+    "model compare champion candidate": ASKS,
     "report": ASKS,
-    "jobs ls": ASKS - {"cryptography"},  # it is beside a command that signs
+    "jobs ls": ASKS,
+    "jobs show job-1": ASKS,
     "cycle ls": ASKS,
     "rollouts ls": ASKS,
+    "key ls": ASKS,
+    "key show ada": ASKS,
+    "policy budget": ASKS,
+    "policy explain candidate": ASKS,
+    "gateway token ls": ASKS,
     "curriculum stats": ASKS,
-    "curriculum ls": HEAVY | {"appliance.config", "appliance.ledger", "appliance.client.messages", "cryptography"},
-    "config show": HEAVY | {"appliance.ledger", "appliance.client.messages", "curriculum.registry", "cryptography"},
+    "policy check": ALONE | {"cryptography", "curriculum.catalog", "policies.decide", "policies.simulate"},
+    "policy migrate": ALONE | {"cryptography", "curriculum.catalog"},
+    "audit ls": ALONE | {"curriculum", "verifiers", "policies.gates"},
+    "curriculum ls": ALONE | {"cryptography", "curriculum.catalog", "verifiers.registry.spec"},
+    "curriculum show digits": ALONE - {"curriculum.registry"} | {"cryptography", "curriculum.tasksets.tables"},
+    "curriculum sample tables": ALONE - {"curriculum.registry"} | {"cryptography", "curriculum.tasksets.knights"},
+    "curriculum adapter ls": ALONE | {"cryptography"},
+    "backup ls FOLDER": ALONE,
+    "config show": CONFIGURED,
+    "plan": CONFIGURED,
+    "train --recipe seedling --dry-run": CONFIGURED,
+    "sandbox ls": CONFIGURED,
+    "submit --help": ASKS | {"curriculum.catalog"},
 }
+NO_FOLDER = {"curriculum adapter ls", "backup ls FOLDER", "submit --help"}
+"""Those that ask for no data folder."""
+GROUPS = (
+    *("audit", "backup", "cluster", "curriculum", "engine", "gateway", "jobs", "key", "model", "policy", "sandbox"),
+    *("schedule", "selftest"),
+)
+"""Whose commands are no larger than a table of them, or name what they need when they are asked."""
+HELP = ASKS | {"appliance.client_config", "appliance.client.messages", "verifiers", "policies.policy"}
+"""What the help of a group never needs."""
 
 
 def loaded_by(command: str, data: Path) -> tuple[set[str], set[str]]:
@@ -75,10 +108,16 @@ def loaded_by(command: str, data: Path) -> tuple[set[str], set[str]]:
     return set(modules), set(built)
 
 
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_help_of_a_group_loads_what_none_of_its_commands_needs(group: str, tmp_path: Path) -> None:
+    modules, _ = loaded_by(f"{group} --help", tmp_path)
+    assert HELP & modules == set()
+
+
 @pytest.mark.parametrize("command", CEILINGS)
 def test_a_command_loads_nothing_above_its_ceiling(command: str, tmp_path: Path) -> None:
     modules, built = loaded_by(command, tmp_path)
-    assert "appliance.client_config" in modules
+    assert ("appliance.client_config" in modules) is (command not in NO_FOLDER)
     assert CEILINGS[command] & modules == set()
     if CEILINGS[command] >= ASKS:
         made = {one for one in built - SETTINGS if one.startswith(("appliance.client.m", "appliance.records."))}

@@ -6,12 +6,14 @@ import pytest
 from people import admit
 
 from appliance.audit.log import AuditBroken, log_file
-from appliance.cli.audit_read import begin_anew, entries_of, verified, write_export
+from appliance.cli.audit_entries import entries_of
+from appliance.cli.audit_read import verified, write_export
+from appliance.cli.audit_renew import begin_anew
 from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.errors import AssayError
 from appliance.ledger.ledger import LedgerError
-from appliance.places import in_force_file
+from appliance.policy_files import in_force_file
 from policies.errors import PolicyError
 from policies.policy import load
 

@@ -14,7 +14,7 @@ from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.daemon.errors import RefusedByPolicyError
 from appliance.daemon.status import status_of
-from appliance.places import in_force_file, load_policy
+from appliance.policy_files import in_force_file, load_policy
 from policies import audit
 from policies.approvals import verify_recorded_approval
 from policies.audit import AuditEntry

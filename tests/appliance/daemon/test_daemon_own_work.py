@@ -12,7 +12,8 @@ from appliance.client import ApiError
 from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.daemon.errors import RefusedByPolicyError, RequestError
-from appliance.own_tasksets import catalog_in, file_of
+from appliance.own_taskset_files import file_of
+from appliance.own_tasksets import catalog_in
 from curriculum.environments.terminal.harbor.export import write
 from curriculum.own.rows import OwnRow, with_levels
 from curriculum.own.taskset import OwnContent

@@ -18,7 +18,7 @@ from appliance.daemon.core import Core
 from appliance.daemon.errors import BrokenError, RefusedByPolicyError
 from appliance.daemon.readiness import require_room
 from appliance.errors import exit_code
-from appliance.places import in_force_file
+from appliance.policy_files import in_force_file
 from policies.contract.decision import DecisionOutcome
 from policies.jobs import job_refused
 from policies.policy import load, parse

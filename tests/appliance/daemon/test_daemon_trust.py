@@ -12,12 +12,12 @@ from people import admission, admit, approval_envelope, approve, log_holds, newe
 
 from appliance.audit.log import AuditBroken, AuditError, log_file
 from appliance.audit.machine_keys import load_key
-from appliance.cli.audit_read import begin_anew
+from appliance.cli.audit_renew import begin_anew
 from appliance.client.signing import policy_edit
 from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.daemon.errors import BrokenError, RefusedByPolicyError
-from appliance.places import in_force_file, load_policy
+from appliance.policy_files import in_force_file, load_policy
 from appliance.records.evaluations import Approval
 from policies.contract.decision import DecisionOutcome
 from policies.contract.keys import KeyStatement

@@ -23,7 +23,7 @@ from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.daemon.errors import BrokenError, RefusedByPolicyError
 from appliance.learning.errors import CheckpointError
-from appliance.places import in_force_file
+from appliance.policy_files import in_force_file
 from appliance.records.evaluations import Approval
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
 from appliance.records.training import Judged

@@ -23,13 +23,14 @@ from people import approval_envelope, newest
 
 from appliance.audit.attested import attestation_file
 from appliance.audit.machine_keys import MACHINES, key_file, load_or_make, public_file
-from appliance.cli.audit_read import accept, begin_anew, verified
+from appliance.cli.audit_read import verified
+from appliance.cli.audit_renew import accept, begin_anew
 from appliance.daemon.core import Core
 from appliance.daemon.errors import RefusedByPolicyError
 from appliance.daemon.status import status_of
 from appliance.errors import AssayError
 from appliance.ledger.ledger import LedgerError
-from appliance.places import in_force_file
+from appliance.policy_files import in_force_file
 from policies import audit
 from policies.policy import load
 from runtime.errors import HintedError

@@ -17,7 +17,8 @@ from short_nights import SHORT
 from appliance.config import Settings
 from appliance.daemon.broker_process import BrokerProcess, command
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import broker_socket, load_policy, runtime_settings
+from appliance.places import broker_socket, runtime_settings
+from appliance.policy_files import load_policy
 from appliance.worker import measurements
 from appliance.worker.context import WorkContext
 from runtime.settings import RuntimeSettings

@@ -9,8 +9,9 @@ import pytest
 from short_nights import SHORT, cycle_of, run_night
 
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.own_tasksets import catalog_in, file_of
-from appliance.places import parse_policy
+from appliance.own_taskset_files import file_of
+from appliance.own_tasksets import catalog_in
+from appliance.policy_files import parse_policy
 from appliance.records.training import RolloutFilter
 from appliance.worker.context import WorkContext
 from appliance.worker.measurements import unsolvable
@@ -19,9 +20,10 @@ from curriculum.certification.certificate import made_by, shipped
 from curriculum.contract.task import Split, asked
 from curriculum.contract.taskset import TaskDraft
 from curriculum.demonstrations import demonstrable
+from curriculum.names import PLACES
 from curriculum.own.rows import OwnRow, with_levels
 from curriculum.own.taskset import OwnContent, OwnTaskset
-from curriculum.registry import BUILT_IN, DOMAINS, TASKSETS
+from curriculum.registry import BUILT_IN, DOMAINS, LazyDomain
 from policies.policy import read_content
 from verifiers.contract.verdict import Outcome
 from verifiers.exact.spec import ExactSpec
@@ -47,6 +49,9 @@ class Toy:
         return ""
 
 
+TOY = Toy()
+
+
 def own_words(folder: Path) -> OwnTaskset:
     """An owner's taskset of forty words, in that data folder."""
     words = ["".join(Random(number).choices("xyz", k=8)) for number in range(40)]
@@ -62,8 +67,8 @@ def own_words(folder: Path) -> OwnTaskset:
 def test_another_taskset_is_one_object_and_one_row_or_an_owner_s_file(
     context: WorkContext, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(TASKSETS, "toy", Toy())
-    monkeypatch.setitem(DOMAINS, "toys", (TASKSETS["toy"],))
+    monkeypatch.setitem(PLACES, "toys", {"toy": f"{__name__}:TOY"})
+    monkeypatch.setitem(DOMAINS, "toys", LazyDomain(PLACES["toys"]))
     own = own_words(context.data)
     catalog = catalog_in(context.data)
     assert left_out(("digits", "own/words"), {}, catalog=catalog).keys() == {"own/words"}, "nobody certified it"

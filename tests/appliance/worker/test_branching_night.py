@@ -19,7 +19,7 @@ from appliance.learning.checkpoints import STATE
 from appliance.learning.recipe import Recipe
 from appliance.learning.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import load_policy
+from appliance.policy_files import load_policy
 from appliance.worker.context import WorkContext
 from curriculum.difficulty import Difficulty
 from runtime.settings import RuntimeSettings

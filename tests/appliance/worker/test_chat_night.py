@@ -13,7 +13,7 @@ from appliance.learning.batches import sample_each
 from appliance.learning.folders import read_verified
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.model_readiness import ConfiguredModel
-from appliance.places import load_policy
+from appliance.policy_files import load_policy
 from appliance.records.cycles import CycleState
 from appliance.records.rollouts import Role
 from appliance.records.training import RolloutFilter

@@ -20,7 +20,7 @@ from appliance.daemon.views import Rollouts
 from appliance.learning.folders import verify
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import load_policy, parse_policy
+from appliance.policy_files import load_policy, parse_policy
 from appliance.promotion import decision_on
 from appliance.records.cycles import CycleState
 from appliance.records.rollouts import Purpose

@@ -14,7 +14,7 @@ from appliance.inference.engine import GenerationRequest, ModelError
 from appliance.inference.engines import ENGINES
 from appliance.inference.folder import read_model
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import load_policy
+from appliance.policy_files import load_policy
 from appliance.promotion import CHAMPION
 from appliance.records.jobs import Job, JobState
 from appliance.rendering.formats import load_renderer

@@ -14,7 +14,7 @@ from appliance.learning.checkpoints import newest_valid
 from appliance.learning.folders import read_verified, verify
 from appliance.learning.recipe import Recipe
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import load_policy
+from appliance.policy_files import load_policy
 from appliance.records.cycles import CycleState
 from appliance.worker.context import WorkContext
 from appliance.worker.cycle import CycleRun

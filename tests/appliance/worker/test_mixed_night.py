@@ -22,8 +22,9 @@ from appliance.inference.engines import ENGINES
 from appliance.inference.folder import read_model
 from appliance.learning.turn_budget import TurnRecipe
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.own_tasksets import catalog_in, file_of
-from appliance.places import parse_policy
+from appliance.own_taskset_files import file_of
+from appliance.own_tasksets import catalog_in
+from appliance.policy_files import parse_policy
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged
 from appliance.rendering.formats import load_renderer

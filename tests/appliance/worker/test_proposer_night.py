@@ -21,7 +21,7 @@ from appliance.learning.proposer_recipe import ProposerRecipe
 from appliance.learning.recipe import Recipe
 from appliance.learning.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import load_policy
+from appliance.policy_files import load_policy
 from appliance.records.events import SEPARATION
 from appliance.records.training import StepRecord
 from appliance.rendering.formats import load_renderer

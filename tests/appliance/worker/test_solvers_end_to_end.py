@@ -22,7 +22,7 @@ from appliance.jobs.explain import in_words
 from appliance.jobs.solve import JobSolver, attempts
 from appliance.jobs.solver_round import solvers_for
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import load_policy
+from appliance.policy_files import load_policy
 from appliance.records.jobs import Job, JobFile, JobState, Validation
 from appliance.rendering.formats import load_renderer
 from appliance.worker.context import WorkContext

@@ -14,7 +14,7 @@ from short_nights import SHORT, cycle_of, run_night, train_night
 from appliance.learning.recipe import Recipe
 from appliance.learning.stages import Stage
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import load_policy
+from appliance.policy_files import load_policy
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
 from appliance.worker.context import WorkContext

@@ -23,7 +23,8 @@ from appliance.inference.engine import GenerationRequest
 from appliance.inference.engines import ENGINES
 from appliance.inference.folder import read_model
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import broker_socket, parse_policy, runtime_settings
+from appliance.places import broker_socket, runtime_settings
+from appliance.policy_files import parse_policy
 from appliance.records.cycles import CycleState
 from appliance.records.rollouts import RolloutEnd
 from appliance.records.training import RolloutFilter

@@ -19,7 +19,7 @@ from appliance.inference.vllm.engine import VllmEngine
 from appliance.learning.grouping import is_masked
 from appliance.learning.recipe import Recipe
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import load_policy
+from appliance.policy_files import load_policy
 from appliance.records.cycles import CycleState
 from appliance.records.rollouts import Role, Rollout
 from appliance.records.training import RolloutFilter

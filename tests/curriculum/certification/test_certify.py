@@ -24,7 +24,7 @@ from curriculum.environments import ENVIRONMENTS
 from curriculum.environments.foreign import FOREIGN_SPEC
 from curriculum.own.rows import OwnRow, split_of_question, with_levels
 from curriculum.own.taskset import OwnContent, OwnTaskset
-from curriculum.registry import BUILT_IN, TASKSETS
+from curriculum.registry import BUILT_IN, DOMAINS, TASKSETS
 from curriculum.sealed import TaskStream
 from curriculum.worlds.arguments import fault_of
 from runtime.sandbox import Session, SessionPool
@@ -86,7 +86,7 @@ def judge(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
 
 
 def certified(taskset: Words, **options: object) -> Certificate:
-    return certify(Catalog({"toys": (taskset,)}), "words", judge, seeds=60, **options)  # type: ignore[arg-type]
+    return certify(Catalog({"toys": {"words": taskset}}), "words", judge, seeds=60, **options)  # type: ignore[arg-type]
 
 
 def test_a_taskset_whose_checks_hold_is_certified() -> None:
@@ -127,7 +127,7 @@ def of_rows(count: int, split: Split) -> Catalog:
         OwnRow(question=text, spec=ExactSpec(expected=text[::-1]), answer=text[::-1], origin="w") for text in questions
     ]
     content = OwnContent(name="few", added="", rows=with_levels(rows), digest="0" * 64)
-    return Catalog({"own": (OwnTaskset(content),)})
+    return Catalog({}).with_domain("own", [OwnTaskset(content)])
 
 
 def test_few_rows_of_an_owner_are_certified_though_some_levels_have_none() -> None:
@@ -146,7 +146,7 @@ def test_rows_that_are_all_sealed_are_evaluated_and_hinder_no_training() -> None
 
 
 def with_code(catalog: Catalog) -> Catalog:
-    return BUILT_IN.with_domain("own", list(catalog.domains["own"]))
+    return BUILT_IN.with_domain("own", list(catalog.domains["own"].values()))
 
 
 def test_a_level_of_the_code_without_a_task_is_a_fault() -> None:
@@ -175,11 +175,11 @@ def test_every_taskset_of_the_code_ships_with_a_certificate_and_with_no_other() 
 
 
 def test_what_is_not_certified_as_it_is_now_is_left_out_of_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TASKSETS, "words", Words())  # type: ignore[arg-type]
+    monkeypatch.setitem(DOMAINS, "toys", {"words": Words()})  # type: ignore[arg-type]
     assert "assay curriculum certify words" in left_out(["words", "digits"], {})["words"]
     made = made_by(BUILT_IN, "words")
     assert left_out(["words", "digits"], {"words": made}) == {}
-    monkeypatch.setitem(TASKSETS, "words", Words(version=2))  # type: ignore[arg-type]
+    monkeypatch.setitem(DOMAINS, "toys", {"words": Words(version=2)})  # type: ignore[arg-type]
     assert "words" in left_out(["words", "digits"], {"words": made})
     assert left_out(["digits"], {}) == {}
 
@@ -253,7 +253,7 @@ def test_a_taskset_whose_worlds_hang_is_not_certified(pool: SessionPool) -> None
         def draft(self, level: int, rng: Random) -> TaskDraft:
             return replace(super().draft(level, rng), environment="one that hangs", world={"start": 1})
 
-    found = certify(Catalog({"toys": (Played(),)}), "words", judge, seeds=4, worlds=tried_in(TOYS, pool))
+    found = certify(Catalog({"toys": {"words": Played()}}), "words", judge, seeds=4, worlds=tried_in(TOYS, pool))
     assert not found.holds
     assert len(found.faults) == 2
     assert all("one that hangs is broken" in fault for fault in found.faults)
@@ -268,6 +268,6 @@ def test_what_only_a_foreign_program_scores_is_never_certified() -> None:
     def nobody(pairs: Sequence[tuple[Spec, str]]) -> Sequence[Verdict]:
         raise AssertionError("nothing of ours decides")
 
-    found = certify(Catalog({"toys": (Scored(),)}), "words", nobody, seeds=3)
+    found = certify(Catalog({"toys": {"words": Scored()}}), "words", nobody, seeds=3)
     assert not found.holds
     assert found.faults == (ONLY_FOREIGN,)

@@ -12,11 +12,12 @@ from curriculum.certification.certificate import Certificate
 from curriculum.certification.certify import ONLY_FOREIGN, certify
 from curriculum.contract.task import asked
 from curriculum.environments.terminal.harbor.export import write
+from curriculum.names import OWN
 from curriculum.own.columns import RowError
 from curriculum.own.doors import not_sealed, refusal
 from curriculum.own.harbor import folders_in, row_of_folder, solved, untouched
 from curriculum.own.rows import LEVELS, OwnRow, with_levels
-from curriculum.own.taskset import OWN, OwnContent, OwnTaskset
+from curriculum.own.taskset import OwnContent, OwnTaskset
 from curriculum.registry import BUILT_IN, make_draft
 from curriculum.sealed import sealed_set
 from curriculum.summary import summary_of

@@ -1,0 +1,17 @@
+"""`assay key`: persons' keys, which sign approvals, other persons' keys and edits of the policy. A row each."""
+
+from __future__ import annotations
+
+from appliance.cli.lazy_group import CommandRow, lazy_group
+
+COMMANDS = {
+    "new": CommandRow(
+        "key_sign:new", "Make a key of your own, encrypted, and have the daemon admit it if that is possible."
+    ),
+    "ls": CommandRow("keys:ls", "Whose keys are known to the daemon, and which are yours."),
+    "show": CommandRow("keys:show", "Show all that is known about a person's keys."),
+    "admit": CommandRow("key_sign:admit", "Make a key known: your own, or another person's with your signature."),
+    "revoke": CommandRow("key_sign:revoke", "Revoke a key for ever; any person with a valid key can."),
+}
+
+app = lazy_group(COMMANDS, help="Persons' keys: make, admit, revoke and list them.")

@@ -1,0 +1,160 @@
+"""Commands of `assay model` with which a person decides: approve, reject, roll back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from appliance.cli.model_options import parameters_of, read_options, with_options
+from appliance.cli.models import show_decision
+from appliance.cli.named import Model
+from appliance.cli.options import Data, Json, Person, client_of
+from appliance.cli.person import SigningOptions, confirm
+from appliance.cli.show import short, show_fields, show_json, show_line
+from appliance.client import ApiClient, ApiError, Decision
+from appliance.client.login import login_name
+from appliance.client.signing import signed_approval
+
+Confirm = Annotated[
+    str,
+    typer.Option(
+        "--decision",
+        metavar="DIGEST",
+        help="The decision that you were shown, instead of typing; refused unless it is the newest.",
+    ),
+]
+Hours = Annotated[
+    float | None,
+    typer.Option("--hours", min=0.01, help="How long your signature counts; as long as the policy allows."),
+]
+SIGNING = parameters_of(SigningOptions, leave_out=["confirm"])
+QUARANTINE = "only a new evaluation (`assay model evaluate`) and an approval of the decision on that bring it back"
+DIGITS = 8
+"""Of a decision's digest, at least."""
+
+
+@with_options(SIGNING)
+def approve(
+    context: typer.Context,
+    model: Model,
+    hours: Hours = None,
+    decision: Confirm = "",
+    data: Data = None,
+    as_json: Json = False,
+    **values: Any,
+) -> None:
+    """Put a candidate into service with your signature, if the policy then admits it (exit code 4 if not).
+
+    Example: assay model approve candidate --as ada
+    """
+    signs, api = read_options(SigningOptions, values), client_of(context, data)
+    _judge(api, model, "approve", decision, signs, hours=hours, as_json=as_json)
+
+
+@with_options(SIGNING)
+def reject(
+    context: typer.Context,
+    model: Model,
+    decision: Confirm = "",
+    data: Data = None,
+    as_json: Json = False,
+    **values: Any,
+) -> None:
+    """Put on record, with your signature, that a candidate must not go into service.
+
+    Example: assay model reject candidate --as ada
+    """
+    signs, api = read_options(SigningOptions, values), client_of(context, data)
+    _judge(api, model, "reject", decision, signs, hours=None, as_json=as_json)
+
+
+def rollback(
+    context: typer.Context,
+    reason: Annotated[str, typer.Option("--reason", help="Kept in the history.")] = "",
+    sure: Annotated[
+        str | None,
+        typer.Option("--confirm", metavar="DIGITS", help="The first digits of what goes, instead of typing them."),
+    ] = None,
+    person: Person = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Take the canary out, or put the previous champion back into service where there is none. Asks first.
+
+    Example: assay model rollback
+    """
+    api = client_of(context, data)
+    aliases = api.status().aliases
+    going = aliases.get("canary") or aliases["champion"]
+    if going is not None and (aliases.get("canary") or aliases["previous"]):
+        if not as_json:
+            back = "the champion stays" if aliases.get("canary") else f"{short(aliases['previous'])} comes back"
+            show_line(f"{short(going)} goes out of service, and {back}.")
+            show_line(f"{short(going)} is then in quarantine: {QUARANTINE}.")
+        confirm("take it out of service", going, sure)
+    names = api.rollback(person or login_name(), reason)
+    if as_json:
+        from appliance.cli.documents.models import AliasesDocument
+
+        show_json(AliasesDocument(dict(names)))
+    else:
+        show_line(f"champion is {short(names['champion'])}; previous is {short(names['previous'])}")
+        show_line(f"{short(going)} is in quarantine: {QUARANTINE}")
+
+
+def _judge(
+    api: ApiClient,
+    model: str,
+    verdict: Literal["approve", "reject"],
+    named: str,
+    signs: SigningOptions,
+    *,
+    hours: float | None,
+    as_json: bool,
+) -> None:
+    shown = _decision_to_sign(api, model, verdict, named, as_json=as_json)
+    signer = signs.signer()
+    approved = api.judge(verdict, model, signed_approval(shown, verdict, api.keys(), signer, hours=hours))
+    if as_json:
+        show_json(approved)
+        return
+    show_decision(approved.decision)
+    show_line(f"champion is {short(approved.aliases['champion'])}")
+    if approved.aliases.get("canary"):
+        show_line(f"{short(approved.aliases['canary'])} is tried beside it: `assay model ls` says how it does")
+    if approved.approval.verdict == "approve":
+        show_line("`assay model rollback` takes it out of service again")
+
+
+def _decision_to_sign(
+    api: ApiClient, model: str, verdict: Literal["approve", "reject"], named: str, *, as_json: bool
+) -> Decision:
+    """The newest decision, shown with its digests and confirmed: typed, or by its digest in `named`."""
+    decisions = api.decisions(candidate=model, limit=1)
+    if not decisions:
+        raise ApiError(
+            f"there is no decision about {model} to sign",
+            hint="a cycle evaluates its candidate and decides; see `assay model ls`",
+            exit_code=2,
+        )
+    decision = decisions[0]
+    digest = decision.digest()
+    if named:
+        if len(named) < DIGITS or not digest.startswith(named.lower()):
+            raise ApiError(
+                f"there is a newer decision about {decision.candidate[:12]} than {named[:12]}: {decision.reason}",
+                hint="look at it (`assay model show`), then sign again",
+                exit_code=4,
+            )
+        return decision
+    if as_json:
+        raise ApiError(
+            "with --json nothing is asked and nothing shown",
+            hint="name the decision that you sign with --decision",
+            exit_code=2,
+        )
+    show_decision(decision)
+    show_fields([("candidate", decision.candidate), ("decision", digest), ("policy", decision.policy)])
+    confirm(f"{verdict} this candidate", decision.candidate, None)
+    return decision

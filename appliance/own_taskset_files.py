@@ -1,0 +1,26 @@
+"""Where the owner's tasksets lie in a data folder: `tasksets/NAME.json`. It reads none of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from curriculum.contract.errors import UnknownTasksetError
+from curriculum.names import NAME, OWN
+
+FOLDER = "tasksets"
+
+
+def file_of(data: Path, name: str) -> Path:
+    """Where that one lies, named without `own/`. Raises UnknownTasksetError for what is no name."""
+    if not re.fullmatch(NAME, name):
+        raise UnknownTasksetError(
+            f"{name!r} is no name of a taskset", hint="write it in small letters, digits and _, a letter first"
+        )
+    return data / FOLDER / f"{name}.json"
+
+
+def names_in(data: Path) -> list[str]:
+    """Lists them, with `own/`. Raises OSError."""
+    folder = data / FOLDER
+    return sorted(f"{OWN}/{path.stem}" for path in folder.glob("*.json")) if folder.is_dir() else []
