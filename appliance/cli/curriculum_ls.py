@@ -24,19 +24,21 @@ def ls(
     Example: assay curriculum ls puzzle --ready
     """
     from appliance.cli.curriculum_catalog import catalog_of
-    from curriculum.summary import TasksetSummary, summary_of
+    from curriculum.summary import summary_of
 
     catalog = catalog_of(context, data)
 
-    def wanted(one: TasksetSummary) -> bool:
+    def wanted(name: str) -> bool:
+        """As far as it is known before any task is made."""
+        taskset = catalog.named(name)
         return (
-            (word is None or any(word in text for text in (one.name, *one.topics)))
-            and domain in (None, one.domain)
-            and (check is None or check in one.checks)
-            and not (ready and one.missing)
+            (word is None or any(word in text for text in (name, *taskset.topics)))
+            and domain in (None, catalog.domain_of(name))
+            and not (ready and taskset.missing())
         )
 
-    found = [one for one in (summary_of(catalog, name) for name in catalog.tasksets) if wanted(one)]
+    summaries = (summary_of(catalog, name) for name in catalog.tasksets if wanted(name))
+    found = [one for one in summaries if check is None or check in one.checks]
     show_records(
         found,
         ("taskset", "domain", "levels", "check", "answer", "world", "version", "here"),

@@ -13,6 +13,8 @@ from appliance.cli.main import app
 from appliance.client.pass_rates import block, lines_of, zone
 from appliance.records.rollouts import Purpose
 from appliance.records.training import PassCount
+from curriculum.catalog import Catalog
+from curriculum.contract.taskset import TaskDraft
 from curriculum.registry import BUILT_IN, DOMAINS, TASKSETS
 from curriculum.summary import about
 
@@ -37,6 +39,19 @@ def test_the_list_can_be_narrowed_by_word_domain_and_check() -> None:
     assert "derivatives" in curriculum("ls", "tangents")
     for nothing in (("nothing-of-the-sort",), ("--domain", "foo"), ("--check", "foo")):
         assert "no taskset fits: `assay curriculum ls` lists all" in curriculum("ls", *nothing)
+
+
+def test_no_task_is_made_of_those_that_are_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, draft = set(), Catalog.draft
+
+    def counted(catalog: Catalog, name: str, level: int, seed: int) -> TaskDraft:
+        drawn.add(name)
+        return draft(catalog, name, level, seed)
+
+    monkeypatch.setattr(Catalog, "draft", counted)
+    shown = curriculum("ls", "knights", "--domain", "puzzles")
+    assert drawn == {"knights"}
+    assert "knights" in shown
 
 
 def test_every_taskset_says_what_it_asks_for() -> None:
