@@ -254,10 +254,12 @@ def test_events_and_jobs_are_listed_in_order_and_numbered(standing) -> None:
 
 def test_a_worker_that_cannot_begin_fails_the_cycle_and_not_the_daemon(start, data) -> None:
     daemon = start(
+        "import os\n"
         "from pathlib import Path\n"
         "from appliance.config import Settings\n"
         "from appliance.daemon.serve import serve\n"
-        f"serve(Settings(data=Path({str(data)!r})), worker=[{sys.executable!r}, '-c', 'raise SystemExit(2)'])\n"
+        f"settings = Settings.load({{}}, environ=dict(os.environ), etc_dir=Path({str(data)!r}))\n"
+        f"serve(settings, worker=[{sys.executable!r}, '-c', 'raise SystemExit(2)'])\n"
     )
     api = daemon.ready()
     cycle = api.start_cycle(StartCycle(seed=4))

@@ -28,7 +28,7 @@ from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.sft import SftTrainer
 from appliance.learning.trainer import Trainer
 
-ROOM = 64 << 20
+ROOM = 48 << 20
 """Bytes of addresses that a process without memory may still take."""
 
 
@@ -164,7 +164,7 @@ def large_model() -> torch.nn.Module:
 
     config = Qwen2Config(
         vocab_size=40,
-        hidden_size=2048,
+        hidden_size=1024,
         intermediate_size=16_384,
         num_hidden_layers=1,
         num_attention_heads=4,
