@@ -60,7 +60,11 @@ def command(*arguments: str) -> list[str]:
 
 def demo(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     ran = ForkedCommand(("demo", *arguments), environment(data, FIXTURE, SMALL))
-    out, error = ran.communicate(280)
+    try:
+        out, error = ran.communicate(280)
+    except subprocess.TimeoutExpired:
+        ran.send_signal(signal.SIGKILL)
+        raise
     return subprocess.CompletedProcess(ran.args, ran.wait(), out.decode(), error.decode())
 
 
