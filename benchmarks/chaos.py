@@ -30,7 +30,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -194,8 +194,9 @@ class Loop:
         found: dict[str, list[psutil.Process]] = {}
         with contextlib.suppress(psutil.NoSuchProcess):
             root = psutil.Process(self.process.pid)
-            for one in (root, *root.children(recursive=True)):
+            for pid in tree_of(root.pid):
                 with contextlib.suppress(psutil.NoSuchProcess):
+                    one = psutil.Process(pid)
                     found.setdefault(kind_of(one, root), []).append(one)
         return found
 
@@ -216,6 +217,16 @@ class Loop:
                 time.sleep(stopped)
                 one.resume()
         return kind
+
+
+def tree_of(pid: int) -> Iterator[int]:
+    """Process ids of a process and of all below it; no other process of the machine is looked at."""
+    yield pid
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):
+                for child in (thread / "children").read_text().split():
+                    yield from tree_of(int(child))
 
 
 def kind_of(one: psutil.Process, root: psutil.Process) -> str:

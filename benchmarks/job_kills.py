@@ -44,6 +44,7 @@ from appliance.records.jobs import Job, JobState
 from benchmarks.kills import kill_tree, left_on_host, survivors
 from policies import audit
 from policies.audit import AuditEntry
+from verifiers.checker import Checker
 from verifiers.predicate.spec import PredicateSpec
 
 MARK = b'"kind":"job.ended"'
@@ -185,15 +186,16 @@ def count(data: Path, ends: dict[str, JobState], states: Counter[str], *, ordere
     solved = {job.artifact for job in jobs.values() if job.state is JobState.SOLVED}
     if solved != set(artifacts) or {path.name for path in (data / "artifacts").iterdir()} != set(artifacts):
         wrong.append(f"{len(solved)} jobs are solved, {len(artifacts)} artifacts are on record, folders differ")
-    for place, artifact in enumerate(artifacts.values()):
-        folder = data / artifact.folder
-        again = place % max(1, len(artifacts) // VERIFIED) == 0
-        if again and not check_bundle(folder, expect=artifact.manifest).ok:
-            wrong.append(f"the bundle of {artifact.job} does not verify")
-        elif not again and not ((read := read_bundle(folder)).intact and read.digest == artifact.manifest):
-            wrong.append(f"the bundle of {artifact.job} is not whole: {'; '.join(read.wrong)}")
-        if entries and artifact.manifest not in {entry.what["bundle"] for entry in entries}:
-            wrong.append(f"the log knows another bundle of {artifact.job}")
+    with Checker() as checker:
+        for place, artifact in enumerate(artifacts.values()):
+            folder = data / artifact.folder
+            again = place % max(1, len(artifacts) // VERIFIED) == 0
+            if again and not check_bundle(folder, expect=artifact.manifest, checker=checker).ok:
+                wrong.append(f"the bundle of {artifact.job} does not verify")
+            elif not again and not ((read := read_bundle(folder)).intact and read.digest == artifact.manifest):
+                wrong.append(f"the bundle of {artifact.job} is not whole: {'; '.join(read.wrong)}")
+            if entries and artifact.manifest not in {entry.what["bundle"] for entry in entries}:
+                wrong.append(f"the log knows another bundle of {artifact.job}")
     return wrong
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,13 +17,25 @@ from runtime.backends.rootfs import ensure_root
 def built(tmp_path_factory: pytest.TempPathFactory, *, programs: bool = False) -> Path:
     """The folder that it is in, with `programs` beside one that has a userland. Test processes of one run wait for each
     other, and share it."""
-    base = tmp_path_factory.getbasetemp()
-    run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    run = shared(tmp_path_factory)
     folder = run / "guest-roots"
-    with (run / "guest-roots.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(run / "guest-roots.lock"):
         ensure_root(folder, programs=programs)
     return folder
+
+
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that all test processes of one run have in common."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@contextmanager
+def alone(file: Path) -> Iterator[None]:
+    """While this is held no other process of the run holds it."""
+    with file.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def without_userland(folder: Path) -> list[Path]:

@@ -27,15 +27,22 @@ STRANGER_SECONDS = 5
 _UCRED = struct.Struct("3i")
 
 
-def listen(path: Path) -> socket.socket:
-    """A listening socket at `path`. Raises RequestError for a path that cannot be one, BrokenError when it is taken."""
+def require_place(path: Path) -> bool:
+    """Looks whether there can be a socket at `path`, and changes nothing. Says whether one is there that nobody listens
+    on. Raises RequestError for a path that cannot be one, BrokenError when it is taken."""
     if len(os.fsencode(path)) > MAX_PATH_BYTES:
         raise RequestError(
             f"the path of the control socket is longer than {MAX_PATH_BYTES} bytes: {path}",
             hint="set a shorter one with ASSAY_API__SOCKET, for example /run/assay/assay.sock, "
             "for the daemon and its clients",
         )
-    _clear(path)
+    return _is_left(path)
+
+
+def listen(path: Path) -> socket.socket:
+    """A listening socket at `path`. Raises as `require_place` does."""
+    if require_place(path):
+        path.unlink()
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     umask = os.umask(0o177)
     try:
@@ -94,11 +101,11 @@ def _refusal() -> bytes:
     return head.encode() + b"connection: close\r\n\r\n" + body
 
 
-def _clear(path: Path) -> None:
+def _is_left(path: Path) -> bool:
     try:
         found = path.lstat()
-    except FileNotFoundError:
-        return
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     if not stat.S_ISSOCK(found.st_mode):
         raise RequestError(
             f"{path} is there and is no socket", hint="move it away, or set ASSAY_API__SOCKET to another path"
@@ -108,8 +115,7 @@ def _clear(path: Path) -> None:
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
-            path.unlink()
-            return
+            return True
         except OSError as error:
             raise BrokenError(f"{path} cannot be looked at: {error}", hint="see who uses it: `ss -xlp`") from error
     raise BrokenError(

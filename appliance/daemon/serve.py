@@ -57,7 +57,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
     manager = ServiceManager.adopt()
     failed: list[Exception] = []
     with (
-        started_broker(settings) as ground,
+        started_broker(settings, control=path) as ground,
         Core(ground.settings, worker=worker, refused=ground.refused, own_broker=ground.broker is not None) as core,
         listen(path) as sock,
     ):

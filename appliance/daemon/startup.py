@@ -18,8 +18,10 @@ from appliance.config import Settings
 from appliance.daemon.broker_process import BrokerProcess, command
 from appliance.daemon.child_log import ChildLog
 from appliance.daemon.errors import BrokenError
+from appliance.daemon.listening import require_place
 from appliance.daemon.privileges import drop_privileges, require_own_folder, user_account
 from appliance.errors import explain
+from appliance.ledger.lock import require_unlocked
 from appliance.places import broker_folder, broker_settings, broker_socket
 from appliance.policy_files import load_policy
 from appliance.sandbox_readiness import is_served, require_isolation
@@ -65,11 +67,15 @@ class BrokerStart:
 
 
 @contextmanager
-def started_broker(settings: Settings) -> Iterator[BrokerStart]:
-    """Gives up root's rights once a broker runs; for the main thread, before there is another. Raises ConfigError,
-    PolicyError or BrokenError."""
+def started_broker(settings: Settings, *, control: Path | None = None) -> Iterator[BrokerStart]:
+    """Gives up root's rights once a broker runs; for the main thread, before there is another. What keeps a daemon from
+    working on this folder, or from listening at `control`, is said before a broker is begun. Raises ConfigError,
+    PolicyError, BrokenError, RequestError or DataLockedError."""
     user = user_account(settings.service.user)
     require_own_folder(settings.data, user)
+    require_unlocked(settings.data)
+    if control is not None:
+        require_place(control)
     broker, refused, policy = None, None, ""
     if settings.sandbox.broker is None:
         socket = broker_socket(settings, settings.data)

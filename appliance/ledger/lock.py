@@ -50,6 +50,21 @@ def data_lock(data: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
+def require_unlocked(data: Path) -> None:
+    """Looks whether another process works on the folder, and makes nothing there. Raises DataLockedError then."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        descriptor = os.open(data / "run" / "lock", flags)
+    except OSError:
+        return  # `data_lock` says what is wrong
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DataLockedError(data, _pid_in(descriptor)) from None
+    finally:
+        os.close(descriptor)
+
+
 def _pid_in(descriptor: int) -> int | None:
     text = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
     return int(text) if text.isascii() and text.isdigit() else None

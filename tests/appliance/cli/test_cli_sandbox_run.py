@@ -278,5 +278,5 @@ def _soon(condition) -> bool:
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.05)
+        time.sleep(0.25)
     return True

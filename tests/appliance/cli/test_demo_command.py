@@ -19,6 +19,7 @@ from pathlib import Path
 import guest_roots as building
 import psutil
 import pytest
+from forked_commands import ForkedCommand, run_forked
 from rich.console import Console
 
 from appliance.cli.demo_report import DemoReport
@@ -58,8 +59,13 @@ def command(*arguments: str) -> list[str]:
 
 
 def demo(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environ = environment(data, FIXTURE, SMALL)
-    return subprocess.run(command(*arguments), env=environ, capture_output=True, text=True, timeout=280)
+    ran = ForkedCommand(("demo", *arguments), environment(data, FIXTURE, SMALL))
+    try:
+        out, error = ran.communicate(280)
+    except subprocess.TimeoutExpired:
+        ran.send_signal(signal.SIGKILL)
+        raise
+    return subprocess.CompletedProcess(ran.args, ran.wait(), out.decode(), error.decode())
 
 
 def stopped_at(pattern: str, data: Path, *arguments: str) -> tuple[int, str]:
@@ -190,26 +196,27 @@ def test_a_second_run_says_so_and_shows_the_same(
 
 
 def test_what_the_tutorial_has_one_type_next_is_answered(
-    data: Path, first: tuple[subprocess.CompletedProcess[str], dict[str, object]]
+    data: Path, first: tuple[subprocess.CompletedProcess[str], dict[str, object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All but what asks for a person's passphrase or begins a night: those have tests of their own."""
     environ, found = environment(data, FIXTURE, SMALL), {"BUNDLE": str(first[1]["bundle"])}
     (mine := data.with_name("mine.jsonl")).write_text("\n".join(LINE.findall(TUTORIAL)))
-    program = [sys.executable, "-m", "appliance.cli.main"]
-    served = subprocess.Popen([*program, "serve"], env=environ, stderr=subprocess.DEVNULL)
+    monkeypatch.chdir(mine.parent)
+    served = ForkedCommand(("serve",), environ)
     try:
-        while subprocess.run([*program, "status"], env=environ, capture_output=True).returncode == 3:
+        while run_forked(("status",), environ).returncode == 3:
             assert served.poll() is None
+            time.sleep(0.1)
         for line in COMMAND.findall(TUTORIAL):
             if line.startswith(LEFT_OUT):
                 continue
-            words = [found.get(word, word) for word in shlex.split(line)]
-            ran = subprocess.run([*program, *words], env=environ, cwd=mine.parent, capture_output=True, text=True)
-            assert (ran.returncode, ran.stderr if "Traceback" in ran.stderr else "") == (0, ""), (line, ran.stderr)
-            if line.startswith("rollouts ls") and len(rows := ran.stdout.splitlines()) > 1:
+            ran = run_forked(tuple(found.get(word, word) for word in shlex.split(line)), environ)
+            out, error = ran.stdout.decode(), ran.stderr.decode()
+            assert (ran.returncode, error if "Traceback" in error else "") == (0, ""), (line, error)
+            if line.startswith("rollouts ls") and len(rows := out.splitlines()) > 1:
                 found["ID"] = rows[1].split()[0]
     finally:
-        served.terminate()
+        served.send_signal(signal.SIGTERM)
         served.wait(60)
 
 

@@ -60,7 +60,7 @@ def test_a_daemon_says_when_it_serves_that_it_lives_and_when_it_stops(start, tmp
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.bind(str(tmp_path / "n"))
         sock.settimeout(150)
-        daemon = start(bare=True, NOTIFY_SOCKET=str(tmp_path / "n"), WATCHDOG_USEC="600000")
+        daemon = start(NOTIFY_SOCKET=str(tmp_path / "n"), WATCHDOG_USEC="600000")
         while len(news) < 4:
             news.append(sock.recv(999).decode())
         assert daemon.socket.exists()

@@ -22,7 +22,7 @@ def figures(text: str) -> dict[tuple[str, ...], float]:
 
 
 def test_the_socket_answers_with_what_the_status_says(start) -> None:
-    daemon = start(bare=True)
+    daemon = start()
     status = daemon.ready().status()
     connection = HTTPConnection("assay")
     connection.sock = socket(AF_UNIX)

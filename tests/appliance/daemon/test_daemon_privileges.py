@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from daemon_kit import ASSAY, clean_environ
+from daemon_kit import run
 
 from appliance.config_layers import ConfigError
 from appliance.daemon.errors import BrokenError
@@ -141,9 +141,7 @@ def test_what_belongs_to_somebody_else_is_named_with_the_cure(tmp_path: Path, pl
 def test_root_on_the_folder_of_another_user_is_told_so_and_changes_nothing(data: Path, command: str) -> None:
     data.mkdir()
     os.chown(data, NOBODY.pw_uid, NOBODY.pw_gid)
-    ran = subprocess.run(
-        [*ASSAY, command], env=clean_environ(data), capture_output=True, text=True, timeout=60, check=False
-    )
+    ran = run(data, command)
     assert (ran.returncode, "Traceback" in ran.stderr) == (5, False)
     assert "belongs to nobody" in ran.stderr
     assert "service.user" in ran.stderr

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import guest_roots as building
 import pytest
 from checkpoint_records import checkpoint_record
 from daemon_kit import submit
@@ -121,8 +122,11 @@ def test_a_model_in_service_that_is_damaged_is_said_before_a_worker_starts(data)
         ("ASSAY_MODEL__PATHS", "/nope", 2, "did you mean model.path?"),
     ],
 )
-def test_the_demonstration_and_a_cycle_say_it_within_seconds(start, assay, variable, value, code, message) -> None:
+def test_the_demonstration_and_a_cycle_say_it_within_seconds(
+    start, assay, data, guest_roots, variable, value, code, message
+) -> None:
     environ = {variable: value}
+    building.lend(guest_roots, data / "run")
     results = [assay("demo", **environ)]
     if not variable.endswith("PATHS"):
         start(**environ).ready()

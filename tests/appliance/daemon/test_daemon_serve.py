@@ -64,6 +64,7 @@ def test_a_second_daemon_on_the_same_folder_is_refused_with_the_pid_of_the_first
     assert f"pid {daemon.process.pid}" in second.stderr
     assert "Traceback" not in second.stderr
     assert api.status().pid == daemon.process.pid
+    assert not (daemon.data / "run" / "boxes").exists(), "no broker was begun for it"
 
 
 def test_after_kill_9_the_next_start_replaces_the_socket_and_has_every_job(start) -> None:
@@ -86,6 +87,7 @@ def test_a_socket_on_which_somebody_else_listens_is_not_taken_from_them(data, as
         refused = assay("serve", ASSAY_API__SOCKET=str(place))
     assert (refused.returncode, "another program listens" in refused.stderr) == (5, True)
     assert place.exists()
+    assert not (data / "run").exists(), "nothing was begun"
 
 
 def test_a_file_in_the_socket_s_place_is_left_alone(data, assay) -> None:
@@ -94,12 +96,14 @@ def test_a_file_in_the_socket_s_place_is_left_alone(data, assay) -> None:
     refused = assay("serve", ASSAY_API__SOCKET=str(place))
     assert (refused.returncode, "is no socket" in refused.stderr) == (2, True)
     assert place.read_text() == "precious"
+    assert not (data / "run").exists(), "nothing was begun"
 
 
 def test_a_socket_path_that_is_too_long_is_refused_with_the_variable_that_shortens_it(data, assay) -> None:
     refused = assay("serve", ASSAY_API__SOCKET=f"/tmp/{'x' * 100}/assay.sock")
     assert refused.returncode == 2
     assert "ASSAY_API__SOCKET" in refused.stderr
+    assert not (data / "run").exists(), "nothing was begun"
     client = assay("status", ASSAY_API__SOCKET=f"/tmp/{'x' * 100}/assay.sock")
     assert (client.returncode, "Traceback" in client.stderr) == (3, False)
 
@@ -250,10 +254,12 @@ def test_events_and_jobs_are_listed_in_order_and_numbered(standing) -> None:
 
 def test_a_worker_that_cannot_begin_fails_the_cycle_and_not_the_daemon(start, data) -> None:
     daemon = start(
+        "import os\n"
         "from pathlib import Path\n"
         "from appliance.config import Settings\n"
         "from appliance.daemon.serve import serve\n"
-        f"serve(Settings(data=Path({str(data)!r})), worker=[{sys.executable!r}, '-c', 'raise SystemExit(2)'])\n"
+        f"settings = Settings.load({{}}, environ=dict(os.environ), etc_dir=Path({str(data)!r}))\n"
+        f"serve(settings, worker=[{sys.executable!r}, '-c', 'raise SystemExit(2)'])\n"
     )
     api = daemon.ready()
     cycle = api.start_cycle(StartCycle(seed=4))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,13 @@ from appliance.learning.sft import SftTrainer
 from appliance.learning.trainer import Trainer
 from runtime.errors import InfrastructureError
 
-ROOM = 64 << 20
+ROOM = 48 << 20
 """Bytes of addresses that a process without memory may still take."""
 
 
-@pytest.fixture(scope="module")
-def process() -> Iterator[RankProcesses]:
-    with RankProcesses(("cpu",), threads=1) as one:
-        yield one
+@pytest.fixture
+def process(ranks: Callable[[int], RankProcesses]) -> RankProcesses:
+    return ranks(1)
 
 
 def test_one_that_cannot_begin_says_why_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,34 +114,38 @@ def test_what_it_learns_from_demonstrations_is_the_same_and_each_goes_on_from_th
         RankedSft(process, theirs, demonstrations(3), SHOWN, 3, max_tokens=2, companions=files)
 
 
-def test_several_learn_from_demonstrations_what_one_learns(tmp_path: Path) -> None:
+def test_several_learn_from_demonstrations_what_one_learns(
+    ranks: Callable[[int], RankProcesses], tmp_path: Path
+) -> None:
     """Three, of which one has a row less than the others."""
     files = files_of(varied(layers=2), tmp_path / "model")
     theirs, ours = open_model(files), open_model(files)
     recipe = SHOWN.model_copy(update={"batch": 5})
     settings: dict[str, Any] = {"max_tokens": 20, "companions": files}
-    with RankProcesses(("cpu",) * 3, threads=3) as processes:
-        there = RankedSft(processes, theirs, demonstrations(40), recipe, 3, **settings)
-        here = SftTrainer(ours, demonstrations(40), recipe, 3, **settings)
-        assert there.run_steps(3)["loss"] == pytest.approx(here.run_steps(3)["loss"], rel=1e-5)
-        assert furthest(theirs, ours) < 1e-5
-        there.save(tmp_path / "three")
+    there = RankedSft(ranks(3), theirs, demonstrations(40), recipe, 3, **settings)
+    here = SftTrainer(ours, demonstrations(40), recipe, 3, **settings)
+    assert there.run_steps(3)["loss"] == pytest.approx(here.run_steps(3)["loss"], rel=1e-5)
+    assert furthest(theirs, ours) < 1e-5
+    there.save(tmp_path / "three")
     here.restore(tmp_path / "three")
     assert here.step == 3
 
 
-def test_a_model_without_room_is_refused_with_what_to_change_and_nothing_else_ends(tmp_path: Path) -> None:
-    with RankProcesses(("cpu",), threads=1) as process:
-        without_memory(process.pids[0])
-        large = files_of(large_model(), tmp_path / "large")
+def test_a_model_without_room_is_refused_with_what_to_change_and_nothing_else_ends(
+    process: RankProcesses, tmp_path: Path
+) -> None:
+    without_memory(process.pids[0])
+    large = files_of(large_model(), tmp_path / "large")
+    try:
         with pytest.raises(LearningError, match="memory ran out when it was asked to open") as caught:
             RankedTrainer(process, open_model(large), SMALL, 1, max_tokens=64, companions=large)
-        for named in ("training.method to lora", "model.device to cpu", "assay plan"):
-            assert named in caught.value.hint
+    finally:
         limited(process.pids[0], resource.RLIM_INFINITY)
-        small = files_of(tiny_model(), tmp_path / "small")
-        learner = RankedTrainer(process, open_model(small), SMALL, 1, max_tokens=64, companions=small)
-        assert learner.train_step(0, *records(0))["tokens"] > 0
+    for named in ("training.method to lora", "model.device to cpu", "assay plan"):
+        assert named in caught.value.hint
+    small = files_of(tiny_model(), tmp_path / "small")
+    learner = RankedTrainer(process, open_model(small), SMALL, 1, max_tokens=64, companions=small)
+    assert learner.train_step(0, *records(0))["tokens"] > 0
 
 
 def test_one_of_several_without_memory_ends_the_step_for_all_with_what_to_change(
@@ -168,7 +171,7 @@ def large_model() -> torch.nn.Module:
 
     config = Qwen2Config(
         vocab_size=40,
-        hidden_size=2048,
+        hidden_size=1024,
         intermediate_size=16_384,
         num_hidden_layers=1,
         num_attention_heads=4,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,39 +51,38 @@ def test_every_rank_takes_as_many_passes_and_each_pass_counts_once() -> None:
     assert sorted(one for share in shares for one, counts in share if counts) == passes
 
 
-def test_two_ranks_train_as_one_process_does_and_end_together(tmp_path: Path) -> None:
-    with RankProcesses(("cpu", "cpu"), threads=2) as processes:
-        for recipe in (SMALL, LORA):
-            learns_what_one_process_learns_and_each_goes_on_from_the_others_checkpoint(
-                processes, recipe, tmp_path / recipe.method
-            )
-        refuses_in_the_words_of_a_trainer_and_goes_on(processes, tmp_path / "refusals")
-        ends_with_the_first_that_is_killed(processes, tmp_path / "killed")
-
-
 @pytest.mark.parametrize("recipe", [SMALL, LORA], ids=["full", "lora"])
 def test_three_ranks_whose_parts_are_uneven_go_on_from_the_checkpoint_of_two(
-    recipe: TrainingRecipe, tmp_path: Path
+    recipe: TrainingRecipe, ranks: Callable[[int], RankProcesses], tmp_path: Path
 ) -> None:
     files, shared, alone = trained(recipe, tmp_path / "model")
     assert any(len(parameter) % 3 for parameter in shared.parameters())
     one = Trainer(alone, recipe, 1, max_tokens=64, companions=files)
-    with RankProcesses(("cpu",) * 2, threads=2) as processes:
-        two = RankedTrainer(processes, shared, recipe, 1, max_tokens=64, companions=files)
-        for step in range(2):
-            two.train_step(step, *records(step, recipe)), one.train_step(step, *records(step, recipe))
-        two.save(tmp_path / "two", {"by": "two"})
+    two = RankedTrainer(ranks(2), shared, recipe, 1, max_tokens=64, companions=files)
+    for step in range(2):
+        two.train_step(step, *records(step, recipe)), one.train_step(step, *records(step, recipe))
+    two.save(tmp_path / "two", {"by": "two"})
     beside = open_model(files, dtype=next(alone.parameters()).dtype)
-    with RankProcesses(("cpu",) * 3, threads=3) as processes:
-        three = RankedTrainer(processes, beside, recipe, 1, max_tokens=64, companions=files)
-        assert three.restore(tmp_path / "two") == {"by": "two"}
-        told, expected = three.train_step(2, *records(2, recipe)), one.train_step(2, *records(2, recipe))
-        assert told["loss"] == pytest.approx(expected["loss"], rel=1e-4, abs=1e-6)
-        assert told["gradient_norm"] == pytest.approx(expected["gradient_norm"], rel=1e-4)
-        assert furthest(beside, alone) < 5e-6
-        three.save(tmp_path / "three", {"by": "three"})
+    three = RankedTrainer(ranks(3), beside, recipe, 1, max_tokens=64, companions=files)
+    assert three.restore(tmp_path / "two") == {"by": "two"}
+    told, expected = three.train_step(2, *records(2, recipe)), one.train_step(2, *records(2, recipe))
+    assert told["loss"] == pytest.approx(expected["loss"], rel=1e-4, abs=1e-6)
+    assert told["gradient_norm"] == pytest.approx(expected["gradient_norm"], rel=1e-4)
+    assert furthest(beside, alone) < 5e-6
+    three.save(tmp_path / "three", {"by": "three"})
     assert one.restore(tmp_path / "three") == {"by": "three"}
     assert furthest(beside, alone) == 0
+
+
+def test_two_ranks_train_as_one_process_does_and_end_together(
+    ranks: Callable[[int], RankProcesses], tmp_path: Path
+) -> None:
+    for recipe in (SMALL, LORA):
+        learns_what_one_process_learns_and_each_goes_on_from_the_others_checkpoint(
+            ranks(2), recipe, tmp_path / recipe.method
+        )
+    refuses_in_the_words_of_a_trainer_and_goes_on(ranks(2), tmp_path / "refusals")
+    ends_with_the_first_that_is_killed(ranks(2), tmp_path / "killed")
 
 
 def learns_what_one_process_learns_and_each_goes_on_from_the_others_checkpoint(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from appliance.ledger.ledger import LedgerError
-from appliance.ledger.lock import DataLockedError, data_lock
+from appliance.ledger.lock import DataLockedError, data_lock, require_unlocked
 
 OWNER = """
 import sys
@@ -43,6 +43,23 @@ def test_a_second_owner_is_refused_with_the_pid_of_the_first_and_what_to_do(tmp_
         owner.communicate()
     with data_lock(tmp_path) as lock:
         assert lock.read_text() == f"{os.getpid()}\n"
+
+
+def test_a_look_names_the_owner_and_makes_nothing(tmp_path: Path) -> None:
+    require_unlocked(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    with start_owner(tmp_path) as owner:
+        with pytest.raises(DataLockedError) as caught:
+            require_unlocked(tmp_path)
+        assert caught.value.pid == owner.pid
+        owner.communicate()
+    require_unlocked(tmp_path)
+
+
+def test_what_lies_in_the_place_of_the_lock_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    os.mkfifo(tmp_path / "run" / "lock")
+    require_unlocked(tmp_path)
 
 
 def test_a_lock_of_a_killed_owner_is_free(tmp_path: Path) -> None:

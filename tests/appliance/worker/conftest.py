@@ -19,12 +19,16 @@ from appliance.daemon.broker_process import BrokerProcess, command
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import broker_socket, runtime_settings
 from appliance.policy_files import load_policy
+from appliance.worker import context as worker_context
 from appliance.worker import measurements
 from appliance.worker.context import WorkContext
 from runtime.settings import RuntimeSettings
+from verifiers.checker import Checker
 from verifiers.selftest import SelfTest, run_selftest
+from verifiers.workers.service import VerifierService
 
-_SELF_TESTS: dict[tuple[str, ...], SelfTest] = {}
+_DECIDED_FROM_TEXT = {"answer", "exact"}
+"""Kinds whose verifiers no test here changes."""
 
 
 @pytest.fixture(autouse=True)
@@ -32,16 +36,40 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
+_STANDING: dict[Path | None, Checker] = {}
+"""By the broker's socket: one that stays open."""
+
+
+class WarmChecker(Checker):
+    """Has texts decided by workers that are warm from the test before, which takes a second of a processor to make."""
+
+    def service(self) -> VerifierService:
+        standing = _STANDING.get(self._known_settings().broker)
+        return super().service() if standing is None else standing.service()
+
+
+@pytest.fixture(scope="package", autouse=True)
+def warm_checkers() -> Iterator[None]:
+    """For every context of these tests."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(worker_context, "Checker", WarmChecker)
+        yield
+
+
 @pytest.fixture(autouse=True)
-def one_self_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of what reads texts, which no test here changes: the first night of this process makes it, and the others have
-    what it found. `test_cycle.py` looks at a night that makes its own."""
+def one_self_test(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Of what reads texts: the first night of this run makes it, and the others have what it found. `test_cycle.py`
+    looks at a night that makes its own."""
+    folder = building.shared(tmp_path_factory)
 
     def once(checker: Any, *, only: Collection[str], **how: Any) -> SelfTest:
-        kinds = tuple(sorted(only))
-        if kinds not in _SELF_TESTS or kinds != ("answer",):
-            _SELF_TESTS[kinds] = run_selftest(checker, only=only, **how)
-        return _SELF_TESTS[kinds]
+        if not set(only) <= _DECIDED_FROM_TEXT:
+            return run_selftest(checker, only=only, **how)
+        kept = folder / f"selftest-{'-'.join(sorted(only))}.json"
+        with building.alone(folder / "selftest.lock"):
+            if not kept.exists():
+                kept.write_text(run_selftest(checker, only=only, **how).model_dump_json())
+        return SelfTest.model_validate_json(kept.read_text())
 
     monkeypatch.setattr(measurements, "run_selftest", once)
 
@@ -61,7 +89,10 @@ def runtime(guest_roots: Path) -> Iterator[RuntimeSettings]:
     made, socket = runtime_settings(settings, folder), broker_socket(settings, folder)
     broker = BrokerProcess(made.own, socket, command(socket, 0))
     assert broker.start() == ""
-    yield made.model_copy(update={"broker": socket})
+    found = made.model_copy(update={"broker": socket})
+    with Checker(found) as _STANDING[socket]:
+        yield found
+    del _STANDING[socket]
     broker.close()
     shutil.rmtree(folder)
 

@@ -94,7 +94,7 @@ def test_a_data_job_is_solved_on_a_branch_that_went_on_from_before_a_failure(
     artifact = ledger.artifact("j1")
     assert artifact is not None
     folder = context.data / artifact.folder
-    assert check_bundle(folder, expect=artifact.manifest).ok
+    assert check_bundle(folder, expect=artifact.manifest, checker=context.checker).ok
     transcript = json.loads((folder / "transcript.json").read_text())
     assert "table (22 bytes)" in transcript[0]["text"]
     assert "rows.sum" not in json.dumps(transcript)

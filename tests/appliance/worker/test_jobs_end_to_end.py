@@ -48,7 +48,7 @@ def test_a_solved_job_is_a_bundle_that_verifies(context: WorkContext, ledger: Sq
     artifact = ledger.artifact("j1")
     assert artifact is not None
     assert artifact.answer == "6"
-    report = check_bundle(context.data / artifact.folder, expect=artifact.manifest)
+    report = check_bundle(context.data / artifact.folder, expect=artifact.manifest, checker=context.checker)
     assert report.ok
     text = (context.data / artifact.folder / "transcript.json").read_text()
     assert "7*x" not in text
@@ -96,7 +96,7 @@ def test_a_job_killed_after_its_artifact_was_recorded_keeps_that_bundle(
     again = solve(context, asked)
     assert first.state is again.state is JobState.SOLVED
     assert ledger.artifacts() == made
-    assert check_bundle(context.data / made[0].folder, expect=made[0].manifest).ok
+    assert check_bundle(context.data / made[0].folder, expect=made[0].manifest, checker=context.checker).ok
 
 
 def test_a_job_killed_before_its_artifact_was_recorded_is_done_again(
@@ -108,4 +108,4 @@ def test_a_job_killed_before_its_artifact_was_recorded_is_done_again(
     (half_done / "artifact.txt").write_text("7")
     solve(context, job("find x with 7x+3=45", spec, 64))
     (artifact,) = ledger.artifacts()
-    assert check_bundle(half_done, expect=artifact.manifest).ok
+    assert check_bundle(half_done, expect=artifact.manifest, checker=context.checker).ok

@@ -40,13 +40,13 @@ def test_no_token_is_older_than_the_bound_and_a_replay_gives_the_same_bits(
     context: WorkContext, ledger: SqliteLedger
 ) -> None:
     tasks = {}
-    for bound in (0, 1, 4):
+    for bound in (0, 2):
         if bound:
             with ledger_of(context, bound) as own:
                 tasks[bound] = look(context, own, bound)
         else:
             tasks[bound] = look(context, ledger, bound)
-    assert tasks[0] == tasks[1] == tasks[4], "what is asked does not depend on when"
+    assert tasks[0] == tasks[2], "what is asked does not depend on when"
 
 
 def ledger_of(context: WorkContext, bound: int) -> SqliteLedger:
