@@ -68,6 +68,7 @@ async def _dealt_with(*_: object) -> None:
         screen = app.screen
         drawn = not (screen._callbacks or screen._layout_required or screen._dirty_widgets)
         busy = any(one.message_queue_size for one in (app, *screen.walk_children(with_self=True)))
+        busy = busy or any(not one.is_finished for one in app.workers if not one._thread_worker)
         calm = calm + 1 if drawn and not busy else 0
         screen._on_timer_update()
 
