@@ -50,6 +50,11 @@ class Catalog:
         """Lists them by name."""
         return AllDomains(self.domains)
 
+    @cached_property
+    def finite(self) -> dict[str, Finite]:
+        """Those whose items were given. Looked for once: asking a protocol costs more than making a small task."""
+        return {name: taskset for name, taskset in self.tasksets.items() if isinstance(taskset, Finite)}
+
     def with_domain(self, domain: str, tasksets: Sequence[Taskset]) -> Catalog:
         """Makes a catalog that has these as well, instead of what was in that domain."""
         return Catalog({**self.domains, domain: {taskset.name: taskset for taskset in tasksets}})
@@ -74,8 +79,8 @@ class Catalog:
         Raises UnknownTasksetError or LevelError, and ExhaustedError where a finite taskset has none of that split.
         """
         found, rng = self.named(taskset), stable_random("problem", taskset, level, seed)
-        if isinstance(found, Finite):
-            return found.draft_of(seeds.split_of(seed), level, rng)
+        if taskset in self.finite:
+            return self.finite[taskset].draft_of(seeds.split_of(seed), level, rng)
         return found.draft(level, rng)
 
     def task(self, taskset: str, level: int, seed: int, split: Split) -> Task:

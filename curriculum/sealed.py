@@ -23,7 +23,7 @@ from curriculum import seeds
 from curriculum.catalog import Catalog
 from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.task import Split, Task
-from curriculum.contract.taskset import Finite, TaskDraft
+from curriculum.contract.taskset import TaskDraft
 from curriculum.difficulty import Difficulty
 from curriculum.registry import BUILT_IN, CALCULATORS, key_of, stable_random
 from curriculum.separation.index import SeparationIndex
@@ -169,7 +169,7 @@ def belongs(catalog: Catalog, key: str, taskset: str, split: Split) -> bool:
 
 def is_written(taskset: str, catalog: Catalog = BUILT_IN) -> bool:
     """Whether its items were given by somebody, and not made by a taskset: it then divides them itself."""
-    return isinstance(catalog.named(taskset), Finite)
+    return catalog.named(taskset).name in catalog.finite
 
 
 def ceil_share(percent: float, of: int) -> int:

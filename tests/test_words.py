@@ -66,7 +66,7 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
 def test_a_class_name_means_one_thing_in_the_whole_product() -> None:
     places: dict[str, list[str]] = {}
     for path in product():
-        for node in ast.walk(import_graph.parsed(path)):
+        for node in import_graph.statements(path):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
@@ -110,7 +110,7 @@ def test_no_exception_is_swallowed_without_a_word() -> None:
     swallowed = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in product()
-        for node in ast.walk(import_graph.parsed(path))
+        for node in import_graph.statements(path)
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"}))
         and all(isinstance(item, ast.Pass) for item in node.body)

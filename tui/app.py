@@ -50,8 +50,8 @@ class ScreensFirst(SystemCommandsProvider):
 
 
 class AssayApp(App[None]):
-    """`socket` is the daemon's; `seconds` lie between two readings. The key at `key` signs, or that of `name`, else
-    the only one that the person has."""
+    """`socket` is the daemon's; `seconds` lie between two readings, and each waits `patience_seconds` for an answer.
+    The key at `key` signs, or that of `name`, else the only one that the person has."""
 
     CSS_PATH = "assay.tcss"
     TITLE = "assay"
@@ -89,6 +89,7 @@ class AssayApp(App[None]):
         first: str = "",
         read_only: bool = False,
         light: bool = False,
+        patience_seconds: float = 5.0,
     ) -> None:
         super().__init__()
         self.views = views
@@ -97,7 +98,9 @@ class AssayApp(App[None]):
         self._socket = socket
         self._seconds = seconds
         self._reader = ViewReader(
-            lambda: self.client(seconds=5.0), lambda found: self.post_message(self.Arrived(found)), seconds=seconds
+            lambda: self.client(seconds=patience_seconds),
+            lambda found: self.post_message(self.Arrived(found)),
+            seconds=seconds,
         )
         self._reading: Reading | None = None
         self._first = next((view for view in views if view.name == first), views[0])
@@ -175,8 +178,10 @@ class AssayApp(App[None]):
         """False while the screen is made or taken down: what was read meanwhile has nowhere to go."""
         if not self.is_running or not self.screen_stack:
             return False
-        found = self.main.query(f"#view-{self.current.name}")
-        return bool(found) and found.first().is_mounted and bool(self.main.query("#command-line, #problem"))
+        found = [
+            self.main.query_one_optional(name) for name in (f"#view-{self.current.name}", "#problem", "#command-line")
+        ]
+        return all(one is not None and one.is_mounted for one in found)
 
     @on(Arrived)
     def _show(self, message: Arrived) -> None:

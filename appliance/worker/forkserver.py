@@ -41,11 +41,13 @@ def serve(requests: socket.socket) -> list[str] | None:
         ledger, errors, settings = descriptors
         os.dup2(errors, 2)
         os.close(errors)
+        gc.disable()  # nothing of what is loaded is garbage
         for name in request["libraries"]:
             # Where one is missing, the worker says so, as it would alone.
             with suppress(Exception):
                 importlib.import_module(name)
         gc.freeze()  # what is there is shared with the worker, and a collection would copy it
+        gc.enable()
         server, worker = os.getpid(), os.fork()
         if worker == 0:
             requests.close()

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from textual import app as textual_app
+from textual import pilot as textual_pilot
+from textual._context import active_app
 
 from appliance.config import Settings
 from appliance.daemon.api import make_app
@@ -54,3 +57,25 @@ def appliance() -> Iterator[Appliance]:
     yield made
     made.stop()
     shutil.rmtree(folder)
+
+
+async def _dealt_with(*_: object) -> None:
+    """Returns when what was sent to the app was dealt with, and what came of it, and the screen is drawn."""
+    app = active_app.get()
+    pilot = textual_pilot.Pilot(app)
+    calm = 0
+    while calm < 2 and app.is_running and await pilot._wait_for_screen():
+        screen = app.screen
+        drawn = not (screen._callbacks or screen._layout_required or screen._dirty_widgets)
+        busy = any(one.message_queue_size for one in (app, *screen.walk_children(with_self=True)))
+        busy = busy or any(not one.is_finished for one in app.workers if not one._thread_worker)
+        calm = calm + 1 if drawn and not busy else 0
+        screen._on_timer_update()
+
+
+@pytest.fixture(autouse=True)
+def _wait_no_longer_than_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each key, Textual waits a second for a process that rests. One that reads its daemon twenty times a second
+    never does."""
+    for module in (textual_app, textual_pilot):
+        monkeypatch.setattr(module, "wait_for_idle", _dealt_with)

@@ -76,6 +76,10 @@ def cells(pilot: Screen) -> list[str]:
     return [" | ".join(cell.plain for cell in row.cells) for row in rows.rows_shown]
 
 
+def first_row(pilot: Screen) -> str:
+    return next(iter(cells(pilot)), "").replace("  ", " ")
+
+
 def of_pane(pilot: Screen) -> str:
     return "\n".join(widget.text.plain for widget in app_of(pilot).pane.query(PlainText))
 
@@ -263,13 +267,13 @@ async def test_pages_go_back_to_the_oldest_rollout(appliance: Appliance) -> None
         await shown(pilot, "4")
         await until(pilot, lambda: len(cells(pilot)) == 100)
         await pilot.press("n")
-        await until(pilot, lambda: "| f129 |" in cells(pilot)[0].replace("  ", " ") and "page 2" in of_pane(pilot))
+        await until(pilot, lambda: "| f129 |" in first_row(pilot) and "page 2" in of_pane(pilot))
         await pilot.press("n")
         await until(pilot, lambda: len(cells(pilot)) == 30)
         await pilot.press("n")
         assert "page 3" in of_pane(pilot)
         await pilot.press("p", "p", "p")
-        await until(pilot, lambda: "f229" in cells(pilot)[0])
+        await until(pilot, lambda: "f229" in first_row(pilot))
 
 
 async def test_new_rollouts_appear_and_the_cursor_stays_on_its_record(appliance: Appliance) -> None:
@@ -327,9 +331,9 @@ async def test_a_command_is_completed_and_a_wrong_one_is_said(appliance: Applian
         await pilot.press("colon", *"check")
         await until(pilot, lambda: app.query_one("#command-typed", Input)._suggestion == "checkpoints")
         await pilot.press("tab", "enter")
-        await until(pilot, lambda: app.current.name == "checkpoints")
+        await until(pilot, lambda: app.current.name == "checkpoints" and app.pane.is_mounted)
         await pilot.press("colon", *"fly", "enter")
-        assert any("no command 'fly'" in notice.message for notice in app._notifications)
+        await until(pilot, lambda: any("no command 'fly'" in notice.message for notice in app._notifications))
         await pilot.press("colon", *"4", "escape", "4")
         await until(pilot, lambda: app.current.name == "rollouts")
         await pilot.press("colon", *"rollouts fail", "enter")
@@ -399,6 +403,7 @@ async def test_light_and_dark_say_the_same(appliance: Appliance) -> None:
     async with open_app(appliance, light=True).run_test(size=(80, 24)) as pilot:
         await shown(pilot, "4")
         assert pilot.app.theme == LIGHT.name
+        await until(pilot, lambda: "is not on record" in detail(pilot))
         before = everything(pilot)
         light = pilot.app.export_screenshot()
         await pilot.press("T")
@@ -690,7 +695,7 @@ async def test_a_socket_that_nobody_answers_is_reported_as_such(appliance: Appli
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(appliance.socket))
         deaf.listen()
-        async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        async with open_app(appliance, patience_seconds=0.2).run_test(size=(80, 24)) as pilot:
             await until(pilot, lambda: "does not answer" in of_absence(pilot))
             assert "start `assay serve` again" in of_absence(pilot)
 

@@ -6,13 +6,13 @@ rules; no single action, no two in turn and not all in turn win a level within i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import cycle, islice, permutations
+from collections.abc import Iterable, Sequence
+from itertools import permutations
 from random import Random
 
 from curriculum.environments.games.maps import OBSTACLES, drawn
 from curriculum.environments.games.search import shortest
-from verifiers.games.rules import EFFECTS, SHOWN, Game, Level
+from verifiers.games.rules import EFFECTS, SHOWN, Game, GameState, Level
 from verifiers.games.spec import GameData, GameLevel, GameSpec
 
 MOVING = ("sliding", "falling", "turning")
@@ -103,28 +103,50 @@ def _level(
         if found is None or not least <= len(found) <= MOST:
             continue
         made.limits[0] = 5 * len(found)
-        if not any(_wins(made, moves) for moves in _without_thought(made, rng, walks)):
+        if not _wins_without_thought(made, rng, walks):
             return text, found
     return None
 
 
-def _without_thought(game: Game, rng: Random, walks: int) -> Iterator[Iterator[str]]:
-    """Sequences that nobody has to think about, each as long as the level allows."""
+def _wins_without_thought(game: Game, rng: Random, walks: int) -> bool:
+    """Whether something wins that nobody has to think about, as long as the level allows: one action, two in turn, all
+    in turn, or a random walk."""
     names, most = sorted(game.actions), game.limits[0]
-    for name in names:
-        yield islice(cycle([name]), most)
-    for pair in permutations(names, 2):
-        yield islice(cycle(pair), most)
-    yield islice(cycle(names), most)
-    for _ in range(walks):
-        yield iter(rng.choices(names, k=most))
+    steps: Steps = {}
+    in_turn = [(name,) for name in names] + [*permutations(names, 2), tuple(names)]
+    if any(_wins_in_turn(game, steps, moves, most) for moves in in_turn):
+        return True
+    start = game.levels[0].start
+    return any(_walked(game, steps, start, rng.choices(names, k=most)) is None for _ in range(walks))
 
 
-def _wins(game: Game, moves: Iterator[str]) -> bool:
-    level: Level = game.levels[0]
-    state = level.start
-    for name in moves:
-        state = game.after(level, state, game.actions[name]) or level.start
-        if game.won(level, state):
+Steps = dict[tuple[GameState, str], GameState | None]
+"""What was walked before: the state after an action in a state, None where that wins."""
+
+
+def _wins_in_turn(game: Game, steps: Steps, moves: tuple[str, ...], most: int) -> bool:
+    """Walks round after round, and no more once it comes to a state in which a round began before."""
+    state, begun, left = game.levels[0].start, set[GameState](), most
+    while left > 0 and state not in begun:
+        begun.add(state)
+        after = _walked(game, steps, state, moves[:left])
+        if after is None:
             return True
+        state, left = after, left - len(moves)
     return False
+
+
+def _walked(game: Game, steps: Steps, state: GameState, moves: Iterable[str]) -> GameState | None:
+    """The state after all of them, or None as soon as the level is won."""
+    level: Level = game.levels[0]
+    for name in moves:
+        step = (state, name)
+        if step in steps:
+            after = steps[step]
+        else:
+            after = game.after(level, state, game.actions[name]) or level.start
+            after = steps[step] = None if game.won(level, after) else after
+        if after is None:
+            return None
+        state = after
+    return state

@@ -24,6 +24,6 @@ def renderer() -> Renderer:
 
 @pytest.fixture(scope="package")
 def sessions(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[SessionPool]:
-    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots)
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots, ready=1)
     with Sessions(RuntimeSettings(own=own)) as pool:
         yield pool

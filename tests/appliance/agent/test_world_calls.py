@@ -51,7 +51,7 @@ def chat() -> Renderer:
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[SessionPool]:
-    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots)
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots, ready=1)
     with Sessions(RuntimeSettings(own=own, sandboxes=48)) as pool:
         yield pool
 
@@ -59,7 +59,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterato
 @pytest.fixture(scope="module")
 def narrow(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[SessionPool]:
     """Its sessions have calls for two rollouts and a bit."""
-    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots)
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots, ready=1)
     with Sessions(RuntimeSettings(own=own, limits=Limits(calls=22))) as pool:
         yield pool
 

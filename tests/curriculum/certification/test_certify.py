@@ -191,7 +191,7 @@ def test_a_certificate_is_read_back_as_it_was_written() -> None:
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[SessionPool]:
-    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots)
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots, ready=1)
     with Sessions(RuntimeSettings(own=own, sandboxes=16)) as pool:
         yield pool
 

@@ -32,7 +32,7 @@ FOLDER = {
 
 @pytest.fixture(scope="module")
 def verifier(tmp_path_factory: pytest.TempPathFactory, full_roots: Path) -> Iterator[FilesVerifier]:
-    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots)
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots, ready=1)
     pool: SessionPool
     with Sessions(RuntimeSettings(own=own)) as pool:
         yield FilesVerifier(pool)

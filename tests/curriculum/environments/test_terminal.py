@@ -34,7 +34,7 @@ AT_ONCE = 32
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory: pytest.TempPathFactory, full_roots: Path) -> Iterator[SessionPool]:
-    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots)
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots, ready=1)
     limits = Limits(call_seconds=40.0, memory_mib=192)  # a machine that is busy is no command's fault
     with Sessions(RuntimeSettings(own=own, sandboxes=40, limits=limits)) as pool:
         yield pool
@@ -163,7 +163,7 @@ def test_who_ends_the_terminal_has_failed_and_submits_nothing(world: World) -> N
 
 @pytest.fixture(scope="module")
 def short_pool(tmp_path_factory: pytest.TempPathFactory, full_roots: Path) -> Iterator[SessionPool]:
-    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots)
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots, ready=1)
     with Sessions(RuntimeSettings(own=own, sandboxes=4, limits=Limits(call_seconds=1.0, memory_mib=192))) as pool:
         yield pool
 

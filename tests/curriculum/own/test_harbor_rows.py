@@ -30,7 +30,7 @@ from verifiers.files.spec import FileCondition, FilesSpec
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory, full_roots: Path) -> RuntimeSettings:
-    return RuntimeSettings(own=BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots))
+    return RuntimeSettings(own=BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots, ready=1))
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ def checker(guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
             state_dir=tmp_path_factory.mktemp("state"),
             root_dir=guest_roots,
             backends=(BackendName.GVISOR, BackendName.NSJAIL),
+            ready=1,
             programs=programs(lean),
         )
         with Checker(RuntimeSettings(own=own), lean=lean) as made:

@@ -113,7 +113,7 @@ class ThreadPool:
 
 
 def host_settings(name: str, folder: Path, **runtime: object) -> HostSettings:
-    own = BrokerSettings(state_dir=folder / "state", root_dir=folder / "root")
+    own = BrokerSettings(state_dir=folder / "state", root_dir=folder / "root", ready=1)
     return HostSettings(name=name, folder=folder, runtime=RuntimeSettings(own=own, **runtime), lease_seconds=20)
 
 

@@ -15,7 +15,7 @@ from verifiers.programs.verifier import ProgramVerifier
 
 @pytest.fixture(scope="package")
 def sessions(guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
-    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots)
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots, ready=1)
     with Sessions(RuntimeSettings(own=own, limits=Limits(), shared_workers=1)) as pool:
         yield pool
 

@@ -29,6 +29,8 @@ from verifiers.programs.values import MOST_DEPTH, Arguments, Value, of_native
 from verifiers.programs.verifier import ProgramVerifier
 
 SQUARES = SPECS["squares"]
+BRIEF = SQUARES.model_copy(update={"seconds": 0.5})
+"""For programs that hang: they compute for the whole of it, several times."""
 keys = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5), st.binary(max_size=5))
 natives = st.recursive(
     st.one_of(keys, st.floats(), st.complex_numbers(), st.integers(-(1 << 9_000), 1 << 9_000)),
@@ -101,7 +103,7 @@ def test_each_failure_has_a_ground_of_its_own(verifier: ProgramVerifier) -> None
         "#" * 300_000: Ground.UNREADABLE,
     }
     with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda source: verifier.verify(SQUARES, source), grounds))
+        found = list(threads.map(lambda source: verifier.verify(BRIEF, source), grounds))
     assert [verdict.ground for verdict in found] == list(grounds.values())
     assert all(verdict.outcome is Outcome.FAIL for verdict in found)
 
@@ -130,7 +132,7 @@ def test_a_share_is_given_only_where_it_is_asked_for(verifier: ProgramVerifier) 
     verdict = verifier.verify(partial, WRONG)
     assert (verdict.outcome, verdict.score) == (Outcome.FAIL, 0.8)
     stuck = "def solve(xs):\n    while len(xs) == 2: pass\n    return sum(x * x for x in xs)\n"
-    assert verifier.verify(partial, stuck).score == 0.8
+    assert verifier.verify(partial.model_copy(update={"seconds": BRIEF.seconds}), stuck).score == 0.8
     hack = "import sys\ndef solve(xs):\n    return sys._getframe(1).f_locals.get('expected', 14)\n"
     verdict = verifier.verify(partial, hack)
     assert (verdict.outcome, verdict.score) == (Outcome.HACK_SUSPECTED, 0.0)
