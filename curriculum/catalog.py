@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 
 from curriculum import seeds
@@ -51,9 +52,10 @@ class Catalog:
         return AllDomains(self.domains)
 
     @cached_property
-    def finite(self) -> dict[str, Finite]:
-        """Those whose items were given. Looked for once: asking a protocol costs more than making a small task."""
-        return {name: taskset for name, taskset in self.tasksets.items() if isinstance(taskset, Finite)}
+    def _finite(self) -> dict[str, Finite | None]:
+        """Those that were asked for and whose items were given; the others as None. Asking a protocol costs more than
+        making a small task."""
+        return {}
 
     def with_domain(self, domain: str, tasksets: Sequence[Taskset]) -> Catalog:
         """Makes a catalog that has these as well, instead of what was in that domain."""
@@ -73,15 +75,21 @@ class Catalog:
         self.named(name)
         return next(domain for domain, rows in self.domains.items() if name in rows)
 
+    def finite(self, name: str) -> Finite | None:
+        """The taskset of that name, where its items were given. Raises UnknownTasksetError."""
+        if name not in self._finite:
+            found = self.named(name)
+            self._finite[name] = found if isinstance(found, Finite) else None
+        return self._finite[name]
+
     def draft(self, taskset: str, level: int, seed: int) -> TaskDraft:
         """The item behind (taskset, level, seed), with its answer: for demonstrations and tests, never for the agent.
 
         Raises UnknownTasksetError or LevelError, and ExhaustedError where a finite taskset has none of that split.
         """
         found, rng = self.named(taskset), stable_random("problem", taskset, level, seed)
-        if taskset in self.finite:
-            return self.finite[taskset].draft_of(seeds.split_of(seed), level, rng)
-        return found.draft(level, rng)
+        finite = self.finite(taskset)
+        return found.draft(level, rng) if finite is None else finite.draft_of(seeds.split_of(seed), level, rng)
 
     def task(self, taskset: str, level: int, seed: int, split: Split) -> Task:
         """The task of (taskset, level, seed). Raises SeedError, and as `draft` does."""

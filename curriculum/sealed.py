@@ -169,7 +169,7 @@ def belongs(catalog: Catalog, key: str, taskset: str, split: Split) -> bool:
 
 def is_written(taskset: str, catalog: Catalog = BUILT_IN) -> bool:
     """Whether its items were given by somebody, and not made by a taskset: it then divides them itself."""
-    return catalog.named(taskset).name in catalog.finite
+    return catalog.finite(taskset) is not None
 
 
 def ceil_share(percent: float, of: int) -> int:

@@ -29,7 +29,7 @@ from appliance.daemon.decision import decide_cycle, next_phase
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.placement.engines import PlacedEngineProcess
 from appliance.placement.learners import PlacedLearners
-from appliance.places import load_policy
+from appliance.policy_files import load_policy
 from appliance.records.rollouts import RolloutEnd
 from appliance.records.training import RolloutFilter, StepRecord
 from appliance.worker.tasks import run_cycle
