@@ -64,13 +64,13 @@ def install(
     """
     from appliance.errors import UsageError
     from curriculum.adapters import adapter_named
-    from curriculum.adapters.packages import package_at
+    from curriculum.adapters.packages import guest_package
     from runtime.package_sets import extend_set, install_set
 
     adapter = adapter_named(name)
     if package is not None and not adapter.takes_package:
         raise UsageError(f"{name} takes no package of yours", "leave --package out")
-    owned = package_at(package) if package is not None else None
+    owned = guest_package(adapter, package) if package is not None else None
     found, what = install_set(adapter.name, adapter.pins, adapter.imports, added=adapter.stand_in_files), adapter.name
     if owned is not None:
         found, what = extend_set(adapter.set_name(owned.name), found.folder, owned.files), f"{name} with {owned.name}"
@@ -81,7 +81,7 @@ def install(
         return
     show_line(f"installed {what}: {len(adapter.pins)} packages, {found.mib} MiB, in {found.folder}")
     if adapter.takes_package and owned is None:
-        show_line("it serves a package of yours: install it with --package FOLDER")
+        show_line("for a package of yours beside them: install it with --package FOLDER")
 
 
 def sets(
