@@ -19,7 +19,7 @@ from curriculum.adapters import ADAPTERS
 from curriculum.contract.errors import CurriculumError
 from curriculum.environments.foreign import FOREIGN_SPEC
 from curriculum.environments.mcp import MCP, MOST_ARGUMENTS, Argument, ServerSetup
-from curriculum.environments.mcp.listing import MOST_TOOLS, ServerListing, listing_of, read_page
+from curriculum.environments.mcp.listing import MOST_TOOLS, ListedPage, ServerListing, listing_of, read_page
 from curriculum.foreign.making import CALLER, LeftOut
 from curriculum.own.columns import RowError, question_of, row_of
 from curriculum.own.rows import QUESTION_CHARS, OwnRow
@@ -32,6 +32,7 @@ from verifiers.contract.kinds import AnswerForm
 TURNS = 30
 """Calls of the server's tools in one task."""
 PYTHON = "python"
+SCORED = "the server scores it, which is never trained on: add such tasks from a file of their own"
 
 
 class GivenTask(NamedTuple):
@@ -56,6 +57,8 @@ def rows_given(
 ) -> tuple[list[OwnRow], list[LeftOut]]:
     """Rows of these tasks, and why others were left out. Raises CurriculumError where none is left, and what
     `SessionPool.open` raises."""
+    if not package:
+        raise CurriculumError("a server lies in a package of yours", hint="name it: `assay curriculum adapter ls`")
     MCP.read({"package": package})
     if why := ADAPTERS[MCP.name].missing(package):
         raise CurriculumError(f"the server cannot be asked here: {why}")
@@ -71,6 +74,10 @@ def rows_given(
         except CurriculumError as error:
             left_out.append(LeftOut(task.origin, f"{error}{f': {error.hint}' if error.hint else ''}"))
         say(len(rows))
+    scored = [row for row in rows.values() if row.spec is FOREIGN_SPEC]
+    if len(scored) < len(rows):  # one of them would keep the whole taskset from being trained on
+        left_out += [LeftOut(row.origin, SCORED) for row in scored]
+        rows = {key: row for key, row in rows.items() if row.spec is not FOREIGN_SPEC}
     if not rows:
         raise CurriculumError(f"no task was made: {left_out[0].reason}" if left_out else "no task was given")
     return list(rows.values()), left_out
@@ -157,7 +164,8 @@ def _ask(pool: SessionPool, package: str, arguments: tuple[str, ...]) -> ServerL
     setup = ServerSetup(package=package, arguments=arguments).model_dump(mode="json")
     with World.open(pool, MCP, setup, caller=CALLER, priority=Priority.JOB) as world:
         world.begun.result()
-        pages, count = [], 0
+        pages: list[ListedPage] = []
+        count = 0
         while not pages or count < pages[0].count:
             reply = world.call("list_served_tools", {"first": count})
             if reply.failed:

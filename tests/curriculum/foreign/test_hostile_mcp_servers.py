@@ -109,7 +109,7 @@ def test_what_a_server_says_is_bounded_text(pool: Sessions) -> None:
     [
         ("many", "more than 64 tools"),
         ("none", "lists no tool"),
-        ("long", "more than 2,000 characters"),
+        ("long description", "more than 2,000 characters"),
         ("longer", "in more than 9000 bytes"),
         ("remote", "nothing is fetched"),
         ("deep", "nested"),

@@ -46,8 +46,8 @@ def made_of(pool: Sessions, *tasks: dict[str, Any]) -> Made:
 
 @pytest.fixture(scope="module")
 def rows(pool: Sessions) -> list[OwnRow]:
-    rows, left_out = made_of(pool, TASKS[0], TASKS[2], *TASKS[12:])
-    assert left_out == []
+    rows, left_out = made_of(pool, TASKS[0], *TASKS[12:])
+    assert [(one.origin, "never trained on" in one.reason) for one in left_out] == [("t:3", True)]
     return rows
 
 
@@ -64,7 +64,7 @@ def balance(world: World, account: str) -> int:
 
 
 def test_a_task_has_the_servers_tools_a_check_of_ours_and_no_answer_in_its_world(rows: list[OwnRow]) -> None:
-    first, _, moved, _ = rows
+    first, moved = rows
     assert (first.environment, first.tools, first.spec.kind) == ("mcp", ("accounts", "balance"), "answer")
     assert moved.tools == ("accounts", "balance", "move_coins", "standing", "read_file")
     assert first.answer not in json.dumps(dict(first.world))
@@ -85,7 +85,7 @@ def test_an_answer_that_was_worked_out_with_the_tools_passes_and_another_does_no
 
 
 def test_calls_change_the_state_of_their_own_server_alone(pool: Sessions, rows: list[OwnRow]) -> None:
-    setup = rows[2].world
+    setup = rows[1].world
     with World.open(pool, MCP, setup) as world, World.open(pool, MCP, setup) as other:
         world.call("move_coins", {"source": "books", "target": "food", "coins": held(3, "books")})
         assert (balance(world, "food"), balance(other, "food")) == (held(3, "books", "food"), held(3, "food"))
@@ -95,7 +95,7 @@ def test_calls_change_the_state_of_their_own_server_alone(pool: Sessions, rows: 
 
 
 def test_branches_of_a_world_have_servers_of_their_own(pool: Sessions, rows: list[OwnRow]) -> None:
-    with World.open(pool, MCP, rows[2].world) as world:
+    with World.open(pool, MCP, rows[1].world) as world:
         world.call("move_coins", {"source": "rent", "target": "food", "coins": 1})
         one, other = world.fork(2)
         with one, other:
@@ -120,17 +120,15 @@ def test_arguments_that_do_not_fit_and_tools_that_are_not_offered_never_reach_th
 
 
 def test_no_guest_has_the_tasks_not_even_one_whose_tool_reads_files(pool: Sessions, rows: list[OwnRow]) -> None:
-    with World.open(pool, MCP, rows[2].world) as world:
+    with World.open(pool, MCP, rows[1].world) as world:
         place = world.call("read_file", {"path": "book.json"})
         assert json.loads(place.text)["food"] == held(3, "food")
         for path in ("tasks.jsonl", "/packages/ledger_server/tasks.jsonl", "/proc/self/environ", "/etc/shadow"):
             assert world.call("read_file", {"path": path}).failed
 
 
-def test_what_the_servers_own_tool_scores_is_a_foreign_reward_and_no_verdict(
-    pool: Sessions, rows: list[OwnRow]
-) -> None:
-    row = rows[3]
+def test_what_the_servers_own_tool_scores_is_a_foreign_reward_and_no_verdict(pool: Sessions) -> None:
+    [row], _ = made_of(pool, TASKS[13])
     assert "standing" not in row.tools
     with World.open(pool, MCP, row.world) as world:
         assert not world.call("standing", {}).reached
