@@ -29,7 +29,7 @@ SHOWN = 6_000
 NOT_DONE = {"code": -32601, "message": "this client does nothing for a server"}
 
 
-class BrokenServer(Exception):
+class LostServer(Exception):
     """Says that the server is at fault; the world is lost."""
 
 
@@ -43,19 +43,19 @@ class Wire:
         self._rest, self._asked, self._left = b"", 0, BYTES
 
     def ask(self, method: str, params: "dict[str, Any]") -> "dict[str, Any]":
-        """The answer to it, which has a `result` or an `error`. Raises BrokenServer."""
+        """The answer to it, which has a `result` or an `error`. Raises LostServer."""
         self._asked, self._left = self._asked + 1, BYTES
         self.say({"id": self._asked, "method": method, "params": params})
         for _ in range(MESSAGES):
             message = self._message()
             if "method" not in message:
                 if message.get("id") != self._asked or isinstance(message.get("id"), bool | float):
-                    raise BrokenServer("it answers what nobody asked")
+                    raise LostServer("it answers what nobody asked")
                 return message
             if "id" in message:
                 done = {"result": {}} if message["method"] == "ping" else {"error": NOT_DONE}
                 self.say({"id": message["id"], **done})
-        raise BrokenServer(f"it said {MESSAGES} things and did not answer")
+        raise LostServer(f"it said {MESSAGES} things and did not answer")
 
     def say(self, message: "dict[str, Any]") -> None:
         data = json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
@@ -63,24 +63,24 @@ class Wire:
             while data:
                 data = data[os.write(self._into, data) :]
         except OSError:
-            raise BrokenServer(self._gone()) from None
+            raise LostServer(self._gone()) from None
 
     def _message(self) -> "dict[str, Any]":
         while (end := self._rest.find(b"\n")) < 0:
             said = os.read(self._output, 65_536)
             self._left -= len(said)
             if not said:
-                raise BrokenServer(self._gone())
+                raise LostServer(self._gone())
             if self._left < 0:
-                raise BrokenServer(f"it said more than {BYTES} bytes and did not answer")
+                raise LostServer(f"it said more than {BYTES} bytes and did not answer")
             self._rest += said
         line, self._rest = self._rest[:end], self._rest[end + 1 :]
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
-            raise BrokenServer("it said what is no message") from None
+            raise LostServer("it said what is no message") from None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            raise BrokenServer("it said what is no message")
+            raise LostServer("it said what is no message")
         return message
 
     def _gone(self) -> str:
@@ -119,7 +119,7 @@ def started() -> Wire:
 def result_of(answer: "dict[str, Any]") -> "dict[str, Any]":
     result = answer.get("result")
     if not isinstance(result, dict):
-        raise BrokenServer("it refuses to begin, or to list its tools")
+        raise LostServer("it refuses to begin, or to list its tools")
     return result
 
 
@@ -128,7 +128,7 @@ def begun() -> Wire:
     client = {"name": "assay", "version": "1"}
     said = result_of(wire.ask("initialize", {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": client}))
     if said.get("protocolVersion") not in VERSIONS:
-        raise BrokenServer("it speaks a version of the protocol that is not known here")
+        raise LostServer("it speaks a version of the protocol that is not known here")
     wire.say({"method": "notifications/initialized"})
     return wire
 
@@ -141,23 +141,23 @@ def all_listed(wire: Wire) -> "list[dict[str, Any]]":
         page = result_of(wire.ask("tools/list", {} if cursor is None else {"cursor": cursor}))
         tools, cursor = page.get("tools"), page.get("nextCursor")
         if not isinstance(tools, list) or not all(isinstance(one, dict) for one in tools):
-            raise BrokenServer("it lists what are no tools")
+            raise LostServer("it lists what are no tools")
         found += [
             {"name": one.get("name"), "description": one.get("description", ""), "parameters": one.get("inputSchema")}
             for one in tools
         ]
         if len(found) > MOST_TOOLS:
-            raise BrokenServer(f"it lists more than {MOST_TOOLS} tools")
+            raise LostServer(f"it lists more than {MOST_TOOLS} tools")
         if not isinstance(cursor, str):
             return found
-    raise BrokenServer(f"its list of tools has more than {MOST_PAGES} pages")
+    raise LostServer(f"its list of tools has more than {MOST_PAGES} pages")
 
 
 WIRE = begun()
 TOOLS = all_listed(WIRE)
 LISTED = hashlib.sha256(json.dumps(TOOLS, sort_keys=True).encode()).hexdigest()
 if SETUP.get("listed", "") not in ("", LISTED):
-    raise BrokenServer("its tools are others than when the task was made")
+    raise LostServer("its tools are others than when the task was made")
 CALLED = {one["name"]: one["called"] for one in SETUP.get("tools", ())}
 
 
@@ -187,13 +187,13 @@ def list_served_tools(first: int) -> str:
 
 
 def asked(called: str, arguments: "dict[str, Any]") -> "dict[str, Any]":
-    """What a tool of the server gives. Raises ToolError for what it refuses, BrokenServer."""
+    """What a tool of the server gives. Raises ToolError for what it refuses, LostServer."""
     answer = WIRE.ask("tools/call", {"name": called, "arguments": arguments})
     result, error = answer.get("result"), answer.get("error")
     if isinstance(error, dict):
         raise ToolError(f"refused: {told(error.get('message'))}")
     if not isinstance(result, dict):
-        raise BrokenServer("it gives neither a result nor an error")
+        raise LostServer("it gives neither a result nor an error")
     if result.get("isError") is True:
         raise ToolError(text_of(result))
     return result
@@ -202,7 +202,7 @@ def asked(called: str, arguments: "dict[str, Any]") -> "dict[str, Any]":
 def text_of(result: "dict[str, Any]") -> str:
     parts = result.get("content", [])
     if not isinstance(parts, list) or len(parts) > PARTS or not all(isinstance(one, dict) for one in parts):
-        raise BrokenServer(f"it gives a result that is no list of at most {PARTS} parts")
+        raise LostServer(f"it gives a result that is no list of at most {PARTS} parts")
     texts = [
         one["text"] if one.get("type") == "text" and isinstance(one.get("text"), str) else f"({one.get('type')})"
         for one in parts
