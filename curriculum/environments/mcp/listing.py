@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -126,8 +126,16 @@ def fault_in(tool: ServedTool) -> str:
         return f"{what}: its parameters have more than {SCHEMA_CHARS:,} characters"
     if MARK.search(tool.description) or MARK.search(text):
         return f"{what} is described with a mark of chat formats, such as <|"
-    if printable(text) != text:
+    if any(printable(one) != one for one in _texts(tool.parameters)):
         return f"{what}: its parameters hold signs that are no text"
     if why := schema_fault(tool.parameters):
-        return f"{what}: its parameters {why}"
+        return f"{what}: its parameters {' '.join(printable(why).split())}"
     return ""
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in plain JSON, names included."""
+    if isinstance(value, str):
+        yield value
+    for inner in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(inner)
