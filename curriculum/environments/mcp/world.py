@@ -100,18 +100,18 @@ def started() -> Wire:
             os.close(end)
         return Wire(from_server[0], to_server[1], why[0])
     try:
-        silent, told = os.open(os.devnull, os.O_RDWR), why[1]
+        silent, said = os.open(os.devnull, os.O_RDWR), why[1]
         for number, end in enumerate((to_server[0], from_server[1], silent)):
             os.dup2(end, number)
-        os.closerange(3, told)
-        os.closerange(told + 1, 1024)
+        os.closerange(3, said)
+        os.closerange(said + 1, 1024)
         sys.stdin, sys.stdout, sys.stderr = (open(n, "w" if n else "r", encoding="utf-8") for n in range(3))  # noqa: PTH123, SIM115
         signal.signal(signal.SIGURG, signal.SIG_IGN)
         signal.alarm(3_600)
         sys.argv = [SETUP["package"], *SETUP.get("arguments", ())]
         runpy.run_module(SETUP["package"], run_name="__main__", alter_sys=True)
     except BaseException as error:  # noqa: BLE001 - whatever it was, the server has ended
-        os.write(told, f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:300])
+        os.write(said, f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:300])
     finally:
         os._exit(0)
 
@@ -151,14 +151,6 @@ def all_listed(wire: Wire) -> "list[dict[str, Any]]":
         if not isinstance(cursor, str):
             return found
     raise LostServer(f"its list of tools has more than {MOST_PAGES} pages")
-
-
-WIRE = begun()
-TOOLS = all_listed(WIRE)
-LISTED = hashlib.sha256(json.dumps(TOOLS, sort_keys=True).encode()).hexdigest()
-if SETUP.get("listed", "") not in ("", LISTED):
-    raise LostServer("its tools are others than when the task was made")
-CALLED = {one["name"]: one["called"] for one in SETUP.get("tools", ())}
 
 
 def shown(text: str) -> str:
@@ -234,3 +226,11 @@ def submission() -> str:
     found = score() if SETUP.get("score") else None
     text = json.dumps({"reward": found if found is not None and abs(found) <= 1 else None})
     return json.dumps({"reward.json": {"text": text, "mode": "644"}})
+
+
+WIRE = begun()
+TOOLS = all_listed(WIRE)
+LISTED = hashlib.sha256(json.dumps(TOOLS, sort_keys=True).encode()).hexdigest()
+if SETUP.get("listed", "") not in ("", LISTED):
+    raise LostServer("its tools are others than when the task was made")
+CALLED = {one["name"]: one["called"] for one in SETUP.get("tools", ())}

@@ -125,6 +125,7 @@ def test_what_a_server_says_is_bounded_text(pool: Sessions) -> None:
         ("other", "other tools the second time"),
         ("pages", "more than 16 pages"),
         ("version", "version of the protocol"),
+        ("missing", "it is gone: ModuleNotFoundError: No module named 'nothing_of_the_sort'"),
     ],
 )
 def test_a_list_that_no_model_is_told_gives_no_task(pool: Sessions, what: str, why: str) -> None:
