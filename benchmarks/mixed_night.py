@@ -106,7 +106,7 @@ def told() -> tuple[str, ...]:
         for level in range(3)
         for seed in range(20)
     ]
-    read = [plain.prompt(draft.messages, offered(draft.environment, draft.tools)) for draft in drafts]
+    read = [plain.prompt(draft.messages, offered(draft.environment, draft.tools, draft.world)) for draft in drafts]
     return tuple(plain.text(ids) for ids in (*read, *(plain.question(row["question"]) for row in own_rows(60))))
 
 

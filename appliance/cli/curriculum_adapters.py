@@ -16,6 +16,7 @@ from appliance.cli.show import show_json, show_line, show_progress, show_records
 from appliance.errors import ExitCode
 
 if TYPE_CHECKING:
+    from curriculum.foreign.given import GivenTask
     from curriculum.own.rows import OwnRow
 
 COMMANDS = {
@@ -64,13 +65,13 @@ def install(
     """
     from appliance.errors import UsageError
     from curriculum.adapters import adapter_named
-    from curriculum.adapters.packages import package_at
+    from curriculum.adapters.packages import guest_package
     from runtime.package_sets import extend_set, install_set
 
     adapter = adapter_named(name)
     if package is not None and not adapter.takes_package:
         raise UsageError(f"{name} takes no package of yours", "leave --package out")
-    owned = package_at(package) if package is not None else None
+    owned = guest_package(adapter, package) if package is not None else None
     found, what = install_set(adapter.name, adapter.pins, adapter.imports, added=adapter.stand_in_files), adapter.name
     if owned is not None:
         found, what = extend_set(adapter.set_name(owned.name), found.folder, owned.files), f"{name} with {owned.name}"
@@ -81,7 +82,7 @@ def install(
         return
     show_line(f"installed {what}: {len(adapter.pins)} packages, {found.mib} MiB, in {found.folder}")
     if adapter.takes_package and owned is None:
-        show_line("it serves a package of yours: install it with --package FOLDER")
+        show_line("for a package of yours beside them: install it with --package FOLDER")
 
 
 def sets(
@@ -114,14 +115,24 @@ def add(
     context: typer.Context,
     name: Name,
     chosen: Annotated[
-        str, typer.Argument(metavar="SET", help="What it asks, as `assay curriculum adapter sets` lists.")
+        str,
+        typer.Argument(
+            metavar="SET",
+            help="What it asks, as `assay curriculum adapter sets` lists; of mcp a file of tasks, or a folder with a "
+            "tasks.jsonl.",
+        ),
     ],
     package: Annotated[str, typer.Option("--package", help="Of yours, as `adapter ls` names it.")] = "",
-    tasks: Annotated[int, typer.Option("--tasks", min=1, max=10_000, help="Of each of five levels.")] = 100,
-    batch: Annotated[int, typer.Option("--batch", min=0, help="Another one has other items.")] = 0,
+    tasks: Annotated[
+        int | None, typer.Option("--tasks", min=1, max=10_000, help="Of each of five levels; 100 unless given.")
+    ] = None,
+    batch: Annotated[int | None, typer.Option("--batch", min=0, help="Another one than 0 has other items.")] = None,
     taskset: Annotated[
         str | None, typer.Option("--name", help="Of the taskset, own/NAME; otherwise the names of adapter and set.")
     ] = None,
+    licence: Annotated[
+        str, typer.Option("--licence", help="Of the tasks; kept with them; otherwise the adapter's, where it is known.")
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and keep nothing.")] = False,
     data: Data = None,
     as_json: Json = False,
@@ -131,27 +142,35 @@ def add(
 
     0 when some were taken, 1 when none was.
 
+    Of mcp the tasks are yours: rows as of `assay curriculum add`, with `arguments` for the server, `tools` that the
+    model may call, or `score`, a tool of the server's.
+
     Example: assay curriculum adapter add reasoning_gym chain_sum --tasks 20
     """
     from appliance.cli.broker_target import patient_sessions
     from appliance.cli.curriculum_add import Refused, let_through, name_of, sealed_questions, show_added
+    from curriculum.adapters import adapter_named
+    from curriculum.foreign.given import rows_given
     from curriculum.foreign.making import level_of, make_rows, source_of
     from curriculum.own.rows import with_levels
     from curriculum.own.taskset import OwnContent
 
-    named = name_of(Path(f"{name}_{chosen}"), taskset)
+    adapter, place = adapter_named(name), Path(chosen)
+    given = _given(place, tasks, batch) if adapter.tasks_given else None
+    named = name_of(Path(f"{name}_{chosen if given is None else package}"), taskset)
     api = client_of(context, data)
     sealed = [] if dry_run else sealed_questions(context, data)
+
+    def say(count: int) -> None:
+        show_progress(f"made {count} tasks")
+
     with patient_sessions(context, data) as pool:
-        made, left_out = make_rows(
-            pool,
-            name,
-            chosen,
-            package=package,
-            tasks=tasks,
-            batch=batch,
-            say=lambda count: show_progress(f"made {count} tasks"),
-        )
+        if given is not None:
+            made, left_out = rows_given(pool, package, given, say=say)
+        else:
+            made, left_out = make_rows(
+                pool, name, chosen, package=package, tasks=tasks or 100, batch=batch or 0, say=say
+            )
     refused = [Refused(one.origin, one.reason) for one in left_out]
     accepted: list[OwnRow] = []
     if made:
@@ -163,8 +182,20 @@ def add(
     show_progress("")
     kept = with_levels(accepted, level_of) if accepted else ()
     if kept and not dry_run:
-        source, licence = source_of(name, chosen, package, batch)
-        content = OwnContent(name=named, licence=licence, source=source, added="", rows=kept)
+        source, known = source_of(name, place.name if given else chosen, package, None if given else batch or 0)
+        content = OwnContent(name=named, licence=licence or known, source=source, added="", rows=kept)
         api.add_taskset(content.model_dump_json().encode())
     show_added(named, kept, refused, dry_run=dry_run, as_json=as_json)
     raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)
+
+
+def _given(place: Path, tasks: int | None, batch: int | None) -> list[GivenTask]:
+    """The owner's tasks. Raises UsageError."""
+    from appliance.cli.own_files import rows_in
+    from appliance.errors import UsageError
+    from curriculum.adapters import TASKS
+    from curriculum.foreign.given import GivenTask
+
+    if (tasks, batch) != (None, None):
+        raise UsageError("--tasks and --batch are for what makes tasks, and these are yours", "leave them out")
+    return [GivenTask(*row) for row in rows_in(place / TASKS if place.is_dir() else place)]

@@ -150,7 +150,7 @@ class TryCommands:
             self._say("  none")
 
     def _schemas(self) -> list[Any]:
-        known = self.world.environment.tools if self.world is not None else ()
+        known = self.world.tools if self.world is not None else ()
         return [schema for schema in known if schema.name in self.task.tools]
 
     def _call(self, text: str) -> None:

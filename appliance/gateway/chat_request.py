@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from appliance.gateway.tool_schema import schema_fault
 from curriculum.contract.environment import ToolSchema
+from curriculum.worlds.tool_schema import schema_fault
 from verifiers.registry.spec import Spec
 
 MOST_MESSAGES = 1_000

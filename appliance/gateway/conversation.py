@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,7 +27,7 @@ from appliance.rendering.renderer import (
     RenderingError,
     ToolRequest,
 )
-from appliance.rendering.tools import arguments_of
+from appliance.rendering.tools import arguments_of, mark_in
 from runtime.errors import HintedError
 
 MOST_OUTPUT = 100_000
@@ -69,13 +68,8 @@ def require_tools(tools: Sequence[ClientTool], renderer: Renderer, marks: Sequen
     for tool in tools:
         if tool.name == PYTHON.name and set(tool.parameters.get("properties", {})) != {"code"}:
             raise ConversationError("the tool python takes one argument, `code`", hint="give yours another name")
-        text = unicodedata.normalize("NFKC", json.dumps(tool.model_dump(), ensure_ascii=False))
-        spelled = next((mark for mark in marks if mark in text), None)
-        if spelled is not None:
-            raise ConversationError(
-                f"the declaration of {tool.name} spells {spelled!r}, a mark of this model's format",
-                hint="describe the tool in other words",
-            )
+    if why := mark_in(tools, marks):
+        raise ConversationError(why, hint="describe the tool in other words")
 
 
 def write(asked: ChatRequest, session: OpenConversation | None, renderer: Renderer) -> WrittenPrompt:

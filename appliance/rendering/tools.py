@@ -6,11 +6,12 @@ A call's arguments are the model's: hostile data. What does not fit the declarat
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from appliance.rendering.renderer import PYTHON, TOOLS, Malformed, RenderingError, ToolRequest
-from curriculum.contract.environment import ToolSchema
+from curriculum.contract.environment import ToolSchema, tools_in
 from curriculum.contract.task import Task
 from curriculum.environments import ENVIRONMENTS
 from curriculum.worlds.arguments import fault_of, unusable
@@ -18,13 +19,13 @@ from curriculum.worlds.arguments import fault_of, unusable
 
 def tools_of(task: Task) -> tuple[ToolSchema, ...]:
     """The tools that a task offers. Raises RenderingError as `offered`."""
-    return offered(task.environment, task.tools)
+    return offered(task.environment, task.tools, task.world)
 
 
-def offered(environment_name: str, names: Sequence[str]) -> tuple[ToolSchema, ...]:
-    """The tools of these names. Raises RenderingError for one that neither Python nor the environment has."""
+def offered(environment_name: str, names: Sequence[str], world: Mapping[str, Any]) -> tuple[ToolSchema, ...]:
+    """The tools of these names. Raises RenderingError for one that neither Python nor the environment's world has."""
     environment = ENVIRONMENTS.get(environment_name)
-    known = {tool.name: tool for tool in (PYTHON, *(environment.tools if environment is not None else ()))}
+    known = {tool.name: tool for tool in (PYTHON, *(tools_in(environment, world) if environment is not None else ()))}
     if unknown := [name for name in names if name not in known]:
         raise RenderingError(
             f"a task of the environment {environment_name!r} has no tool {unknown[0]!r}",
@@ -36,6 +37,17 @@ def offered(environment_name: str, names: Sequence[str]) -> tuple[ToolSchema, ..
 def declared(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
     """Lists their declarations (the form of OpenAI's function calling, which chat templates take)."""
     return [{"type": "function", "function": tool.model_dump()} for tool in tools]
+
+
+def mark_in(tools: Sequence[ToolSchema], marks: Sequence[str]) -> str:
+    """Says which declaration spells a mark of a model's format, in a sentence; empty when none does. Formats write
+    declarations unguarded, so such a mark would have its power."""
+    for tool in tools:
+        text = unicodedata.normalize("NFKC", json.dumps(tool.model_dump(), ensure_ascii=False))
+        spelled = next((mark for mark in marks if mark in text), None)
+        if spelled is not None:
+            return f"the declaration of {tool.name} spells {spelled!r}, a mark of this model's format"
+    return ""
 
 
 def arguments_of(request: ToolRequest) -> dict[str, Any]:

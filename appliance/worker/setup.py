@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -17,13 +18,16 @@ from appliance.learning.distillation import TeacherScore
 from appliance.learning.recipe import Recipe
 from appliance.ledger.ledger import Ledger
 from appliance.rendering.formats import FILES, load_renderer
+from appliance.rendering.guarded import GuardedTokenizer
 from appliance.rendering.markers import only_python
-from appliance.rendering.tools import offered
+from appliance.rendering.tools import mark_in, offered
 from curriculum.catalog import Catalog
 from curriculum.certification.certificate import made_by, shipped
 from curriculum.certification.certify import drafts_of
+from curriculum.contract.environment import BringsTools
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
+from curriculum.environments import ENVIRONMENTS
 from curriculum.registry import BUILT_IN, key_of
 from curriculum.sealed import SealedSet, TaskStream, is_written
 from curriculum.seeds import derive
@@ -188,16 +192,21 @@ def _lacks(name: str, certified: Mapping[str, str], catalog: Catalog) -> str:
 def _uncallable(name: str, model: Path | None, catalog: Catalog) -> str:
     """Why the tools that a taskset's tasks offer cannot be called in the model's format; empty when they can."""
     levels = range(catalog.named(name).level_count)
-    draft = next((draft for level in levels for draft in drafts_of(catalog, name, level, len(Split))), None)
+    drafts = (draft for level in levels for draft in drafts_of(catalog, name, level, len(Split)))
+    draft = next(drafts, None)
     if draft is None:
         return "it has no task"
-    tools = offered(draft.environment, draft.tools)
+    tools = offered(draft.environment, draft.tools, draft.world)
     if not only_python(tools):
         return ""
     if model is None:
         return only_python(tools)
-    renderer = load_renderer({file: (model / file).read_bytes() for file in FILES if (model / file).is_file()})
-    return renderer.refuses(tools)
+    files = {file: (model / file).read_bytes() for file in FILES if (model / file).is_file()}
+    if (why := load_renderer(files).refuses(tools)) or not isinstance(ENVIRONMENTS.get(draft.environment), BringsTools):
+        return why
+    brought = chain(tools, *(offered(other.environment, other.tools, other.world) for other in drafts))
+    told = tuple({tool.model_dump_json(): tool for tool in brought}.values())
+    return mark_in(told, tuple(GuardedTokenizer(files).marks.values()))
 
 
 def training_rules(policy: Policy, ledger: Ledger, cycle: str, tasksets: Sequence[str]) -> TrainingRules:

@@ -16,6 +16,7 @@ from runtime.model import FrozenModel
 from runtime.package_sets import installed_names, set_named
 from runtime.profile import PackageSet
 
+TASKS = "tasks.jsonl"
 STAND_IN = b"""def __getattr__(name):
     raise ImportError(f"{__name__} is not installed: there is no wheel of it")
 """
@@ -36,6 +37,8 @@ class Adapter(NamedTuple):
     """Environments of ours whose guests import them."""
     takes_package: bool = False
     """Whether what it is for lies in a package that the owner names."""
+    tasks_given: bool = False
+    """Whether the owner also gives the tasks; in a package they lie in `TASKS`, which no guest has."""
 
     @property
     def pins(self) -> tuple[str, ...]:
@@ -71,11 +74,13 @@ class Adapter(NamedTuple):
 _ROWS = (
     Adapter(
         "mcp",
-        "servers and clients of the Model Context Protocol, over standard input and output",
+        "servers of the Model Context Protocol over standard input and output, ours or from packages of the owner's",
         ("mcp", "mcp.server", "mcp.client.session", "anyio._backends._asyncio"),
         96,
         39,
         worlds=("orchestration",),
+        takes_package=True,
+        tasks_given=True,
     ),
     Adapter(
         "reasoning_gym",

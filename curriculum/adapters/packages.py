@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from curriculum.adapters import TASKS, Adapter
 from curriculum.contract.errors import CurriculumError
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -43,6 +44,14 @@ def package_at(place: Path) -> OwnerPackage:
     if not NAME.fullmatch(name):
         raise CurriculumError(f"{name!r} is no name of a package here", hint="small letters, digits and _ alone")
     return OwnerPackage(name, found)
+
+
+def guest_package(adapter: Adapter, place: Path) -> OwnerPackage:
+    """What guests get of it: of an adapter whose tasks are given, everything but these, because answers stand in them
+    and a server that reads files could show them. Raises as `package_at`."""
+    owned = package_at(place)
+    kept = {path: data for path, data in owned.files.items() if PurePosixPath(path).name != TASKS}
+    return OwnerPackage(owned.name, kept) if adapter.tasks_given else owned
 
 
 def _of_folder(folder: Path) -> Iterator[tuple[str, bytes]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from curriculum.contract.environment import Environment
 from curriculum.contract.taskset import TaskDraft
+from curriculum.worlds.arguments import BYTES
 from curriculum.worlds.world import World
 from runtime.errors import SandboxError
 from runtime.sandbox import SessionPool
@@ -44,8 +45,8 @@ def _tried(draft: TaskDraft, environment: Environment, pool: SessionPool) -> lis
         busy, *others = opened
         running = [
             busy.start(tool.name, arguments)
-            for tool in environment.tools
-            for arguments in flood(tool.parameters, max(2, FLOOD // len(environment.tools)))
+            for tool in busy.tools
+            for arguments in flood(tool.parameters, max(2, FLOOD // len(busy.tools)))
         ]
         for reply in running:
             reply.result()
@@ -67,14 +68,17 @@ def flood(parameters: Mapping[str, Any], count: int) -> Iterator[object]:
     return islice(chain.from_iterable((fits, other) for other in cycle(HOSTILE)), count)
 
 
-def plain_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The plainest arguments that such a schema allows."""
-    properties = parameters.get("properties", {})
-    return {name: _plain(properties.get(name, {})) for name in parameters.get("required", ())}
+def plain_arguments(parameters: Mapping[str, Any], most: int = BYTES) -> dict[str, Any]:
+    """The plainest arguments that such a schema allows, as far as that can be read off it in `most` values or letters:
+    references are not followed, and what asks for more than a call may hold gets less."""
+    properties, required = parameters.get("properties", {}), parameters.get("required", ())
+    return {name: _plain(properties.get(name, {}), most // len(required)) for name in required}
 
 
-def _plain(schema: Mapping[str, Any]) -> Any:
-    if "enum" in schema:
+def _plain(schema: Any, most: int) -> Any:
+    if not isinstance(schema, Mapping) or most < 1:  # `true` takes everything
+        return "x"
+    if schema.get("enum"):
         return schema["enum"][0]
     match schema.get("type"):
         case "integer" | "number":
@@ -82,12 +86,13 @@ def _plain(schema: Mapping[str, Any]) -> Any:
         case "boolean":
             return False
         case "array":
-            return [_plain(schema.get("items", {}))] * schema.get("minItems", 0)
+            count = int(min(schema.get("minItems", 0), most))
+            return [_plain(schema.get("items", {}), most // max(1, count))] * count
         case "object":
-            return plain_arguments(schema)
+            return plain_arguments(schema, most)
         case "null":
             return None
-    return "x" * max(1, schema.get("minLength", 1))
+    return "x" * max(1, int(min(schema.get("minLength", 1), most)))
 
 
 def tried_in(environments: Mapping[str, Environment], pool: SessionPool) -> Callable[[Sequence[TaskDraft]], list[str]]:

@@ -56,7 +56,7 @@ class Environment(Protocol):
 
     @property
     def tools(self) -> Sequence[ToolSchema]:
-        """Lists what its worlds can be asked. A task offers those of them that it names."""
+        """Lists what all of its worlds can be asked. A task offers those of them that it names."""
 
     @property
     def reads_only(self) -> bool:
@@ -87,6 +87,19 @@ class NeedsPackages(Protocol):
 
     def packages(self, setup: Mapping[str, Any]) -> PackageSet | None:
         """Those of the world that is made from `setup`. None where they are not installed here."""
+
+
+@runtime_checkable
+class BringsTools(Protocol):
+    """An environment whose worlds have tools that the setup declares, each its own."""
+
+    def brought(self, setup: Mapping[str, Any]) -> Sequence[ToolSchema]:
+        """Those of the world that is made from `setup`. Pure; raises CurriculumError for a wrong setup."""
+
+
+def tools_in(environment: Environment, setup: Mapping[str, Any]) -> Sequence[ToolSchema]:
+    """All that such a world can be asked. Raises CurriculumError for a wrong setup."""
+    return (*environment.tools, *(environment.brought(setup) if isinstance(environment, BringsTools) else ()))
 
 
 class MadeCall(NamedTuple):

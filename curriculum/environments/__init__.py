@@ -6,9 +6,10 @@ from curriculum.contract.environment import Environment
 from curriculum.environments.foreign import FOREIGN
 from curriculum.environments.games.environment import GAMES
 from curriculum.environments.mail.environment import MAIL
+from curriculum.environments.mcp import MCP
 from curriculum.environments.orchestration import ORCHESTRATION
 from curriculum.environments.research import RESEARCH
 from curriculum.environments.terminal.environment import TERMINAL
 
-_ROWS: tuple[Environment, ...] = (MAIL, GAMES, RESEARCH, ORCHESTRATION, TERMINAL, *FOREIGN.values())
+_ROWS: tuple[Environment, ...] = (MAIL, GAMES, RESEARCH, ORCHESTRATION, TERMINAL, MCP, *FOREIGN.values())
 ENVIRONMENTS: dict[str, Environment] = {environment.name: environment for environment in _ROWS}

@@ -72,6 +72,9 @@ _SETS = TypeAdapter(dict[str, int])
 def environment_of(adapter: str, package: str) -> ForeignEnvironment:
     """Raises CurriculumError for an adapter that makes no items, or whose packages are not installed."""
     named = adapter_named(adapter)
+    if named.tasks_given:
+        hint = f"give them: `assay curriculum adapter add {adapter} TASKS.jsonl --package NAME`"
+        raise CurriculumError(f"{adapter} makes no tasks: they are yours", hint=hint)
     if adapter not in FOREIGN:
         raise CurriculumError(f"{adapter} makes no tasks of its own", hint=f"choose one of {', '.join(FOREIGN)}")
     FOREIGN[adapter].read({"package": package})
@@ -90,11 +93,13 @@ def list_sets(pool: SessionPool, adapter: str, package: str = "") -> dict[str, i
             raise CurriculumError(f"{adapter} names no data sets: {error.errors()[0]['msg']}") from error
 
 
-def source_of(adapter: str, name: str, package: str, batch: int) -> tuple[str, str]:
-    """Where such rows are from, and under which licence they may be used, as far as that is known."""
+def source_of(adapter: str, name: str, package: str, batch: int | None) -> tuple[str, str]:
+    """Where such rows are from, and under which licence they may be used, as far as that is known. Tasks that were
+    given have no batch."""
     version = next(pin for pin in ADAPTERS[adapter].pins if pin.partition("==")[0].replace("-", "_") == adapter)
     of = f", package {package}" if package else ""
-    return f"{version}{of}, {name}, batch {batch}", LICENCES.get(adapter, "")
+    numbered = "" if batch is None else f", batch {batch}"
+    return f"{version}{of}, {name}{numbered}", LICENCES.get(adapter, "")
 
 
 def make_rows(

@@ -62,6 +62,11 @@ def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
     return OwnRow(question=question, spec=spec, answer=answer, origin=origin)
 
 
+def question_of(row: Mapping[str, Any]) -> str:
+    """The question in a row; empty where it has none."""
+    return _text({str(name).strip().lower(): value for name, value in row.items()}, QUESTION)
+
+
 def kind_of_columns(columns: Mapping[str, Any]) -> str:
     """The kind of check that the columns speak of. Raises RowError."""
     if "spec" in columns:

@@ -18,14 +18,14 @@ import binascii
 import json
 import secrets
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from curriculum.contract.environment import Environment, NeedsPackages, NeedsUserland
+from curriculum.contract.environment import Environment, NeedsPackages, NeedsUserland, ToolSchema, tools_in
 from curriculum.contract.errors import CurriculumError
 from curriculum.worlds.arguments import fault_of, printable
 from runtime.errors import InfrastructureError, LimitError
@@ -61,9 +61,18 @@ class WorldReply:
 
 
 class World(ClosesOnExit):
-    def __init__(self, environment: Environment, session: Session, output_bytes: int, begun: Future[None]) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        tools: Sequence[ToolSchema],
+        session: Session,
+        output_bytes: int,
+        begun: Future[None],
+    ) -> None:
         """Of a session in which the world is or will be; see `open`."""
         self.environment = environment
+        self.tools = tools
+        """What it can be asked."""
         self.begun = begun
         """Is done once the world can be asked; it ends with InfrastructureError where the program does not start."""
         self._session = session
@@ -88,12 +97,12 @@ class World(ClosesOnExit):
         cannot be made, and what `SessionPool.open` raises."""
         if why := environment.missing():
             raise CurriculumError(f"a world of {environment.name} cannot be made here: {why}")
-        files = environment.files(setup)
+        files, tools = environment.files(setup), tools_in(environment, setup)
         packages = environment.packages(setup) if isinstance(environment, NeedsPackages) else None
         userland = isinstance(environment, NeedsUserland)
         more: dict[str, Any] = ({"packages": packages} if packages else {}) | ({"userland": True} if userland else {})
         session = pool.open(tier=Tier.SANDBOX, caller=caller, priority=priority, files=files, **more)
-        made = cls(environment, session, pool.limits.output_bytes, Future())
+        made = cls(environment, tools, session, pool.limits.output_bytes, Future())
         first = session.start(_driver(), patience=PATIENCE)
         begin = made._ask("begin", environment.program, json.dumps(dict(setup)))
         _pass_on(first, made.begun, lambda result: made._require_ran(result, "its driver"), only_errors=True)
@@ -104,7 +113,7 @@ class World(ClosesOnExit):
 
     def start(self, tool: str, arguments: object, *, keep: bool = False) -> Future[WorldReply]:
         """Calls a tool. `keep` as of `Session.start`."""
-        schema = next((one for one in self.environment.tools if one.name == tool), None)
+        schema = next((one for one in self.tools if one.name == tool), None)
         fault = f"there is no tool {tool[:40]!r}" if schema is None else fault_of(schema, arguments)
         if self._ended:
             fault = ENDED
@@ -223,7 +232,7 @@ class World(ClosesOnExit):
     def _forked(self, sessions: list[Session], *, ended: bool) -> list[World]:
         begun: Future[None] = Future()
         begun.set_result(None)
-        worlds = [World(self.environment, session, self._output_bytes, begun) for session in sessions]
+        worlds = [World(self.environment, self.tools, session, self._output_bytes, begun) for session in sessions]
         for world in worlds:
             world._commanded, world._ended = self._commanded, ended
         return worlds

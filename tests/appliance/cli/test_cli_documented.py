@@ -45,6 +45,8 @@ ELSEWHERE = {
     "curriculum add": "appliance/daemon/test_daemon_own_work.py",
     "curriculum show own/sessions": "appliance/daemon/test_daemon_collected.py",
     "curriculum show own/physics": "appliance/daemon/test_daemon_own_work.py",
+    "curriculum adapter": "appliance/daemon/test_daemon_mcp_server.py",
+    "curriculum show own/ledger": "appliance/daemon/test_daemon_mcp_server.py",
     "curriculum certify": "appliance/cli/test_cli_curriculum.py",
     "cycle start": "appliance/daemon/test_daemon_model.py",
     "verify": "appliance/jobs/test_bundle_commands.py",

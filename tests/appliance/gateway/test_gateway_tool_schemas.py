@@ -14,8 +14,8 @@ import pytest
 from pydantic import ValidationError
 
 from appliance.gateway.chat_request import ClientTool
-from appliance.gateway.tool_schema import schema_fault
 from curriculum.worlds.arguments import fault_of, schema_validator
+from curriculum.worlds.tool_schema import schema_fault
 
 
 @pytest.fixture

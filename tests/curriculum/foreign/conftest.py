@@ -6,11 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from owned_packages import sessions_with
 
-from curriculum.adapters.packages import package_at
-from runtime import package_sets
-from runtime.backends.packages import find_set
-from runtime.package_sets import extend_set, set_named
 from runtime.sandbox import Limits
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
@@ -22,14 +19,13 @@ LIMITS = Limits(call_seconds=30, memory_mib=512)
 def pool(
     request: pytest.FixtureRequest, guest_roots: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Sessions]:
-    """A module that names a PACKAGE has it beside its ADAPTER."""
-    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots, ready=1)
-    with pytest.MonkeyPatch.context() as patch:
-        if hasattr(request.module, "PACKAGE"):
-            adapter, owned = request.module.ADAPTER, package_at(request.module.PACKAGE)
-            sets = tmp_path_factory.mktemp("sets")
-            extend_set(adapter.set_name(owned.name), find_set(str(set_named(adapter.name))), owned.files, sets)
-            own = own.model_copy(update={"package_sets": sets})
-            patch.setattr(package_sets, "sets_folder", lambda: sets)
-        with Sessions(RuntimeSettings(own=own, limits=LIMITS)) as sessions:
+    """A module that names a PACKAGE has it beside its ADAPTER; it may have LIMITS of its own."""
+    limits = getattr(request.module, "LIMITS", LIMITS)
+    if hasattr(request.module, "PACKAGE"):
+        module = request.module
+        with sessions_with(module.ADAPTER, [module.PACKAGE], guest_roots, tmp_path_factory, limits) as sessions:
             yield sessions
+        return
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots, ready=1)
+    with Sessions(RuntimeSettings(own=own, limits=limits)) as sessions:
+        yield sessions

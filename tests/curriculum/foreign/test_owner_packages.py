@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from curriculum.adapters.packages import MOST_FILES, package_at
+from curriculum.adapters import ADAPTERS
+from curriculum.adapters.packages import MOST_FILES, guest_package, package_at
 from curriculum.contract.errors import CurriculumError
 
 
@@ -56,6 +57,14 @@ def test_what_is_no_package_is_refused_with_what_to_name(tmp_path: Path, folder:
         with pytest.raises(CurriculumError) as caught:
             package_at(place)
         assert caught.value.hint
+
+
+def test_tasks_that_an_owner_gives_are_not_among_what_guests_get(folder: Path) -> None:
+    (folder / "tasks.jsonl").write_text('{"answer": "42"}')
+    (folder / "server" / "tasks.jsonl").write_text('{"answer": "42"}')
+    code = ["my_env/__init__.py", "my_env/server/app.py"]
+    assert sorted(guest_package(ADAPTERS["mcp"], folder).files) == code
+    assert len(guest_package(ADAPTERS["openenv"], folder).files) == 4
 
 
 def test_a_package_that_is_too_large_is_refused(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Says whether a client's JSON Schema can be used on a call's arguments. Pure.
+"""Says whether somebody else's JSON Schema can be used on a call's arguments. Pure.
 
 What always holds: a schema that is taken can be compiled, fetches nothing, and is looked at in bounded time: references
 that meet again and again can ask for more steps than a machine has, and the library lets nobody else run meanwhile.

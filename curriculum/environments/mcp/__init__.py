@@ -1,0 +1,100 @@
+"""Worlds of an owner's MCP servers: each runs a server of its own in a sandbox of its own, and offers its tools.
+
+What always holds: nothing of the server runs outside that sandbox. What a model is told of its tools is in the task's
+setup, bounded and checked when the task was made; a server that lists anything else is a broken world. Neither the
+answer nor the check of a task is in its world. A server that scores what was done is no judge: where a task asks for
+that score, its spec passes nothing (`FOREIGN_SPEC`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from curriculum.adapters import ADAPTERS
+from curriculum.contract.environment import ToolSchema
+from curriculum.contract.errors import CurriculumError
+from curriculum.environments.mcp.listing import CALLED_CHARS, MOST_TOOLS, ServedTool, fault_in
+from runtime.model import FrozenModel
+from runtime.profile import PackageSet
+
+MOST_ARGUMENTS = 16
+Argument = Annotated[str, Field(max_length=200, pattern=r"^[^\x00]*$")]
+LIST_SERVED = ToolSchema(
+    name="list_served_tools",
+    description="Lists what the server can be asked, beginning with the given tool, as many as fit.",
+    parameters={
+        "type": "object",
+        "properties": {"first": {"type": "integer", "minimum": 0, "maximum": MOST_TOOLS}},
+        "required": ["first"],
+        "additionalProperties": False,
+    },
+)
+"""For who makes tasks alone."""
+
+
+class ServerSetup(FrozenModel):
+    package: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
+    """The owner's, which `python -m` would start."""
+    arguments: tuple[Argument, ...] = Field(default=(), max_length=MOST_ARGUMENTS)
+    """What it is started with."""
+    listed: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
+    """SHA-256 of all that it lists; empty for a world that makes tasks, which has nothing to play."""
+    tools: tuple[ServedTool, ...] = Field(default=(), max_length=MOST_TOOLS)
+    """Which of these the model may call."""
+    score: str = Field(default="", max_length=CALLED_CHARS)
+    """The server's tool that says what the world came to, for a task that nothing of ours decides."""
+
+
+class McpEnvironment:
+    name = "mcp"
+    """Also the adapter's."""
+    version = 1
+    tools: Sequence[ToolSchema] = (LIST_SERVED,)
+    reads_only = False
+
+    @property
+    def program(self) -> str:
+        return Path(__file__).with_name("world.py").read_text(encoding="utf-8")
+
+    def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
+        """None. Raises CurriculumError."""
+        self.read(setup)
+        return {}
+
+    def brought(self, setup: Mapping[str, Any]) -> Sequence[ToolSchema]:
+        return tuple(tool.as_schema for tool in self.read(setup).tools)
+
+    def read(self, setup: Mapping[str, Any]) -> ServerSetup:
+        """Raises CurriculumError for what is no setup of its worlds."""
+        try:
+            return _read(json.dumps(dict(setup), sort_keys=True))
+        except (ValueError, TypeError, RecursionError) as error:
+            what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+            problem = f"this is no setup of a world of {self.name}: {what}"
+            raise CurriculumError(problem, hint="make its tasks anew: `assay curriculum adapter add mcp`") from error
+
+    def packages(self, setup: Mapping[str, Any]) -> PackageSet | None:
+        """The SDK, with the owner's package that the setup names."""
+        return ADAPTERS[self.name].installed(self.read(setup).package)
+
+    def missing(self) -> str:
+        """Each world asks for a package of its own."""
+        return ""
+
+
+@lru_cache(maxsize=64)
+def _read(setup: str) -> ServerSetup:
+    found = ServerSetup.model_validate_json(setup)
+    for tool in found.tools:
+        if why := fault_in(tool):
+            raise ValueError(why)
+    return found
+
+
+MCP = McpEnvironment()

@@ -1,0 +1,141 @@
+"""Reads what a server says of its tools as what a model may be told of them. Pure.
+
+What always holds: a list is taken whole or refused, with the tool and what to change; nothing in it is repaired but
+signs that no text has. Names become such as tools have here (`getSum` is `getsum`, `read-file` is `read_file`), and the
+server's own is kept beside. Schemas are bounded, refer to nothing outside, and are looked at in bounded time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from curriculum.contract.environment import ToolSchema
+from curriculum.contract.errors import CurriculumError
+from curriculum.worlds.arguments import printable, unusable
+from curriculum.worlds.tool_schema import schema_fault
+from runtime.model import FrozenModel
+
+MOST_TOOLS = 64
+CALLED_CHARS = 64
+DESCRIPTION_CHARS = 2_000
+SCHEMA_CHARS, SCHEMA_DEPTH = 6_000, 16
+WHOLE_CHARS = 32_000
+"""Of all that a model is told of one server."""
+TAKEN = ("python", "list_served_tools")
+"""Names that mean something else here."""
+NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+CALLED = re.compile(rf"[A-Za-z][A-Za-z0-9_./-]{{0,{CALLED_CHARS - 1}}}")
+MARK = re.compile(r"<[|\uff5c]|[|\uff5c]>")
+"""How chat formats begin and end their marks. What else a model's own format has is looked for where it is known."""
+
+
+class ServedTool(FrozenModel):
+    name: str = Field(pattern=rf"^{NAME.pattern}$")
+    called: str = Field(pattern=rf"^{CALLED.pattern}$")
+    """Its name at the server."""
+    description: str = Field(max_length=DESCRIPTION_CHARS)
+    parameters: dict[str, Any]
+
+    @property
+    def as_schema(self) -> ToolSchema:
+        return ToolSchema(name=self.name, description=self.description, parameters=self.parameters)
+
+
+class ServerListing(NamedTuple):
+    tools: tuple[ServedTool, ...]
+    digest: str
+    """Of all that the server listed, as its world will list it again."""
+
+
+class _Said(FrozenModel):
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class ListedPage(FrozenModel):
+    """What a guest says: hostile text."""
+
+    digest: str = Field(pattern=r"^[0-9a-f]{64}$")
+    count: int = Field(ge=1, le=MOST_TOOLS)
+    tools: list[_Said] = Field(min_length=1, max_length=MOST_TOOLS)
+
+
+_PAGE = TypeAdapter(ListedPage)
+
+
+def read_page(text: str) -> ListedPage:
+    """Raises CurriculumError for what is no list of tools."""
+    try:
+        return _PAGE.validate_json(text)
+    except ValidationError as error:
+        raise CurriculumError(f"what the server lists cannot be used: {error.errors()[0]['msg']}") from error
+
+
+def listing_of(pages: Sequence[ListedPage]) -> ServerListing:
+    """All tools of a server. Raises CurriculumError for a list that no model is told."""
+    said = [tool for page in pages for tool in page.tools]
+    if len({(page.digest, page.count) for page in pages}) != 1 or len(said) != pages[0].count:
+        raise CurriculumError("what the server lists cannot be used: it changes while it is read")
+    tools = tuple(_served(one) for one in said)
+    names = [tool.name for tool in tools]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise CurriculumError(f"the server has two tools {twice!r}", hint="capitals and signs do not tell them apart")
+    if sum(len(tool.model_dump_json()) for tool in tools) > WHOLE_CHARS:
+        raise CurriculumError(f"the server's tools take more than {WHOLE_CHARS:,} characters", hint="describe less")
+    return ServerListing(tools, pages[0].digest)
+
+
+def _served(said: _Said) -> ServedTool:
+    if not CALLED.fullmatch(said.name):
+        raise CurriculumError(
+            f"the server has a tool {said.name[:40]!a}, which is no name",
+            hint=f"at most {CALLED_CHARS} letters, digits, `_`, `-`, `.` and `/`, a letter first",
+        )
+    name = re.sub(r"[^a-z0-9_]", "_", said.name.lower())
+    described = printable(said.description).strip()
+    if len(described) > DESCRIPTION_CHARS:
+        raise _refused(said.name, f"has a description of more than {DESCRIPTION_CHARS:,} characters")
+    try:
+        tool = ServedTool(name=name, called=said.name, description=described, parameters=said.parameters)
+    except ValidationError as error:
+        raise _refused(said.name, f"cannot be used: {error.errors()[0]['msg']}") from error
+    if why := fault_in(tool):
+        raise CurriculumError(why, hint="change the server, or leave this tool out of it")
+    return tool
+
+
+def _refused(name: str, why: str) -> CurriculumError:
+    return CurriculumError(f"the server's tool {name[:40]!a} {why}", hint="change the server's description of it")
+
+
+def fault_in(tool: ServedTool) -> str:
+    """Why a model is not told of this tool, in a sentence; empty when it may be."""
+    what = f"the server's tool {tool.called[:40]!a}"
+    if tool.name in TAKEN:
+        return f"{what} has a name that means something else here"
+    if why := unusable(tool.parameters, SCHEMA_DEPTH) or unusable(tool.description):
+        return f"{what}: its parameters {why}"
+    text = json.dumps(tool.parameters, ensure_ascii=False)
+    if len(text) > SCHEMA_CHARS:
+        return f"{what}: its parameters have more than {SCHEMA_CHARS:,} characters"
+    if MARK.search(tool.description) or MARK.search(text):
+        return f"{what} is described with a mark of chat formats, such as <|"
+    if any(printable(one) != one for one in _texts(tool.parameters)):
+        return f"{what}: its parameters hold signs that are no text"
+    if why := schema_fault(tool.parameters):
+        return f"{what}: its parameters {' '.join(printable(why).split())}"
+    return ""
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in plain JSON, names included."""
+    if isinstance(value, str):
+        yield value
+    for inner in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(inner)
