@@ -184,7 +184,7 @@ def taskset(pool: Sessions) -> OwnTaskset:
 
 
 def test_a_taskset_of_it_is_certified_and_its_tasks_offer_its_tools(pool: Sessions, taskset: OwnTaskset) -> None:
-    catalog = Catalog({"own": (taskset,)})
+    catalog = Catalog({"own": {taskset.name: taskset}})
     seeds = [seed for seed in range(40) if split_of(seed) is Split.TRAIN]
     task = catalog.task("own/ledger", 0, seeds[0], Split.TRAIN)
     assert [tool.name for tool in tools_of(task)] == ["accounts", "balance"]
