@@ -31,6 +31,7 @@ def main(argv: list[str]) -> int:
     if os.environ.get("TEXTUAL_DRIVER") is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         sys.stderr.write("assay tui needs a terminal; for programs there is `assay status --json`\n")
         return 2
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup or not: a screen without its terminal would only spin
     app = AssayApp(
         arguments.socket,
         name=arguments.name,

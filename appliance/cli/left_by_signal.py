@@ -1,7 +1,7 @@
 """Ends a command in order when its terminal is closed or it is told to end: what it opened is closed, its child ends.
 
 What always holds: the first SIGTERM or SIGHUP leaves the block as SystemExit with 128 and the signal's number, and
-later ones are ignored; one that was ignored before (nohup) stays ignored.
+later ones are ignored; one that was ignored before (nohup) stays ignored, unless the terminal is what it is all about.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CHILD_SECONDS = 5.0
 
 
 @contextmanager
-def left_by_signal() -> Iterator[None]:
+def left_by_signal(*, needs_terminal: bool) -> Iterator[None]:
     """Belongs to the main thread. Raises SystemExit out of whatever the block is doing."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
 
@@ -27,7 +27,7 @@ def left_by_signal() -> Iterator[None]:
         raise SystemExit(128 + number)
 
     for number, handler in before.items():
-        if handler is not signal.SIG_IGN:
+        if needs_terminal or handler is not signal.SIG_IGN:
             signal.signal(number, leave)
     try:
         yield

@@ -49,7 +49,7 @@ def tui(
     from appliance.cli.demo_appliance import demo_appliance
     from appliance.cli.left_by_signal import left_by_signal, run_child
 
-    with left_by_signal():
+    with left_by_signal(needs_terminal=not web):
         typer.echo("making made-up nights, some seconds ...", err=True)
         with demo_appliance() as made:
             code = run_child(_command(made.socket, [*options, "--key", str(key or made.key)]))

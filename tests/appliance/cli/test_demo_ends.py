@@ -26,7 +26,7 @@ PUT_BACK = b"\x1b[?1049l"
 class Terminal:
     """A terminal of its own, in which the command is the first process, as after a login."""
 
-    def __init__(self, temporary: Path) -> None:
+    def __init__(self, temporary: Path, hangup: signal.Handlers = signal.SIG_DFL) -> None:
         self.temporary = temporary
         self.seen = b""
         self.pid, self.line = pty.fork()
@@ -35,6 +35,7 @@ class Terminal:
             os.chdir(ROOT)
             place = {**os.environ, "TMPDIR": str(temporary), "TERM": "xterm-256color"}
             command = [sys.executable, "-c", ASSAY, "tui", "--demo-data"]
+            signal.signal(signal.SIGHUP, hangup)
             os.execve(sys.executable, command, place)
 
     def until(self, words: bytes) -> None:
@@ -67,14 +68,15 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal() -> Iterator[Terminal]:
+def terminal(request: pytest.FixtureRequest) -> Iterator[Terminal]:
     """The path is short: a Unix socket's must stay below 100 bytes."""
     folder = Path(tempfile.mkdtemp(prefix="assay-end-"))
-    made = Terminal(folder)
+    made = Terminal(folder, getattr(request, "param", signal.SIG_DFL))
     yield made
     shutil.rmtree(folder)
 
 
+@pytest.mark.parametrize("terminal", [signal.SIG_DFL, signal.SIG_IGN], ids=["plain", "nohup"], indirect=True)
 def test_a_closed_terminal_ends_it_and_nothing_is_left(terminal: Terminal) -> None:
     terminal.until(b"Rolls")
     assert list(terminal.temporary.glob("assay-demo-*/keys/*")), "the key that must not stay"

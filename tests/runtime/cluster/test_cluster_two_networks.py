@@ -102,7 +102,7 @@ def test_two_hosts_work_together_are_parted_and_find_each_other_again(root_dir: 
         assert report == {
             "hosts": ["host-0", "host-1"],
             "answers": ["7\n", "7\n"],
-            "cut": "InfrastructureError",
+            "cut": "HostLostError",
             "here": "7\n",
             "next": "host-0",
             "again": ["host-0", "host-1"],
