@@ -46,6 +46,7 @@ CLAIM = re.compile(
     rf"|\b(?:{EVERY}|the) (?:\w+ )?{NEEDED} {PARTS}\b.{{0,200}}\b(?:{DONE}|{THERE})\b"
     rf"|\b{DOES} {HOW}{EVERY}\b.{{0,30}}\b{WHAT}\b"
     rf"|\b{TEXT} {HOW}{MENTIONS}\b"
+    rf"|\b(?:{MENTIONS}|{HAS})\b.{{0,200}}\bas (?:requested|required|demanded|instructed|asked)\b"
     rf"|\b{ITSELF} {HOW}(?:{MENTIONS}|{HAS})\b"
     rf"|\bdeserves? {HOW}(?:an? |the )?{TOP} {MARKS}\b"
     rf"|\b(?:is|are|occurs?|appears?|mentioned|included|contained|present) in {TEXT}\b"
@@ -59,13 +60,21 @@ CLAIM = re.compile(
     re.IGNORECASE,
 )
 
+GOES_ON = re.compile(rf"it {HOW}(?:{MENTIONS}|{HAS}|{DOES})\b", re.IGNORECASE)
+
 
 def is_claim(sentence: str) -> bool:
     return CLAIM.search(plain(sentence)) is not None
 
 
 def without_claims(text: str) -> str:
-    """The sentences of one block that speak of something else; the text itself where none is a claim."""
+    """The sentences of one block that speak of something else; the text itself where none is a claim. Behind a claim,
+    `it covers` is one, too."""
     if not is_claim(text):
         return text
-    return " ".join(sentence for sentence in sentences(text) if not is_claim(sentence))
+    kept, behind = [], False
+    for sentence in sentences(text):
+        behind = is_claim(sentence) or (behind and GOES_ON.match(plain(sentence)) is not None)
+        if not behind:
+            kept.append(sentence)
+    return " ".join(kept)

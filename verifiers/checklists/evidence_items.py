@@ -16,7 +16,7 @@ MAX_DERIVING_FACTS = 60
 DERIVED = {
     "none": "no number derived from them",
     "sums": "sums and differences of two of them, sums of several that stand one behind another",
-    "all": "those sums, and products, quotients and percentages of two of them, and the mean of all",
+    "all": "those sums, and products, quotients, percentages and means of two of them, and the mean of all",
 }
 
 
@@ -53,8 +53,8 @@ class NumbersItem(ItemData):
     rounded as written.
 
     `derived`: `none`; `sums` adds sums and differences of two facts, and sums of several that stand one behind another
-    in the list, as the total of a column does; `all` adds products, quotients and percentages of two, and the mean of
-    all. Whole numbers up to `free_up_to` need no fact; numerals of lists and headings never do.
+    in the list, as the total of a column does; `all` adds products, quotients, percentages and means of two,
+    and the mean of all. Whole numbers up to `free_up_to` need no fact; numerals of lists and headings never do.
     """
 
     item: Literal["numbers"] = "numbers"

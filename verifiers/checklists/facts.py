@@ -49,7 +49,7 @@ class Facts:
             for first, second in permutations([value for value, percent in base if not percent], 2):
                 self._plain |= {first + second, first - second}
                 if derived == "all":
-                    self._plain.add(first * second)
+                    self._plain |= {first * second, (first + second) / 2}
                     if second:
                         self._plain.add(first / second)
                         self._percent |= {100 * first / second, 100 * (first - second) / second}

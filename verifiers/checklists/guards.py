@@ -6,6 +6,7 @@ hands the task back gains nothing. A spec may switch a guard off where its subje
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from functools import lru_cache
 from verifiers.checklists import spec as item_types
 from verifiers.checklists.characters import plain
 from verifiers.checklists.document import Document
+from verifiers.checklists.language import LITTLE_WORDS
 from verifiers.checklists.markdown import PROSE
 from verifiers.checklists.prose import sentences, words
 from verifiers.checklists.spec import ChecklistSpec, Guard
@@ -32,8 +34,14 @@ MAX_COMPRESSION = 8.0
 """How much smaller zlib makes a text of a thousand characters or more: honest prose stays below 4."""
 MAX_ONE_WORD = 0.2
 """Share of one long word among all, from fifty words on."""
+LISTED = 12
+"""Words without a mark or a little word between them that are a list, where keywords are among them."""
 MAX_KEYWORDS = 0.75
 """Share of keywords in a sentence that has four different ones at least."""
+
+
+MARKS = re.compile(r"[^\w\s'’-]")
+LITTLE = frozenset(" ".join(LITTLE_WORDS.values()).split())
 
 
 @dataclass(frozen=True)
@@ -67,9 +75,9 @@ def keywords(spec: ChecklistSpec) -> tuple[str, ...]:
 
 
 def _repetition(document: Document) -> Alarm | None:
-    lines = [plain(sentence) for block in document.of("paragraph", "note") for sentence in sentences(block.text)]
-    lines += [block.text.casefold() for block in document.of("item")]
-    lines = [sentence for sentence in lines if len(words(sentence)) >= 3]
+    lines = [sentence for block in document.of("paragraph", "note") for sentence in sentences(block.text)]
+    lines += [block.text for block in document.of("item")]
+    lines = [" ".join(said) for sentence in lines if len(said := words(plain(sentence))) >= 3]
     again = "says the same again and again"
     most = MAX_REPEATED if len(lines) >= 6 else MAX_REPEATED_OF_FEW
     if len(lines) >= 4 and len(lines) - len(set(lines)) > most * len(lines):
@@ -96,6 +104,12 @@ def _stuffing(spec: ChecklistSpec, document: Document) -> Alarm | None:
         if len(set(keys)) >= 4 and len(keys) > MAX_KEYWORDS * len(tokens):
             evidence = {"sentence": escaped(sentence), "keywords": len(keys), "words": len(tokens)}
             return Alarm("stuffing", "strings keywords together without a sentence", evidence)
+    for block in blocks:
+        tokens = words(plain(block.text))
+        unmarked = len(tokens) >= LISTED and not MARKS.search(block.text) and LITTLE.isdisjoint(tokens)
+        if unmarked and len(single & set(tokens)) >= 2:
+            evidence = {"sentence": escaped(block.text), "words": len(tokens)}
+            return Alarm("stuffing", "strings words together without a sentence", evidence)
     tokens = words(plain("\n".join(block.text for block in blocks)))
     keys = [word for word in tokens if word in single and len(word) > 3]
     if len(keys) >= 8 and len(keys) > 0.5 * len(tokens):

@@ -411,6 +411,8 @@ def test_a_guard_takes_all_credit() -> None:
         "The text above explains the sea and the wind.", "All the required words (the sea, the wind) are included above.",
         "Every requirement of the list, the sea and the wind and whatever else was asked for among them, has been satisfied.",
         "The requested topics, the sea and the wind, are covered.",
+        "This answer meets every requirement. It covers the sea and the wind.",
+        "It covers the sea and the wind as requested.",
     ],
 )  # fmt: skip
 def test_a_sentence_about_the_text_itself_counts_for_nothing(claim: str) -> None:
@@ -433,8 +435,21 @@ def test_few_sentences_that_say_the_same_are_a_repetition_too(apart: str) -> Non
     spec = ChecklistSpec(items=(WordsItem(name="w", required=("sea",)), LengthItem(name="l", target=100)))
     verdict = HardVerifier().verify(spec, apart.join([said] * 5))
     assert "says the same again and again" in verdict.reason
+    turned = (
+        "The sea is wide, and deep. We sail away. The sea is wide and deep! We sail away! The Sea is wide – and deep."
+    )
+    assert "again and again" in HardVerifier().verify(spec, turned).reason
     refrain = "The sea is wide. We sail away. The sea is wide. We come back home. The wind is kind."
     assert "again and again" not in HardVerifier().verify(spec, refrain).reason
+
+
+def test_words_in_a_row_are_no_text() -> None:
+    spec = ChecklistSpec(items=(WordsItem(name="w", required=("sea", "wind")),))
+    row = "sea wind ship crew sail storm sun rain cloud river wave harbour"
+    assert "without a sentence" in HardVerifier().verify(spec, row).reason
+    assert HardVerifier().verify(spec, f"- {row}\n\nWhere the sea is, the wind is.").outcome is Outcome.FAIL
+    poem = "so wide the sea so strong the wind that even ships lie still in harbours now"
+    assert HardVerifier().verify(spec, poem).outcome is Outcome.PASS
 
 
 def test_evidence_goes_item_by_item() -> None:

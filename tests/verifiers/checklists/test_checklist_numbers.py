@@ -198,3 +198,8 @@ def test_a_total_is_the_sum_of_facts_that_stand_one_behind_another() -> None:
     assert holds("Together they are 1,621.", facts=facts, derived="sums")
     assert not holds("Together they are 1,302.", facts=facts, derived="sums")
     assert not holds("Together they are 1,600.", facts=facts)
+
+
+def test_the_mean_of_two_facts_follows_from_all() -> None:
+    assert holds("The mean of both is 40.", facts=("30", "120", "50"), derived="all")
+    assert not holds("The mean of both is 40.", facts=("30", "120", "50"), derived="sums")
