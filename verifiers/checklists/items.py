@@ -16,7 +16,7 @@ from verifiers.checklists.finding import ItemFinding, finding, listed
 from verifiers.checklists.item_data import amount
 from verifiers.checklists.markdown import PROSE
 from verifiers.checklists.numbers import WrittenNumber, figure
-from verifiers.checklists.prose import sentences, words
+from verifiers.checklists.prose import sentences, word_count, words
 from verifiers.contract.text import escaped
 
 
@@ -47,7 +47,7 @@ def _amount(item: spec.CountItem | spec.OccurrencesItem, found: int, what: str) 
 
 
 COUNTED: dict[str, Callable[[Document], int]] = {
-    "words": lambda document: len(words(document.prose)),
+    "words": lambda document: word_count(document.prose),
     "sentences": lambda document: sum(len(sentences(block.text)) for block in document.of(*PROSE)),
     "paragraphs": lambda document: sum(bool(words(block.text)) for block in document.of("paragraph")),
     "lines": lambda document: sum(bool(line.strip()) for line in visible(document.raw).splitlines()),
@@ -64,7 +64,7 @@ def _count(item: spec.CountItem, document: Document) -> ItemFinding:
 
 
 def _length(item: spec.LengthItem, document: Document) -> ItemFinding:
-    found = len(words(document.prose)) if item.unit == "words" else len(" ".join(document.prose.split()))
+    found = word_count(document.prose) if item.unit == "words" else len(" ".join(document.prose.split()))
     grade = band(found, item.target, item.tolerance, item.fall)
     reason = f"{found} {item.unit}, asked: {item.target} within {item.tolerance:.0%}"
     return ItemFinding(item.name, grade, reason, {"found": found})

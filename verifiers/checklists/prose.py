@@ -31,9 +31,13 @@ JOINS = frozenset(SHORT.split())
 """Abbreviations that stand before what they belong to, beside those that the library knows."""
 NUMBERED = frozenset({"no", "nos", "p", "pp", "art", "fig", "figs", "eq", "vol", "ca", "approx", "abb", "tab"})
 """Those of them that belong to a number, and are words or letters otherwise."""
+SPELLED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \u00a0][^\W\d_]){3,}(?![^\W_])")
+"""A word in single letters, at least four."""
 UNIT_ENDS = re.compile(
-    r"(?<=\d)[ \u00a0\u202f](?:[cmk]?m|[mk]?g|m?l|min|sec|[смк]?м|[мк]г|м?л|мин|сек|га)\.[\"'”’»)]*(?=\s+[^\W\d_])"
+    r"(?:\b[тТ]\. ?[дп]|(?<=\d)[ \u00a0\u202f](?:[cmk]?m|[mk]?g|m?l|min|sec|[смк]?м|[мк]г|м?л|мин|сек|га))"
+    r"\.[\"'”’»)]*(?=\s+[^\W\d_])"
 )
+"""Also behind `и т. д.`"""
 LAST = 80
 """Characters of a sentence in which its last words are looked for."""
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -43,6 +47,14 @@ DOTTED_DAYS = frozenset({"de", "da", "cs", "pl", "tr"})
 
 def words(text: str) -> list[str]:
     return WORD.findall(text)
+
+
+def word_count(text: str) -> int:
+    """As people count: a word in single letters is one, too; in scripts without spaces each character is."""
+    spelled = sum(
+        len(found[0].split()) - 1 for found in SPELLED.finditer(text) if WORD.fullmatch(found[0].replace(" ", ""))
+    )
+    return len(words(text)) - spelled
 
 
 def sentences(text: str) -> list[str]:

@@ -48,8 +48,8 @@ NEGATION = re.compile(
 )
 MOST_INSERTED = 4
 NEGATED = (
-    r"(?:not|no|never|none|nobody|nothing|nor|neither|hardly|cannot|nicht|kein\w*|nie|niemals|niemand|pas|jamais|aucun\w*"
-    r"|nunca|jamás|non(?!-)|niet|geen|ikke|inte|не|нет|никогда)\b|\w*n't\b"
+    r"(?:not|no|never|none|nobody|nothing|nor|neither|hardly|rarely|seldom|scarcely|barely|cannot|nicht|kein\w*|kaum|selten"
+    r"|nie|niemals|niemand|pas|jamais|aucun\w*|nunca|jamás|non(?!-)|niet|geen|ikke|inte|не|нет|никогда)\b|\w*n't\b"
 )
 LEFT_OUT = re.compile(rf"\b(?:{NEGATED})", re.IGNORECASE)
 CONTRAST = re.compile(r"(?<=\w), not\b[^,;:.!?]*[,;:]|\bwith no\b", re.IGNORECASE)
@@ -223,13 +223,15 @@ def _may_be_left_out(text: str) -> bool:
 def _loosely(part: str) -> str:
     """The words themselves; only the case of the first letter may differ, as a sentence around it asks."""
     first, *others = re.split(r"\s*\[[^\[\]]{2,60}\]\s*", part)
+    own = "|".join(re.escape(word) for one in INSERTED.findall(part) for word in words(one) if len(word) > 2)
+    turned = rf"|\w+(?:{own})\b" if own else ""  # `[likely]` in the place of `unlikely`
     pieces = [
         _letter(first[:1]) + _literal(first[1:]) if first[:1].isalpha() else _literal(first),
         *map(_literal, others),
     ]
     before = r"(?<!\w)" if is_bounded(part[:1]) else ""
     after = r"(?!\w)" if is_bounded(part[-1:]) else ""
-    return before + rf"\W*(?:(?!(?i:{NEGATED}))\w+\W+){{0,4}}?".join(pieces) + after
+    return before + rf"\W*(?:(?!(?i:{NEGATED}{turned}))\w+\W+){{0,4}}?".join(pieces) + after
 
 
 def _literal(text: str) -> str:

@@ -101,6 +101,8 @@ def _sum_fault(numbers: list[Figure | None], column: str) -> str:
         return f"a cell of {escaped(column)!r} is not one number"
     if len({number.percent for number in read}) > 1:
         return f"{escaped(column)!r} has shares beside numbers"
+    if len({number.unit for number in read} - {""}) > 1:
+        return f"{escaped(column)!r} has numbers in more than one unit"
     total = sum((number.value for number in read[:-1]), start=type(read[0].value)())
     if total == read[-1].value:
         return ""

@@ -443,6 +443,13 @@ def test_few_sentences_that_say_the_same_are_a_repetition_too(apart: str) -> Non
     assert "again and again" not in HardVerifier().verify(spec, refrain).reason
 
 
+def test_a_word_in_single_letters_is_one_word() -> None:
+    item = LengthItem(name="l", target=12)
+    said = "Clouds are w h i t e a n d s o f t, and they drift"
+    assert decide_item(item, Document(said), ()).evidence["found"] == 6
+    assert decide_item(item, Document("Plan A or plan B is what we take"), ()).evidence["found"] == 8
+
+
 def test_words_in_a_row_are_no_text() -> None:
     spec = ChecklistSpec(items=(WordsItem(name="w", required=("sea", "wind")),))
     row = "sea wind ship crew sail storm sun rain cloud river wave harbour"

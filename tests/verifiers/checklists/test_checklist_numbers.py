@@ -203,3 +203,19 @@ def test_a_total_is_the_sum_of_facts_that_stand_one_behind_another() -> None:
 def test_the_mean_of_two_facts_follows_from_all() -> None:
     assert holds("The mean of both is 40.", facts=("30", "120", "50"), derived="all")
     assert not holds("The mean of both is 40.", facts=("30", "120", "50"), derived="sums")
+
+
+@pytest.mark.parametrize(
+    ("fact", "form"),
+    [("40 tonnes", "40 kilotonnes"), ("40 years", "40 light-years"), ("£40", "40 pence"), ("$40", "40 cents")],
+)
+def test_a_unit_that_looks_like_the_facts_is_another_one(fact: str, form: str) -> None:
+    assert not holds(f"It is {form} in all.", facts=(fact,))
+
+
+def test_a_column_in_two_units_is_not_added_up() -> None:
+    item = TableItem(name="t", columns=("Part", "Weight"), sums=("Weight",))
+    rows = "| Part | Weight |\n|---|---|\n| Frame | 500 g |\n| Wheel | 1 {} |\n| Total | 501 {} |\n"
+    assert decide_item(item, Document(rows.format("g", "g")), ()).holds
+    assert decide_item(item, Document(rows.format("g", "")), ()).holds
+    assert not decide_item(item, Document(rows.format("kg", "kg")), ()).holds
