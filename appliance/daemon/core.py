@@ -155,7 +155,7 @@ class Core:
         )
         log = ChildLog(self.data / "logs" / "worker.log")
         settings = self.settings.model_dump_json()
-        self.notices = Notices(self.settings.report, lambda text: self.events.add("report", text))
+        self.notices = Notices(self.settings.report, lambda text: self.events.tell("report", text))
         opening.callback(self.notices.close)
 
         def supervisor() -> WorkerSupervisor:
@@ -201,8 +201,8 @@ class Core:
 
     def note_broker(self, text: str) -> None:
         """What happened to the broker of our own, or to what it rests on: an event, and a line of the status."""
-        self.events.add("broker", text)
         self.broker_news = f"{text} ({self.now()[:19]})"
+        self.events.tell("broker", text)
 
     def _bring_together(self, ledger: AuditedLedger) -> None:
         """Adopts a ledger from before its log named records; raises BrokenError for one that had to be put right."""

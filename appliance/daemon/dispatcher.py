@@ -15,7 +15,8 @@ from appliance.daemon.core import Core
 from appliance.daemon.freed_memory import give_back
 from appliance.daemon.stopping import close_together
 from appliance.daemon.supervisor import WorkerSupervisor
-from appliance.daemon.wake_thread import WakeThread
+from appliance.daemon.wake_thread import WakeThread, takes_no_writes
+from appliance.errors import explain
 from appliance.ledger.audited import TamperedError
 
 CHECK_SECONDS = 60.0
@@ -55,6 +56,10 @@ class _Lane(WakeThread):
         except TamperedError as error:
             self._supervisor.hold(f"{error}; {error.hint}")
             return WAITING_SECONDS
+        except Exception as error:
+            if takes_no_writes(error):
+                self._supervisor.hold(f"{error}; {explain(error).hint}")
+            raise
 
     def _work_on(self) -> float:
         if self._interrupted:

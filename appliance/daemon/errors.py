@@ -5,7 +5,8 @@ DaemonError                 carries `hint`, a sentence for the person, and `exit
 │   └── NotThereError   2   nothing of that name
 ├── RefusedByPolicyError 4  the written policy, or the order of things, forbids it
 └── BrokenError         5   something of ours does not work
-    └── NoRoomError     5   the disk has less room than the policy asks for; that may pass
+    ├── NoRoomError     5   the disk has less room than the policy asks for; that may pass
+    └── ReadOnlyDataError 5 the disk takes no writes; that may pass
 """
 
 from __future__ import annotations
@@ -40,4 +41,8 @@ class BrokenError(DaemonError):
 
 
 class NoRoomError(BrokenError):
+    pass
+
+
+class ReadOnlyDataError(BrokenError):
     pass

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from appliance.ledger.ledger import Ledger
+import structlog
+
+from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.records.events import Event
+
+log = structlog.get_logger("assay")
 
 
 class EventLog:
@@ -15,3 +19,10 @@ class EventLog:
 
     def add(self, kind: str, text: str, **figures: float) -> None:
         self._ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
+
+    def tell(self, kind: str, text: str) -> None:
+        """Adds a line whose teller has to go on where the ledger cannot be written; then it is only logged."""
+        try:
+            self.add(kind, text)
+        except LedgerError as error:
+            log.warning(text, kind=kind, not_on_record=str(error))

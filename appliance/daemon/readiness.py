@@ -14,11 +14,12 @@ from pathlib import Path
 
 from appliance.config import Settings
 from appliance.config_layers import ConfigError
-from appliance.daemon.errors import BrokenError, NoRoomError
+from appliance.daemon.errors import BrokenError, NoRoomError, ReadOnlyDataError
 from appliance.daemon.resource_watch import ResourceWatch
 from appliance.inference.engine import ModelError
 from appliance.ledger.audited import AuditedLedger, TamperedError
 from appliance.model_readiness import ConfiguredModel, fault_of, read_config, require_positions
+from appliance.read_only_disk import HINT, read_only_reason
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import Cycle
 from appliance.sandbox_readiness import BrokerAwayError, is_served, require_isolation
@@ -34,8 +35,8 @@ class BlockedReason:
     """With what to do."""
     passes: bool
     """Whether what is unfinished waits for it to pass."""
-    configured: bool = False
-    """Whether it is the configuration's: no worker is to blame."""
+    blameless: bool = False
+    """Whether it is the configuration's, or the disk's: what a worker met then is no failure of it."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,15 @@ class Readiness:
     def require(self, cycle: Cycle | None = None) -> None:
         """What a new cycle needs, or this unfinished one. Raises RefusedError without isolation, BrokenError without
         the model in service, NoRoomError without the room on disk that the policy asks for or while work pauses for
-        want of room or memory, TamperedError for a ledger that is not what the audit log says, and what `require_model`
-        raises."""
+        want of room or memory, TamperedError for a ledger that is not what the audit log says, ReadOnlyDataError where
+        the data folder takes no writes, and what `require_model` raises."""
         self.require_for_jobs()
         self.require_model(cycle)
 
     def require_for_jobs(self) -> None:
         """What jobs need; raises as `require` does."""
+        if reason := read_only_reason(self.settings.data):
+            raise ReadOnlyDataError(reason, hint=HINT)
         self.ledger.require_whole()
         self.require_isolation()
         require_room(self.settings.data, self.policy().resources.min_free_gib)
@@ -138,7 +141,9 @@ class Readiness:
                 return BlockedReason(f"{error}; our own broker starts again by itself", passes=True)
             return BlockedReason(f"{error}; {error.hint}", passes=False)
         except ConfigError as error:
-            return BlockedReason(f"{error}; {error.hint}", passes=True, configured=True)
+            return BlockedReason(f"{error}; {error.hint}", passes=True, blameless=True)
+        except ReadOnlyDataError as error:
+            return BlockedReason(f"{error}; {error.hint}", passes=True, blameless=True)
         except (SandboxError, BrokenError, TamperedError) as error:
             return BlockedReason(f"{error}; {error.hint}", passes=isinstance(error, NoRoomError | TamperedError))
         return None

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from appliance.daemon.errors import NoRoomError
 from appliance.daemon.gpu_watch import GpuState, gpu_reasons
+from appliance.read_only_disk import read_only_reason
 
 DISK_SHARE = 0.5
 """Of the room that beginning takes, below which work under way pauses."""
@@ -42,12 +43,14 @@ class FreeResources:
     memory_gib: float | None
     """None where the machine does not say."""
     gpus: tuple[GpuState, ...] = ()
+    read_only: str = ""
+    """Why the data folder takes no writes; empty while it does."""
 
 
 def pause_reasons(free: FreeResources, limits: ResourceLimits, paused: bool) -> list[str]:
     """Why work has to pause, a sentence each; none while it may go on. `paused` says that it does not run now, so that
     what is asked is whether it may begin."""
-    reasons = []
+    reasons = [free.read_only] if free.read_only else []
     least = limits.disk_gib * (1.0 if paused else DISK_SHARE)
     if free.disk_gib < least:
         reasons.append(f"the disk has {free.disk_gib:.2f} GiB left, and work takes {least:g}")
@@ -63,7 +66,7 @@ def free_resources(
     data: Path, meminfo: Path = Path("/proc/meminfo"), gpus: Callable[[], tuple[GpuState, ...]] = tuple
 ) -> FreeResources:
     """What there is now. Raises OSError where the data folder cannot be asked about."""
-    return FreeResources(shutil.disk_usage(data).free / GIB, _available(meminfo), gpus())
+    return FreeResources(shutil.disk_usage(data).free / GIB, _available(meminfo), gpus(), read_only_reason(data))
 
 
 def _available(meminfo: Path) -> float | None:

@@ -78,7 +78,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
         dispatcher = Dispatcher(core, fail)
         deadlines = WakeThread("deadlines", end_overdue, fail)
         retention = WakeThread("retention", core.gateway.expire, fail)
-        gateway = GatewayProcess(core.settings, lambda text: core.events.add("gateway", text))
+        gateway = GatewayProcess(core.settings, lambda text: core.events.tell("gateway", text))
         core.nights.before = lambda: collect_tasks(core, lambda: clock.closing)
         clock = schedule_thread(core.nights, dispatcher.wake, fail)
 
@@ -105,9 +105,10 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
             manager.stopping()
             log.info("stopping")
         finally:
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # a disk that is read-only; the next start takes it away
+                path.unlink(missing_ok=True)
             close_together(*(one.close for one in (gateway, clock, deadlines, retention, dispatcher)))
-        core.events.add("daemon", "stopped")
+        core.events.tell("daemon", "stopped")
     if failed:
         raise failed[0]
 

@@ -13,6 +13,7 @@ from appliance.daemon.core import Core
 from appliance.daemon.errors import NotThereError
 from appliance.jobs.lifecycle import WAITS
 from appliance.ledger.audited import TamperedError
+from appliance.read_only_disk import HINT, read_only_reason
 from appliance.records.jobs import Job, JobState
 
 
@@ -28,7 +29,8 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
     except TamperedError as error:
         tampered = tampered or str(error)
     worker = core.supervisor.status
-    waits = dict.fromkeys(filter(None, (worker.waits_for, core.solvers.waits_for)))
+    read_only = f"{reason}; {HINT}" if (reason := read_only_reason(core.data)) else ""
+    waits = dict.fromkeys(filter(None, (read_only, worker.waits_for, core.solvers.waits_for)))
     metrics = ledger.step_metrics(cycle.id) if cycle is not None else []
     return Status(
         version=__version__,

@@ -306,9 +306,9 @@ class WorkerSupervisor:
     def _judge(
         self, end: WorkerEnd, reason: str, blocked: BlockedReason | None, work: str, *, progress: bool
     ) -> Literal["again", "fail", "set aside"]:
-        """Counts and records a failure, unless the configuration is to blame; waits before the next attempt where there
-        is to be one."""
-        if blocked is not None and blocked.configured:
+        """Counts and records a failure, unless configuration or disk are to blame; waits before the next attempt where
+        there is to be one."""
+        if blocked is not None and blocked.blameless:
             return "again"
         self._failures = self.ledger.leases.died(work, progress=progress)
         self._last_failure = reason

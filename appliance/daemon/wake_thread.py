@@ -1,7 +1,7 @@
 """A thread that does one step whenever it is woken, and again after the time that the step asks for.
 
-What always holds: a full disk ends nothing, because what could not be written is done again soon; any other error ends
-the thread and is handed on, never lost.
+What always holds: a disk that is full or read-only ends nothing, because what could not be written is done again soon;
+any other error ends the thread and is handed on, never lost.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from collections.abc import Callable
 
 import structlog
 
+from appliance.ledger.failures import ReadOnlyError
+
 log = structlog.get_logger("assay")
 AGAIN_SECONDS = 5.0
-"""Until what a full disk kept from being written is tried again."""
+"""Until what the disk kept from being written is tried again."""
 
 
 class WakeThread:
@@ -27,6 +29,7 @@ class WakeThread:
         self._on_error = on_error
         self._wake = threading.Event()
         self.closing = False
+        self._said = ""
         self._thread = threading.Thread(target=self._run, name=name)
 
     def start(self) -> None:
@@ -45,23 +48,27 @@ class WakeThread:
         try:
             while not self.closing:
                 try:
-                    seconds = self._step()
+                    seconds, said = self._step(), ""
                 except Exception as error:
-                    if not is_full_disk(error):
+                    if not takes_no_writes(error):
                         raise
-                    log.warning("the disk is full: it is tried again", problem=str(error), seconds=AGAIN_SECONDS)
-                    seconds = AGAIN_SECONDS
+                    seconds, said = AGAIN_SECONDS, str(error)
+                    if said != self._said:  # it may last
+                        log.warning("the disk takes no writes: it is tried again", problem=said, seconds=seconds)
+                self._said = said
                 self._wake.wait(seconds)
                 self._wake.clear()
         except Exception as error:  # noqa: BLE001 - the thread's outermost frame: handed on, never lost
             self._on_error(error)
 
 
-def is_full_disk(error: BaseException) -> bool:
-    """Whether the error, or what it was raised from, is that no room is left."""
+def takes_no_writes(error: BaseException) -> bool:
+    """Whether the error, or what it was raised from, is that no room is left or that the disk is read-only."""
     met: BaseException | None = error
     while met is not None:
-        if isinstance(met, OSError) and met.errno in (errno.ENOSPC, errno.EDQUOT):
+        if isinstance(met, ReadOnlyError):
+            return True
+        if isinstance(met, OSError) and met.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
             return True
         if isinstance(met, sqlite3.Error) and getattr(met, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
             return True

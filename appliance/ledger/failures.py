@@ -9,9 +9,17 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from appliance import read_only_disk
 from appliance.ledger.ledger import LedgerError
 
 DAMAGED = "stop the daemon, keep the file for inspection, and put back a backup of it (and remove its -wal and -shm)"
+
+
+class ReadOnlyError(LedgerError):
+    """Says that the file system takes no writes: nothing of a record was written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(read_only_disk.said(path.parent), hint=read_only_disk.HINT)
 
 
 @contextmanager
@@ -32,6 +40,9 @@ def _explain(path: Path, error: BaseException) -> LedgerError:
         reason = error.strerror or type(error).__name__
         return LedgerError(f"the ledger {path} cannot be used: {reason}", hint=f"make {path.parent} writable and retry")
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    # SQLite calls it a failure of the disk where a file was open before.
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY) and read_only_disk.is_read_only(path):
+        return ReadOnlyError(path)
     match code:
         case sqlite3.SQLITE_FULL:
             return LedgerError(

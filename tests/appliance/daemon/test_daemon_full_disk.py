@@ -13,7 +13,7 @@ from appliance.config import Settings
 from appliance.daemon import wake_thread
 from appliance.daemon.core import Core
 from appliance.daemon.dispatcher import Dispatcher
-from appliance.daemon.wake_thread import WakeThread, is_full_disk
+from appliance.daemon.wake_thread import WakeThread, takes_no_writes
 from appliance.ledger.failures import explained
 from appliance.ledger.ledger import LedgerError
 
@@ -75,7 +75,7 @@ def test_a_job_whose_end_could_not_be_written_is_queued_again(data, monkeypatch:
 
 
 def test_a_full_disk_is_known_by_its_cause() -> None:
-    assert is_full_disk(full())
-    assert is_full_disk(OSError(errno.ENOSPC, "No space left on device"))
-    assert not is_full_disk(OSError(errno.EACCES, "Permission denied"))
-    assert not is_full_disk(LedgerError("damaged"))
+    assert takes_no_writes(full())
+    assert takes_no_writes(OSError(errno.ENOSPC, "No space left on device"))
+    assert not takes_no_writes(OSError(errno.EACCES, "Permission denied"))
+    assert not takes_no_writes(LedgerError("damaged"))
