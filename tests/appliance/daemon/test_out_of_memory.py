@@ -4,7 +4,6 @@ What runs in sandboxes has groups of its own, and tests of its own (`tests/runti
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -16,16 +15,15 @@ import psutil
 import pytest
 from daemon_kit import clean_environ, until
 from forked_commands import ForkedCommand
+from memory_groups import MIB, memory_group
 from test_daemon_worker import core
 
 from appliance.daemon.broker_process import BrokerProcess
 from appliance.daemon.child_log import ChildLog
 from appliance.processes.memory_kills import MemoryKills
 from appliance.records.cycles import CycleState
-from runtime.backends.cgroups import located
 from runtime.settings import BrokerSettings
 
-MIB = 1 << 20
 TAKES = "open('/proc/self/oom_score_adj', 'w').write('1000'); bytes(range(256)) * (1 << 20)"
 """256 MiB, and is the first to go."""
 GATEWAY = """
@@ -74,27 +72,10 @@ def main():
 """
 
 
-def limited() -> Path | None:
-    """A new control group whose processes may have 160 MiB of memory together; None where none can be made."""
-    for each in located():
-        if (base := each.folders.get("memory")) is not None:
-            made = base / f"assay-test-memory-{os.getpid()}"
-            with contextlib.suppress(OSError):
-                made.mkdir()
-                limit = made / "memory.max"
-                (limit if limit.exists() else made / "memory.limit_in_bytes").write_text(str(160 * MIB))
-                return made
-    return None
-
-
 @pytest.fixture
 def group() -> Iterator[Path]:
-    made = limited()
-    if made is None:
-        pytest.skip("no control group with a limit on memory can be made here")
-    yield made
-    until(lambda: not (made / "cgroup.procs").read_text())
-    made.rmdir()
+    with memory_group(160 * MIB) as made:
+        yield made
 
 
 def test_a_worker_is_said_to_have_run_out_of_memory_and_another_goes_on(data: Path, group: Path) -> None:
