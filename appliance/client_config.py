@@ -1,4 +1,4 @@
-"""What of the configuration a client of the control API needs: the data folder, the socket, how to log.
+"""What of the configuration clients of the control API and readers of the audit log need.
 
 `appliance.config` has the rest, which takes longer to load than a question to the daemon takes.
 """
@@ -37,6 +37,14 @@ class LogSettings(FrozenModel):
     """`console` for people, `json` for programs: one object a line."""
 
 
+class AuditSettings(FrozenModel):
+    head: AbsolutePath | None = None
+    """Where the audit log's newest signed head is kept, outside the data folder; otherwise in the user's state
+    folder."""
+    witness: AbsolutePath | None = None
+    """Another file for that head, such as one on a second machine's disk."""
+
+
 class ClientSettings(FrozenModel):
     """`load` reads the layers; the constructor reads nothing."""
 
@@ -44,6 +52,7 @@ class ClientSettings(FrozenModel):
     """The data folder: ledger, models, artifacts. One daemon at a time works on it."""
     api: ApiSettings = ApiSettings()
     log: LogSettings = LogSettings()
+    audit: AuditSettings = AuditSettings()
 
     _origins: Origins = PrivateAttr(default_factory=dict)
 

@@ -108,14 +108,6 @@ class ClusterSection(FrozenModel):
     """What this machine keeps of the cluster while it is in one; otherwise `cluster` in the data folder."""
 
 
-class AuditSettings(FrozenModel):
-    head: AbsolutePath | None = None
-    """Where the audit log's newest signed head is kept, outside the data folder; otherwise in the user's state
-    folder."""
-    witness: AbsolutePath | None = None
-    """Another file for that head, such as one on a second machine's disk."""
-
-
 class TelemetrySettings(FrozenModel):
     tensorboard: AbsolutePath | None = None
     """A folder in which each cycle gets one with its curves for TensorBoard; otherwise none are written."""
@@ -192,7 +184,6 @@ class Settings(ClientSettings):
     retention: RetentionSettings = RetentionSettings()
     service: ServiceSettings = ServiceSettings()
     cluster: ClusterSection = ClusterSection()
-    audit: AuditSettings = AuditSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     threads: Annotated[int | None, UnitName("processors")] = Field(None, ge=1)
     """Cores for the model; otherwise all that the process may use."""

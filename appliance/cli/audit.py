@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.options import Data, Json, Limit, data_of, settings_of
+from appliance.cli.options import Data, Json, Limit, client_settings_of, data_of
 from appliance.cli.show import show_fields, show_json, show_line, show_records
 
 if TYPE_CHECKING:
     from appliance.cli.documents.data import AuditHeadDocument
-    from appliance.config import Settings
+    from appliance.client_config import ClientSettings
     from policies.audit import Head
 
 app = typer.Typer(help="The audit log: what was decided, by whom, in which order.", no_args_is_help=True)
@@ -59,7 +59,7 @@ def verify(
     """
     from appliance.cli.audit_read import verified
 
-    settings = settings_of(context, data)
+    settings = client_settings_of(context, data)
     checked = verified(settings.data, file, key, known or [], _kept(settings))
     found = checked.found
     if as_json:
@@ -106,7 +106,7 @@ def export(
     """
     from appliance.cli.audit_read import write_export
 
-    settings = settings_of(context, data)
+    settings = client_settings_of(context, data)
     head = write_export(settings.data, file, _kept(settings))
     if as_json:
         show_json(_head(head, file))
@@ -129,7 +129,7 @@ def renew(
     from appliance.cli.audit_entries import entries_of
     from appliance.cli.audit_renew import begin_anew
 
-    settings = settings_of(context, data)
+    settings = client_settings_of(context, data)
     old_log = begin_anew(settings.data, reason, _kept(settings))
     found = entries_of(settings.data, 1)[0].what["aliases"]
     aliases = found if isinstance(found, dict) else {}
@@ -149,7 +149,7 @@ def accept(context: typer.Context, data: Data = None, as_json: Json = False) -> 
     """Take the log as it is, after you moved the data folder or put an old copy of it back. The daemon must not run."""
     from appliance.cli.audit_renew import accept as accept_log
 
-    settings = settings_of(context, data)
+    settings = client_settings_of(context, data)
     head = accept_log(settings.data, _kept(settings))
     if as_json:
         show_json(_head(head, *_kept(settings)))
@@ -163,8 +163,8 @@ def _head(head: Head, *files: Path) -> AuditHeadDocument:
     return AuditHeadDocument(entries=head.number + 1, head=str(head), files=tuple(map(str, files)))
 
 
-def _kept(settings: Settings) -> tuple[Path, ...]:
-    from appliance.places import head_files
+def _kept(settings: ClientSettings) -> tuple[Path, ...]:
+    from appliance.audit.head_places import head_files
 
     return head_files(settings, settings.data)
 

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from appliance.audit.head_places import head_files
 from appliance.audit.kept_heads import KeptHeads
 from appliance.audit.log import AuditError, log_file
 from appliance.audit.machine_keys import load_key, public_file
 from appliance.cli.audit_entries import lines_in
 from appliance.clock import utc_now
 from appliance.errors import AssayError, ExitCode, UsageError
-from appliance.places import head_files
 from policies import audit
 from policies.audit import AuditEntry, Head, LogCheck
 from policies.envelopes import PublicKey
@@ -100,22 +100,15 @@ def _in_folder(
 
 def _differs(data: Path, in_force: InForce) -> list[str]:
     """Every record of the ledger beside what the log says of it, read beside the daemon. Raises AuditError."""
-    from sqlalchemy import create_engine
-    from sqlalchemy.exc import SQLAlchemyError
-    from sqlalchemy.pool import NullPool
-
     from appliance.ledger.comparison import mismatches
 
     path = data / "ledger.sqlite3"
     if not path.exists():
         return [f"{path} is not there"]
     try:
-        engine = create_engine(
-            "sqlite://", creator=lambda: sqlite3.connect(f"file:{path}?mode=ro", uri=True), poolclass=NullPool
-        )
-        with engine.connect() as connection:
-            return list(mismatches(lambda query: connection.execute(query).all(), in_force, texts=None))
-    except (sqlite3.Error, SQLAlchemyError) as error:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5.0)) as reading:
+            return list(mismatches(lambda query, *of: reading.execute(query, of).fetchall(), in_force, texts=None))
+    except sqlite3.Error as error:
         raise AuditError(f"the ledger {path} cannot be read: {error}", hint="put back a copy of it") from error
 
 
@@ -144,9 +137,9 @@ def write_export(data: Path, file: Path, kept: Sequence[Path] | None = None) -> 
 
 def kept_files(data: Path, files: Sequence[Path] | None) -> Sequence[Path]:
     """Those files, or where heads are kept unless it is configured otherwise."""
-    from appliance.config import Settings
+    from appliance.client_config import ClientSettings
 
-    return head_files(Settings(data=data), data) if files is None else files
+    return head_files(ClientSettings(data=data), data) if files is None else files
 
 
 def _public(key: Path | None, lines: Sequence[bytes]) -> Ed25519PublicKey:

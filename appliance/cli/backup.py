@@ -102,10 +102,10 @@ def restore(
 
     Example: assay backup restore /mnt/backup
     """
+    from appliance.audit.head_places import head_files
     from appliance.backup.restore import restore as put_back
     from appliance.cli.audit_renew import accept_restored
     from appliance.clock import file_stamp
-    from appliance.places import head_files
 
     settings = settings_of(context, data)
     store = _store(folder)

@@ -104,10 +104,10 @@ def _elsewhere(name: str, data: Path) -> str:
 
 def _recorded(context: typer.Context, data: Path | None, found: Certificate) -> str:
     """Has it signed into the audit log, by the daemon or in its place; says what became of that."""
+    from appliance.audit.head_places import head_files
     from appliance.audit.machine_keys import key_file
     from appliance.client.failures import DaemonNotRunning
     from appliance.curriculum.certificates import record_without_daemon
-    from appliance.places import head_files
 
     try:
         client_of(context, data).put_certificate(found)

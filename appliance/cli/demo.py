@@ -19,6 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from appliance.audit.head_places import head_files
 from appliance.cli.demo_report import DemoReport, report
 from appliance.cli.demo_screen import DemoProgress, screen
 from appliance.client.messages import SubmitJob
@@ -29,7 +30,6 @@ from appliance.daemon.startup import started_broker
 from appliance.errors import AssayError, ExitCode, UsageError
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.lock import data_lock
-from appliance.places import head_files
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.jobs import Job, JobState
 from policies.contract.decision import GateOutcome

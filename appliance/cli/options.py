@@ -60,15 +60,15 @@ def settings_of(context: typer.Context, data: Path | None) -> Settings:
 
 def socket_of(context: typer.Context, data: Path | None) -> Path:
     """Where the daemon listens."""
-    return _client_settings(context, data).socket_path
+    return client_settings_of(context, data).socket_path
 
 
 def data_of(context: typer.Context, data: Path | None) -> Path:
-    return _client_settings(context, data).data
+    return client_settings_of(context, data).data
 
 
-def _client_settings(context: typer.Context, data: Path | None) -> Settings | ClientSettings:
-    """Only what a client needs is loaded, unless anything else is configured: a fault anywhere in the configuration is
+def client_settings_of(context: typer.Context, data: Path | None) -> Settings | ClientSettings:
+    """For a command that needs no more of it. Only that is loaded, unless anything else is configured: a fault anywhere in the configuration is
     said by every command."""
     from appliance.client_config import ClientSettings
 

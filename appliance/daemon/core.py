@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from typing import Self
 
 from appliance import __version__
+from appliance.audit.head_places import head_files
 from appliance.audit.kept_heads import KeptHeads
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import load_or_make
@@ -50,7 +51,6 @@ from appliance.ledger.lock import data_lock
 from appliance.model_readiness import ConfiguredModel
 from appliance.nights.idle import MachineSnapshot
 from appliance.nights.machine import MachineEyes
-from appliance.places import head_files
 from appliance.records.jobs import Job, work_of
 from appliance.records.nights import Night
 from policies.policy import Policy

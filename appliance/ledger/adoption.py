@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel, JsonValue
-from sqlalchemy import delete, select
+from sqlalchemy import Table, delete, select
 
 from appliance.audit.attested import attested
 from appliance.ledger import tables
@@ -49,7 +49,7 @@ COPY_BACK = (
 
 def require_log(ledger: AuditedLedger) -> None:
     """Raises TamperedError where the log is empty and the ledger is not: the log was taken away."""
-    looked_at = (tables.ALIASES, tables.JOBS, *(table for table, _, _ in KINDS.values()))
+    looked_at = (tables.ALIASES, tables.JOBS, *_tables().values())
     if ledger.audit.head is None and any(ledger.rows(select(table).limit(1)) for table in looked_at):
         error = TamperedError(f"the log {ledger.audit.path} is empty, and the ledger was used before")
         error.hint = EMPTY
@@ -69,18 +69,22 @@ def adopt(ledger: AuditedLedger, note: str) -> None:
         ledger.audit.append(ADOPTED, note=note, aliases=aliases if last else {}, rows=part, adopted=last)
 
 
+def _tables() -> dict[str, Table]:
+    return {name: tables.METADATA.tables[name] for name in KINDS}
+
+
 def _all_rows(ledger: AuditedLedger) -> Iterable[JsonValue]:
-    for name, (table, _, _) in KINDS.items():
+    for name, table in _tables().items():
         group = next(iter({"cycle", "candidate"}.intersection(table.c.keys())), "")
         for row in ledger.rows(select(table).order_by(table.c.sequence)):
             more = {"attestation": attested(ledger.data, row.key)} if table is tables.CHECKPOINTS else {}
             about = row._mapping[group] if group else ""
-            yield bound_row(name, row.key, digest_in(table, row.payload), about, **more)
+            yield bound_row(name, row.key, digest_in(name, row.payload), about, **more)
     ended = [job for job in ledger.jobs(limit=JOBS) if job.state.ended]
     for job in reversed(ended):
-        yield bound_row("jobs", job.id, digest_in(tables.JOBS, payload_of(job)), job.weights)
+        yield bound_row("jobs", job.id, digest_in("jobs", payload_of(job)), job.weights)
     for row in ledger.rows(select(tables.CYCLES.c.key).order_by(tables.CYCLES.c.sequence.desc()).limit(CYCLES)):
-        if chain := steps_digest(ledger.rows, row.key):
+        if chain := steps_digest(ledger.query, row.key):
             yield bound_row("steps", row.key, chain, "")
 
 
@@ -104,7 +108,7 @@ def _compare_with_earlier(ledger: AuditedLedger) -> None:
     begin = next(iter(ledger.in_force.statements))
     renewed, begun = "renewed" in begin.what, begin.at
     for name, records in logged.items():
-        table, known = KINDS[name][0], {}
+        table, known = _tables()[name], {}
         for row in ledger.rows(select(table)):
             known[row.key] = SHAPES[name].model_validate_json(row.payload)
         for key, record in records.items():
@@ -139,7 +143,7 @@ def put_right(ledger: AuditedLedger) -> list[str]:
     whole = _whole_records(ledger)
     with ledger.writing() as connection:
         connection.execute(delete(tables.ALIASES))
-        for name, (table, _, _) in KINDS.items():
+        for name, table in _tables().items():
             there = {row.key: row.payload for row in connection.execute(select(table.c.key, table.c.payload))}
             for key in there.keys() - ledger.in_force.records.get(name, {}).keys():
                 connection.execute(delete(table).where(table.c.key == key))
@@ -159,7 +163,7 @@ LOOKED_AT = 16
 
 def _whole_records(ledger: AuditedLedger) -> dict[str, dict[str, dict[str, str]]]:
     """The rows of the records that the log carries whole, by table and key: each as the newest entry about it says."""
-    kinds = {kind: (name, table, whole) for name, (table, kind, whole) in KINDS.items() if whole}
+    kinds = {kind: (name, _tables()[name], whole) for name, (kind, whole) in KINDS.items() if whole}
     found: dict[str, dict[str, dict[str, str]]] = {}
     for entry in ledger.audit.entries():
         row: Any = entry.what.get("row")
@@ -167,7 +171,7 @@ def _whole_records(ledger: AuditedLedger) -> dict[str, dict[str, dict[str, str]]
             name, table, whole = kinds[entry.kind]
             payload = payload_of(SHAPES[name].model_validate_json(json.dumps(entry.what[whole])))
             bound = ledger.in_force.bound(name, row["key"])
-            if bound is not None and digest_in(table, payload) == bound.sha256:
+            if bound is not None and digest_in(name, payload) == bound.sha256:
                 columns = dict.fromkeys({"cycle", "candidate"}.intersection(table.c.keys()), bound.group)
                 found.setdefault(name, {})[row["key"]] = {"payload": payload, **columns}
     return found
@@ -176,4 +180,4 @@ def _whole_records(ledger: AuditedLedger) -> dict[str, dict[str, dict[str, str]]
 def _write(ledger: AuditedLedger, name: str, key: str, record: BaseModel) -> None:
     columns = {"candidate": record.candidate}  # type: ignore[attr-defined]
     with ledger.writing() as connection:
-        put_row(connection, KINDS[name][0], {"key": key, "payload": payload_of(record), **columns})
+        put_row(connection, _tables()[name], {"key": key, "payload": payload_of(record), **columns})

@@ -87,6 +87,11 @@ class AuditedLedger(SqliteLedger):
         """What the file has, whatever the log says."""
         return self._rows(query)
 
+    def query(self, statement: str, *values: str) -> Sequence[Any]:
+        """The rows of a statement, whatever the log says."""
+        with self._database.reading() as connection:
+            return connection.exec_driver_sql(statement, values).all()
+
     def writing(self) -> AbstractContextManager[Connection]:
         """One transaction, past the log: only to bring the two together."""
         return self._database.writing()
@@ -112,7 +117,7 @@ class AuditedLedger(SqliteLedger):
             yield f"the audit log: {changed}"
         if self.audit_head() != self.audit.newest:
             yield "the newest line of the audit log is another one here"
-        yield from mismatches(self._rows, self.in_force, texts)
+        yield from mismatches(self.query, self.in_force, texts)
 
     def _refuse(self, found: str) -> None:
         """Puts it into the log, once; raises TamperedError."""
@@ -145,10 +150,10 @@ class AuditedLedger(SqliteLedger):
 
     def _read_vouched(self, shape: type[R], table: Table, keys: Sequence[str]) -> list[R] | str:
         records = []
-        for key, bound, payload in texts_of(self._rows, self.in_force, table, keys):
+        for key, bound, payload in texts_of(self.query, self.in_force, table.name, keys):
             if payload is None:
                 return f"{key[:40]!r} is gone"
-            if digest_in(table, payload) != bound.sha256:
+            if digest_in(table.name, payload) != bound.sha256:
                 return f"{key[:40]!r} was changed"
             records.append(self._read(shape, payload))
         return records
@@ -191,10 +196,10 @@ class AuditedLedger(SqliteLedger):
 
     def step_tasks(self, cycle: str) -> list[dict[str, Any]]:
         bound = self.in_force.bound("steps", cycle)
-        if bound is not None and steps_digest(self._rows, cycle) != bound.sha256:
+        if bound is not None and steps_digest(self.query, cycle) != bound.sha256:
             with self.audit.lock:
                 bound = self.in_force.bound("steps", cycle)
-                if bound is not None and steps_digest(self._rows, cycle) != bound.sha256:
+                if bound is not None and steps_digest(self.query, cycle) != bound.sha256:
                     self._refuse(f"the steps of {cycle} were changed")
         return super().step_tasks(cycle)
 
@@ -225,13 +230,13 @@ class AuditedLedger(SqliteLedger):
     def _put(self, table: Table, key: str, record: BaseModel) -> None:
         with self.audit.lock:
             bound = self.in_force.bound(table.name, key)
-            if bound is not None and bound.sha256 == digest_in(table, payload_of(record)):
+            if bound is not None and bound.sha256 == digest_in(table.name, payload_of(record)):
                 super()._put(table, key, record)
             else:
                 self._put_bound(table, key, record, "", {})
 
     def _put_bound(self, table: Table, key: str, record: BaseModel, group: str, columns: dict[str, str]) -> None:
-        _, kind, whole = KINDS[table.name]
+        kind, whole = KINDS[table.name]
         payload = payload_of(record)
         what: dict[str, JsonValue] = {whole: record.model_dump(mode="json")} if whole else {}
         if table is tables.DECISIONS:
@@ -246,7 +251,7 @@ class AuditedLedger(SqliteLedger):
 
         row = {"key": key, "payload": payload, **columns}
         more = {"attestation": attested(self.data, key)} if table is tables.CHECKPOINTS else {}
-        bound = bound_row(table.name, key, digest_in(table, payload), group, **more)
+        bound = bound_row(table.name, key, digest_in(table.name, payload), group, **more)
         self._logged(lambda connection: put_row(connection, table, row), restore, kind, row=bound, **what)
 
     def _logged(
@@ -273,7 +278,7 @@ class AuditedLedger(SqliteLedger):
 
     def _commit_bound(self, record: StepRecord) -> None:
         step, rows = step_rows(record)
-        chain = chained(steps_digest(self._rows, record.cycle), step["payload"])
+        chain = chained(steps_digest(self.query, record.cycle), step["payload"])
         steps, rollouts = tables.STEPS.c, tables.ROLLOUTS.c
 
         def restore(connection: Connection) -> None:
@@ -340,7 +345,7 @@ class AuditedLedger(SqliteLedger):
                 lambda connection: put_job_row(connection, updated),
                 restore,
                 "job.ended",
-                row=bound_row("jobs", updated.id, digest_in(tables.JOBS, payload_of(updated)), updated.weights),
+                row=bound_row("jobs", updated.id, digest_in("jobs", payload_of(updated)), updated.weights),
                 job=updated.id,
                 state=updated.state.value,
                 reason=updated.reason,

@@ -1,7 +1,7 @@
 """Holds the rows of a ledger against what its audit log says is in force.
 
 What always holds: nothing is changed. `Query` gives what the file has, by whatever connection; so the daemon compares
-what it uses, and a command everything, from beside the daemon.
+what it uses, and a command everything, from beside the daemon and without the library that the daemon writes with.
 """
 
 from __future__ import annotations
@@ -12,21 +12,20 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pydantic import JsonValue
-from sqlalchemy import Select, Table, select
 
-from appliance.ledger import tables
 from policies.envelopes import canonical
 from policies.in_force import Bound, InForce
 
-Query = Callable[[Select[Any]], Sequence[Any]]
-KINDS: dict[str, tuple[Table, str, str]] = {
-    "checkpoints": (tables.CHECKPOINTS, "checkpoint", "record"),
-    "evaluations": (tables.EVALUATIONS, "evaluation", ""),
-    "decisions": (tables.DECISIONS, "decision", "decision"),
-    "approvals": (tables.APPROVALS, "word", "word"),
-    "canaries": (tables.CANARIES, "canary", "record"),
-    "cycles": (tables.CYCLES, "cycle", ""),
-    "artifacts": (tables.ARTIFACTS, "artifact", ""),
+Query = Callable[..., Sequence[Any]]
+"""Takes a statement and what stands for its question marks; the rows."""
+KINDS: dict[str, tuple[str, str]] = {
+    "checkpoints": ("checkpoint", "record"),
+    "evaluations": ("evaluation", ""),
+    "decisions": ("decision", "decision"),
+    "approvals": ("word", "word"),
+    "canaries": ("canary", "record"),
+    "cycles": ("cycle", ""),
+    "artifacts": ("artifact", ""),
 }
 """By table: the kind of its entries, and under which name they have the whole record; without one they have its digest
 alone."""
@@ -41,52 +40,52 @@ AT_ONCE = 500
 def mismatches(rows: Query, in_force: InForce, texts: int | None) -> Iterator[str]:
     """What is not as the log says, each in a sentence. `texts` is how many of the newest records of each kind are
     compared with their digests; all of them, the ends of jobs too, if None."""
-    aliases = {row.name: row.manifest for row in rows(select(tables.ALIASES))}
+    aliases = dict(map(tuple, rows("SELECT name, manifest FROM aliases")))
     for name in sorted({*aliases, *in_force.aliases}):
         found, said = aliases.get(name), in_force.aliases.get(name)
         if found != said:
             yield f"the alias {name} is {_short(found)}, and the log says {_short(said)}"
-    for name, (table, _, _) in KINDS.items():
-        if table is tables.ARTIFACTS and texts is not None:
+    for name in KINDS:
+        if name == "artifacts" and texts is not None:
             continue  # there are many, and what is not in the log is not read
-        there, bound = {row.key for row in rows(select(table.c.key))}, in_force.keys(name)
+        there, bound = {row[0] for row in rows(f"SELECT key FROM {name}")}, in_force.keys(name)  # noqa: S608 - of ours
         yield from (
             f"{name} has {key[:40]!r}, of which the log says nothing" for key in sorted(there.difference(bound))
         )
         yield from (f"{name} lacks {key[:40]!r}" for key in bound if key not in there)
-        yield from _changed(rows, in_force, table, [key for key in bound[:texts] if key in there])
+        yield from _changed(rows, in_force, name, [key for key in bound[:texts] if key in there])
     if texts is None:
-        yield from _changed(rows, in_force, tables.JOBS, in_force.keys("jobs"))
+        yield from _changed(rows, in_force, "jobs", in_force.keys("jobs"))
         for cycle in in_force.keys("steps"):
             if steps_digest(rows, cycle) != in_force.records["steps"][cycle].sha256:
                 yield f"the steps of {cycle} are not those of the log"
 
 
-def _changed(rows: Query, in_force: InForce, table: Table, keys: Sequence[str]) -> Iterator[str]:
+def _changed(rows: Query, in_force: InForce, table: str, keys: Sequence[str]) -> Iterator[str]:
     for key, bound, payload in texts_of(rows, in_force, table, keys):
         if payload is None or digest_in(table, payload) != bound.sha256:
-            yield f"{table.name} has another {key[:40]!r} than the log"
+            yield f"{table} has another {key[:40]!r} than the log"
 
 
 def texts_of(
-    rows: Query, in_force: InForce, table: Table, keys: Sequence[str]
+    rows: Query, in_force: InForce, table: str, keys: Sequence[str]
 ) -> Iterator[tuple[str, Bound, str | None]]:
     """Each key with what the log says, and the text that the ledger has of it."""
     for start in range(0, len(keys), AT_ONCE):
         part = keys[start : start + AT_ONCE]
-        query = select(table.c.key, table.c.payload).where(table.c.key.in_(part))
-        found = {row.key: row.payload for row in rows(query)}
+        marks = ",".join("?" * len(part))
+        found = dict(map(tuple, rows(f"SELECT key, payload FROM {table} WHERE key IN ({marks})", *part)))  # noqa: S608
         for key in part:
-            bound = in_force.bound(table.name, key)
+            bound = in_force.bound(table, key)
             if bound is not None:
                 yield key, bound, found.get(key)
 
 
 def steps_digest(rows: Query, cycle: str) -> str:
     """A chain over the steps of a cycle, in their order; empty without any."""
-    steps, chain = tables.STEPS.c, ""
-    for row in rows(select(steps.payload).where(steps.cycle == cycle).order_by(steps.sequence)):
-        chain = chained(chain, row.payload)
+    chain = ""
+    for (payload,) in rows("SELECT payload FROM steps WHERE cycle = ? ORDER BY sequence", cycle):
+        chain = chained(chain, payload)
     return chain
 
 
@@ -99,14 +98,14 @@ def bound_row(table: str, key: str, sha256: str, group: str, **more: str) -> dic
     return {"table": table, "key": key, "sha256": sha256, "group": group, **more}
 
 
-def digest_in(table: Table, payload: str) -> str:
+def digest_in(table: str, payload: str) -> str:
     """SHA-256 of what counts of a record's text."""
-    if table is tables.JOBS:
+    if table == "jobs":
         value = json.loads(payload)
         payload = canonical({name: value[name] for name in value if name not in NOT_OF_THE_END}).decode()
-    elif table.name in PARTS:
+    elif table in PARTS:
         value = json.loads(payload)
-        payload = canonical({name: value[name] for name in PARTS[table.name]}).decode()
+        payload = canonical({name: value[name] for name in PARTS[table]}).decode()
     return hashlib.sha256(payload.encode()).hexdigest()
 
 

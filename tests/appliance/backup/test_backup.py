@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from checkpoint_records import checkpoint_record
 
+from appliance.audit.head_places import head_files
 from appliance.backup import create as creating
 from appliance.backup.create import create, cut_log
 from appliance.backup.restore import check, restore
@@ -28,7 +29,6 @@ from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.learning.folders import MANIFEST, write_by_digest
 from appliance.ledger.lock import DataLockedError, data_lock
-from appliance.places import head_files
 from appliance.records.events import Event
 
 SEEDLING = Path(__file__).parents[2] / "fixtures" / "seedling"

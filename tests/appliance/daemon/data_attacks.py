@@ -16,7 +16,8 @@ from people import admit, approval_envelope, approve, newest, revocation
 from appliance.audit.attested import attestation_file
 from appliance.audit.machine_keys import load_key
 from appliance.cli.audit_read import verified
-from appliance.config import AuditSettings, Settings
+from appliance.client_config import AuditSettings
+from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.daemon.status import status_of
 from appliance.learning.folders import MANIFEST
