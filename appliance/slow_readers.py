@@ -11,26 +11,27 @@ import contextlib
 from collections.abc import AsyncGenerator
 
 from starlette.responses import StreamingResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 STALL_SECONDS = 20.0
 
 
-class StalledReader(Exception):
+class _StalledReader(Exception):
     """Took nothing for too long."""
 
 
-def in_time(send: Send, seconds: float) -> Send:
-    """Sends each part so; raises StalledReader for one that was not taken."""
+async def answer_in_time(app: ASGIApp, scope: Scope, receive: Receive, send: Send, seconds: float) -> None:
+    """Has the application answer a reader who has so many seconds for each part."""
 
     async def send_in_time(message: Message) -> None:
         try:
             async with asyncio.timeout(seconds):
                 await send(message)
         except TimeoutError as error:
-            raise StalledReader from error
+            raise _StalledReader from error
 
-    return send_in_time
+    with contextlib.suppress(_StalledReader):  # the server closes what was not ended
+        await app(scope, receive, send_in_time)
 
 
 class TimedStream(StreamingResponse):
@@ -40,8 +41,7 @@ class TimedStream(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            with contextlib.suppress(StalledReader):
-                await super().__call__(scope, receive, in_time(send, self.stall_seconds))
+            await answer_in_time(super().__call__, scope, receive, send, self.stall_seconds)
         finally:
             if isinstance(self.body_iterator, AsyncGenerator):
                 await self.body_iterator.aclose()

@@ -143,7 +143,7 @@ def simulate(days: Days, count: int) -> dict[str, Any]:
                 elif what == "slow":
                     (days.data / "slow").touch()
                 elif what == "pause":
-                    core.nights.pause((days.at + timedelta(hours=23)).isoformat())
+                    core.nights.book.pause((days.at + timedelta(hours=23)).isoformat())
                 two = (noon - timedelta(hours=24)).replace(hour=0, minute=0) + timedelta(days=1, hours=1)
                 if what == "gpu":
                     days.gpu = ("game (process 7)",)

@@ -63,12 +63,14 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
     from appliance.cli.show import show_records
     from appliance.errors import AssayError, ExitCode
     from appliance.places import cluster_folder, cluster_settings
-    from runtime.cluster import NodeSettings, hosts, node_settings
-    from runtime.settings import ClusterSettings
+    from runtime.cluster import node_settings
 
     settings = settings_of(context, data)
     cluster, here = cluster_settings(settings, settings.data), node_settings(cluster_folder(settings, settings.data))
     if here is not None:
+        from runtime.cluster import NodeSettings
+        from runtime.settings import ClusterSettings
+
         node = NodeSettings.model_validate_json(here)
         cluster = ClusterSettings(address=node.address, interface=node.interface, token=node.token)
     if cluster is None:
@@ -77,6 +79,8 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
             "`assay cluster start` begins one; set [cluster] address to use one",
             ExitCode.NOT_RUNNING,
         )
+    from runtime.cluster import hosts
+
     show_records(
         hosts(cluster),
         ("host", "address", "state", "drivers", "sessions"),

@@ -11,7 +11,7 @@ import typer
 from appliance.cli.keys import Whose, named
 from appliance.cli.model_options import parameters_of, read_options, with_options
 from appliance.cli.options import Data, Json, client_of
-from appliance.cli.person import PassphraseFile, SigningOptions, passphrase
+from appliance.cli.person import MoreSignersError, PassphraseFile, SigningOptions, passphrase, sent
 from appliance.cli.show import show_fields, show_json, show_line
 from appliance.client import ApiClient, ApiError, DaemonNotRunning, DaemonSilent
 from appliance.client.login import login_name
@@ -19,7 +19,7 @@ from appliance.client.person_keys import KeyFileError, keys_folder, make_key, un
 from appliance.client.signing import admission, revocation
 from policies.contract.keys import KeyStatement
 from policies.envelopes import PublicKey, add_signature, open_envelope, payload_of
-from policies.refusals import Refusal, StatementRefused
+from policies.refusals import StatementRefused
 from policies.register import KEY_TYPE
 
 SUFFIX = ".admission"
@@ -125,18 +125,14 @@ class _Offer(NamedTuple):
     def make(self, api: ApiClient, envelope: bytes, file: Path) -> None:
         """Sends an admission; where more people have to sign, writes it to the file for them and says so."""
         try:
-            admitted = api.change_key(envelope)
-        except ApiError as error:
-            if error.refusal is not Refusal.SIGNERS:
-                raise
-            file.write_bytes(envelope)
+            admitted = sent(api.change_key, envelope, file)
+        except MoreSignersError as error:
             said = [f"not known yet: {error}", f"another person runs: assay key admit {file}"]
             self._replace(path=file).show(said, known=False)
             return
         by = ", ".join(admitted.admitted_by)
         how = f"admitted by {by}" if by else "the first key, trusted on first use: nobody vouched for it"
         self.show([f"{admitted.fingerprint} of {admitted.person} is known: {how}"], known=True)
-        file.unlink(missing_ok=True)
 
     def show(self, said: list[str], *, known: bool) -> None:
         if self.as_json:

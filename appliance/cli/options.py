@@ -68,8 +68,8 @@ def data_of(context: typer.Context, data: Path | None) -> Path:
 
 
 def client_settings_of(context: typer.Context, data: Path | None) -> Settings | ClientSettings:
-    """For a command that needs no more of it. Only that is loaded, unless anything else is configured: a fault anywhere in the configuration is
-    said by every command."""
+    """For a command that needs no more of it. Only that is loaded, unless anything else is configured: a fault anywhere
+    in the configuration is said by every command."""
     from appliance.client_config import ClientSettings
 
     layers = _layers(context, data)

@@ -5,23 +5,45 @@ from __future__ import annotations
 import getpass
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 from pydantic import Field
 
+from appliance.client.failures import ApiError
 from appliance.client.person_keys import KeyFileError, PersonKey, find_key, keys_folder, unlock
 from appliance.client.ssh_agent import agent_signer
 from appliance.printable import printable
 from policies.envelopes import Signer
+from policies.refusals import Refusal
 from runtime.model import FrozenModel
 
+T = TypeVar("T")
 DIGITS = 8
 PassphraseFile = Annotated[
     Path | None,
     typer.Option("--passphrase-file", metavar="FILE", help="Read the passphrase there, - for standard input."),
 ]
+
+
+class MoreSignersError(Exception):
+    """Says that other people have to sign, too; what the daemon said is its message."""
+
+
+def sent(send: Callable[[bytes], T], envelope: bytes, file: Path) -> T:
+    """What comes back for a signed statement; `file` is gone then. Raises MoreSignersError, when the statement lies
+    there for those others, and ApiError."""
+    try:
+        answer = send(envelope)
+    except ApiError as error:
+        if error.refusal is not Refusal.SIGNERS:
+            raise
+        file.write_bytes(envelope)
+        raise MoreSignersError(str(error)) from error
+    file.unlink(missing_ok=True)
+    return answer
 
 
 class SigningOptions(FrozenModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,13 +12,12 @@ import typer
 
 from appliance.cli.model_options import parameters_of, read_options, with_options
 from appliance.cli.options import Data, Json, client_of, data_of
-from appliance.cli.person import SigningOptions
+from appliance.cli.person import MoreSignersError, SigningOptions, sent
 from appliance.cli.show import show_fields, show_json, show_line
 from appliance.client import ApiError, PolicyInForce
 from appliance.client.signing import policy_edit
 from appliance.policy_files import parse_policy
 from policies.policy import read_content
-from policies.refusals import Refusal
 
 SUFFIX = ".signed"
 SHOWN = 200
@@ -57,17 +57,13 @@ def sign(
     before = beside.read_bytes() if beside.exists() else None
     envelope = policy_edit(digest, in_force, signer, before)
     try:
-        api.change_policy(content, envelope)
-    except ApiError as error:
-        if error.refusal is not Refusal.SIGNERS:
-            raise
-        beside.write_bytes(envelope)
+        sent(partial(api.change_policy, content), envelope, beside)
+    except MoreSignersError as error:
         raise ApiError(
             f"not in force yet: {error}",
             hint=f"another person runs the same command; the signatures so far are in {beside}",
             exit_code=4,
         ) from error
-    beside.unlink(missing_ok=True)
     said = [
         f"the policy {digest[:12]} is in force; candidates that were evaluated before keep the one before",
         "what runs where is read by the broker when it starts: restart it, or the daemon, where that changed",

@@ -13,6 +13,8 @@ from appliance.errors import UsageError
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient
+    from appliance.records.cycles import Cycle
+    from appliance.records.events import Event
     from appliance.reporting.drawing import Picture
     from appliance.reporting.night_report import ChangedTask, NightReport
     from policies.contract.evidence import PairedItem
@@ -22,6 +24,7 @@ Rollouts = dict[tuple[str, str, bool], str]
 PAGE = 1000
 SAMPLED = (0, 1)
 """The runs of an evaluation that decide: the champion's and the candidate's. Others are greedy."""
+EVENTS = 1000
 MOST_PAGES = 20
 """Of an evaluation's rollouts, among which those that changed are looked for."""
 
@@ -76,7 +79,27 @@ def gather(api: ApiClient, cycle: str) -> NightReport:
     rollouts = _rollouts(api, cycle, {item.task for item in changed}) if changed else {}
     models = ("", "") if evaluation is None else (evaluation.champion.weights, evaluation.candidate.weights)
     examples = [_example(api, item, rollouts, *models) for item in changed]
-    return night_report(detail, api.curves(cycle).steps, examples)
+    return night_report(detail, api.curves(cycle).steps, examples, events_between(api, detail.cycle))
+
+
+def events_between(api: ApiClient, cycle: Cycle) -> list[Event]:
+    """The events from the beginning of a cycle to its end. Numbers and times ascend together, so that the first one is
+    found by halving."""
+    low, high = 0, api.status().last_event
+    while low < high:
+        middle = (low + high) // 2
+        [*found] = api.events(after=middle, limit=1)
+        if found and found[0].event.created < cycle.created:
+            low = found[0].number
+        else:
+            high = middle
+    events: list[Event] = []
+    while page := api.events(after=low, limit=EVENTS):
+        events += [one.event for one in page if not cycle.state.ended or one.event.created <= cycle.updated]
+        low = page[-1].number
+        if cycle.state.ended and page[-1].event.created > cycle.updated:
+            break
+    return events
 
 
 def _rollouts(api: ApiClient, cycle: str, tasks: set[str]) -> Rollouts:

@@ -233,7 +233,7 @@ class Core:
 
     def _tell(self, night: Night) -> None:
         """Tells people, where that is configured; nothing waits for it."""
-        self.notices.tell(lambda: night_notice(self.ledger, night), lambda: self.nights.reported(night.key))
+        self.notices.tell(lambda: night_notice(self.ledger, night), lambda: self.nights.book.reported(night.key))
 
     def _job_ended(self, job: Job) -> None:
         self.validations.ended(job)

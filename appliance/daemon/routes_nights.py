@@ -18,11 +18,11 @@ TRIAL = Notice("Assay: a trial", "Nothing happened. This is how the end of a nig
 
 def night_routes(core: Core) -> list[ApiRoute]:
     def pause(asked: ApiRequest) -> ScheduleView:
-        core.nights.pause(until_time(asked.body(PauseSchedule).until, core.now()))
+        core.nights.book.pause(until_time(asked.body(PauseSchedule).until, core.now()))
         return schedule_view(core, 7)
 
     def resume(asked: ApiRequest) -> ScheduleView:
-        core.nights.resume()
+        core.nights.book.resume()
         return schedule_view(core, 7)
 
     def try_notices(asked: ApiRequest) -> NoticesTried:
@@ -51,7 +51,7 @@ def night_routes(core: Core) -> list[ApiRoute]:
 
 def schedule_view(core: Core, limit: int) -> ScheduleView:
     nights = core.nights
-    state, coming = nights.state(), nights.coming(min(limit, 100))
+    state, coming = nights.book.state(), nights.book.coming(min(limit, 100))
     seen = nights.seen if nights.looked else nights.machine()
     return ScheduleView(
         enabled=nights.rules.enabled,
@@ -68,7 +68,7 @@ def schedule_view(core: Core, limit: int) -> ScheduleView:
             )
             for one in coming
         ),
-        nights=tuple(nights.nights(limit)),
+        nights=tuple(nights.book.nights(limit)),
         unknown=unknown(seen, nights.rules.idle, energy=nights.rules.max_energy is not None),
     )
 

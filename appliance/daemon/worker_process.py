@@ -40,6 +40,7 @@ from appliance.ledger.ledger import LedgerError
 from appliance.ledger.remote import serve_ledger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.processes.memory_kills import MemoryKills
+from appliance.processes.stopped import is_stopped
 
 FORKSERVER = (sys.executable, "-I", "-m", "appliance.worker.forkserver")
 LIBRARIES = (
@@ -234,7 +235,7 @@ class WorkerProcess:
             if reason := (stopped if before == stopped else "") or self.stuck():
                 self._stuck = reason
                 _kill_group(self._pid)
-                if _is_stopped(self._forks[0].pid):
+                if is_stopped(self._forks[0].pid):
                     self._forks[0].kill()
         try:
             reply = self._reply()
@@ -249,16 +250,15 @@ class WorkerProcess:
         assert self._forks is not None
         was_stopped = False
         while not select.select([self._forks[1]], [], [], self.look_seconds)[0]:
-            is_stopped = _is_stopped(self._forks[0].pid)
-            if was_stopped and is_stopped:
+            before, was_stopped = was_stopped, is_stopped(self._forks[0].pid)
+            if before and was_stopped:
                 return False
-            was_stopped = is_stopped
         return True
 
     def _stopped(self) -> str:
         """Which of the two was stopped by a signal, in a sentence; empty while none is."""
         pids = {"the worker": self._pid, "what forks workers": self._forks[0].pid if self._forks else None}
-        there = (name for name, pid in pids.items() if pid is not None and _is_stopped(pid))
+        there = (name for name, pid in pids.items() if pid is not None and is_stopped(pid))
         return next((f"{name} was stopped by a signal and did not go on" for name in there), "")
 
     def _reply(self) -> dict[str, Any] | None:
@@ -293,13 +293,6 @@ class WorkerProcess:
             requests.close()
             process.kill()
             process.wait()
-
-
-def _is_stopped(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
-    except OSError:
-        return False
 
 
 def _kill_group(leader: int) -> None:

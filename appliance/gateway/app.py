@@ -38,7 +38,7 @@ from appliance.gateway.tokens import GatewayToken
 from appliance.inference.engine import GenerationRequest, Turn
 from appliance.inference.engine_loop import EngineLoop
 from appliance.inference.generate_api import turn_or_abort
-from appliance.slow_readers import STALL_SECONDS, StalledReader, TimedStream, in_time
+from appliance.slow_readers import STALL_SECONDS, TimedStream, answer_in_time
 
 log = structlog.get_logger("assay")
 BEAT_SECONDS = 5.0
@@ -103,9 +103,7 @@ class GatewayApi:
         self._under_way += 1
         unforeseen: dict[str, str] = {}
         try:
-            await self._routes(scope, receive, in_time(send, STALL_SECONDS))
-        except StalledReader:
-            pass  # the server closes what was not ended
+            await answer_in_time(self._routes, scope, receive, send, STALL_SECONDS)
         except Exception as error:  # noqa: BLE001 - a traceback may quote what was asked, and a log is for others
             unforeseen = {"kind": type(error).__name__, "at": _place(error)}
         finally:

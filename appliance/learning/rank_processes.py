@@ -1,8 +1,9 @@
 """Starts the processes that train one model, one or several together, and talks to all of them at once.
 
-What always holds: a message goes to all, and counts when all have answered. One that ends, or says that it is broken,
-ends the whole group, because the others may be waiting for it. They find each other by a file in a folder of mode 0700,
-and speak over loopback: torchrun's own meeting place listens on every address, and unpickles what it is told there.
+What always holds: a message goes to all, and counts when all have answered. One that ends, is held by a signal, or says
+that it is broken, ends the whole group, because the others may be waiting for it. They find each other by a file in a
+folder of mode 0700, and speak over loopback: torchrun's own meeting place listens on every address, and unpickles what
+it is told there.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any, Protocol, Self
 from appliance.inference.vllm.folders import make_folder, remove_folder
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
 from appliance.processes.memory_kills import MemoryKills
+from appliance.processes.stopped import is_stopped
 from runtime.errors import HintedError, InfrastructureError
 
 LOOK_SECONDS = 0.5
@@ -30,6 +32,8 @@ END_SECONDS = 5.0
 """In which they end after they were asked to."""
 LEFT_SECONDS = 60.0
 """In which the others answer, too, once one has said that it cannot; one that failed alone has left them waiting."""
+STOPPED_SECONDS = 10.0
+"""That a signal may hold one of them while the others wait for it."""
 WORDS = 20_000
 """Bytes of a log that are looked through for what went wrong."""
 GO_ON = "start the worker again: it goes on from the last checkpoint"
@@ -114,11 +118,17 @@ class RankProcesses:
         text = json.dumps({"ask": what, **message}).encode()
         answers: dict[Connection, dict[str, Any]] = {}
         failed: dict[str, Any] = {}
-        until = float("inf")
+        until, moved = float("inf"), time.monotonic()
         try:
             for connection in self._connections:
                 connection.send_bytes(text)
             while (left := [one for one in self._connections if one not in answers]) and time.monotonic() < until:
+                if not any(is_stopped(one.pid) for one in self._processes):
+                    moved = time.monotonic()
+                elif time.monotonic() - moved > STOPPED_SECONDS:
+                    self.close(seconds=0.0)
+                    held = f"a learner process was stopped by a signal and did not go on when it was asked to {what}"
+                    raise InfrastructureError(held, hint=GO_ON)
                 for ready in wait(left, LOOK_SECONDS):
                     assert isinstance(ready, Connection)
                     answer = answers[ready] = json.loads(ready.recv_bytes())
@@ -136,12 +146,12 @@ class RankProcesses:
             raise ERRORS[failed["kind"]](failed["error"], hint=failed["hint"])
         raise InfrastructureError(f"a learner process failed to {what}: {failed['error']}", hint=GO_ON)
 
-    def close(self) -> None:
-        """Ends them. Closing again does nothing."""
+    def close(self, seconds: float = END_SECONDS) -> None:
+        """Ends them, and kills what is left after so many seconds. Closing again does nothing."""
         for connection in self._connections:
             connection.close()
         self._connections = []
-        until = time.monotonic() + END_SECONDS
+        until = time.monotonic() + seconds
         for process in self._processes:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, until - time.monotonic()))

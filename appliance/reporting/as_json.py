@@ -28,6 +28,12 @@ class ChangedFigures(FrozenModel):
     candidate: str | None
 
 
+class HappenedFigures(FrozenModel):
+    at: str
+    kind: str
+    text: str
+
+
 class ReportFigures(FrozenModel):
     """The report without the examples' conversations, which `assay rollouts show` has."""
 
@@ -39,6 +45,8 @@ class ReportFigures(FrozenModel):
     families: tuple[FamilyFigures, ...]
     decision: Decision | None
     changed: tuple[ChangedFigures, ...]
+    happened: tuple[HappenedFigures, ...]
+    """Where it ran on other machines, what ended or was lost, and what took its place."""
 
 
 def as_figures(made: NightReport) -> ReportFigures:
@@ -72,4 +80,5 @@ def as_figures(made: NightReport) -> ReportFigures:
             )
             for one in made.changed
         ),
+        happened=tuple(HappenedFigures(at=one.created, kind=one.kind, text=one.text) for one in made.happened),
     )

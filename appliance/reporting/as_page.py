@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from appliance.client.messages import RolloutDetail
 from appliance.client.nights import PromotionView
 from appliance.html_page import document, section, shown_text, table
+from appliance.reporting.as_text import HAPPENED, happened_lines
 from appliance.reporting.drawing import Picture
 from appliance.reporting.night_report import ChangedTask, FamilyChange, NightReport
 from appliance.reporting.pictures import history_pictures, report_pictures
@@ -38,6 +39,8 @@ def as_page(report: NightReport) -> str:
     body += [section("Curves", curves)] if curves else []
     if "time" in drawn:
         body.append(section("Where the time went", _picture(drawn["time"])))
+    if report.happened:
+        body.append(section(HAPPENED, table(["at", "what"], [list(one) for one in happened_lines(report)])))
     for sort, gained in (("Gained: the champion failed", True), ("Lost: the champion passed", False)):
         if changed := [one for one in report.changed if one.gained is gained]:
             body.append(section(sort, "".join(map(_changed, changed))))

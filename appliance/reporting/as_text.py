@@ -15,6 +15,7 @@ from appliance.reporting.night_report import ChangedTask, NightReport
 LONGEST = 600
 """Characters of an answer or of a turn."""
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
+HAPPENED = "Where it ran, and what was replaced"
 BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -34,6 +35,9 @@ def as_text(report: NightReport) -> str:
             lines.append(
                 f"{name:<26} {one.items:>5}  {before:<17} {after:<17} {one.change:+.1f} [{low:+.1f}, {high:+.1f}]"
             )
+    if report.happened:
+        lines += ["", HAPPENED.lower()]
+        lines += [f"  {when}  {text}" for when, text in happened_lines(report)]
     if report.decision is not None:
         lines += ["", printable(f"decision: {report.decision.outcome.value}: {report.decision.reason}")]
         lines += [printable(f"  {one.outcome.value:<9} {one.gate}: {one.reason}") for one in report.decision.findings]
@@ -73,12 +77,22 @@ def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
     if report.seconds:
         lines += ["", "## Where the time went", ""]
         lines += [f"- {_escaped(name)}: {seconds / 60:.1f} minutes" for name, seconds in report.seconds.items()]
+    if report.happened:
+        lines += ["", f"## {HAPPENED}", ""]
+        lines += [f"- {when} {_escaped(text)}" for when, text in happened_lines(report)]
     for sort, changed in _sorts(report.changed):
         lines += ["", f"## {sort}", ""]
         for task in changed:
             lines.append(f"- {_escaped(task.family)}, {_escaped(task.task)}")
             lines += [f"  - {_escaped(line)}" for line in _sides(task)]
     return "\n".join(lines) + "\n"
+
+
+def happened_lines(report: NightReport) -> list[tuple[str, str]]:
+    """The minute and the text of each; how many more there are comes last."""
+    lines = [(one.created[11:16], printable(one.text, limit=LONGEST)) for one in report.happened]
+    left = report.more_happened
+    return [*lines, ("", f"and {left} more: `assay logs daemon`")] if left else lines
 
 
 def _sorts(changed: Sequence[ChangedTask]) -> list[tuple[str, list[ChangedTask]]]:

@@ -14,6 +14,7 @@ from appliance.client.messages import CycleDetail, RolloutDetail
 from appliance.promotion import paired
 from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Evaluation
+from appliance.records.events import Event
 from policies.contract.decision import Decision
 from policies.contract.evidence import PairedItem, pairs
 from policies.statistics.intervals import paired_difference, wilson
@@ -21,6 +22,10 @@ from policies.statistics.intervals import paired_difference, wilson
 ALPHA = 0.05
 EXAMPLES = 3
 """Of each sort."""
+MACHINES = ("placed", "worker", "broker", "resume")
+"""Kinds of events that say where something ran, what ended there, and what took its place."""
+MOST_HAPPENED = 40
+"""Lines of them; the rest is counted."""
 TIMES = ("sampling_seconds", "verifying_seconds", "tool_seconds", "learning_seconds", "ledger_seconds")
 
 
@@ -76,6 +81,10 @@ class NightReport:
     """All together first."""
     decision: Decision | None
     changed: tuple[ChangedTask, ...]
+    happened: tuple[Event, ...] = ()
+    """Where it ran on other machines, what ended or was lost, and what took its place; in order."""
+    more_happened: int = 0
+    """Of such, those that are left out."""
 
     @property
     def headline(self) -> str:
@@ -101,9 +110,14 @@ def evaluation_of(detail: CycleDetail) -> Evaluation | None:
 
 
 def night_report(
-    detail: CycleDetail, figures: Sequence[Mapping[str, float]], changed: Sequence[ChangedTask] = ()
+    detail: CycleDetail,
+    figures: Sequence[Mapping[str, float]],
+    changed: Sequence[ChangedTask] = (),
+    events: Sequence[Event] = (),
 ) -> NightReport:
-    """`figures` are those of the cycle's training steps, with `step` among them, ascending."""
+    """`figures` are those of the cycle's training steps, with `step` among them, ascending; `events` are those of its
+    time."""
+    happened = [event for event in events if event.kind in MACHINES]
     evaluation, steps = evaluation_of(detail), _together(detail.steps, figures)
     own = [one for one in detail.decisions if evaluation is not None and one.evaluation == evaluation.id]
     return NightReport(
@@ -114,6 +128,8 @@ def night_report(
         families=() if evaluation is None else family_changes(evaluation),
         decision=max(own, key=lambda one: one.made_at, default=None),
         changed=tuple(changed),
+        happened=tuple(happened[:MOST_HAPPENED]),
+        more_happened=len(happened[MOST_HAPPENED:]),
     )
 
 

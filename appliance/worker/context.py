@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -25,6 +26,7 @@ from appliance.rendering.renderer import Renderer
 from policies.isolation import backend_for
 from policies.policy import Policy
 from runtime.cluster import ClusterSessions
+from runtime.errors import HintedError
 from runtime.profile import BackendName
 from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions
@@ -35,11 +37,19 @@ if TYPE_CHECKING:
     from appliance.scheduling.engine_pool import EnginePool
 
 
-def sessions(runtime: RuntimeSettings, cluster: ClusterSettings | None) -> SessionPool:
-    """A pool on this machine, or over the cluster that it is in; the same limits and the same isolation."""
+def sessions(
+    runtime: RuntimeSettings, cluster: ClusterSettings | None, say: Callable[[str], object] = lambda text: None
+) -> SessionPool:
+    """A pool on this machine, or over the cluster that it is in; the same limits and the same isolation. Which hosts
+    have it, and which were lost, is said, where it can be."""
     if cluster is None:
         return Sessions(runtime)
-    return ClusterSessions(cluster, runtime.limits, backend=runtime.backend)
+
+    def said(text: str) -> None:
+        with suppress(HintedError):  # the pool goes on without its events
+            say(text)
+
+    return ClusterSessions(cluster, runtime.limits, backend=runtime.backend, said=said)
 
 
 class WorkContext:
@@ -81,7 +91,7 @@ class WorkContext:
         self._dtype = dtype
         self._say = say
         self._loaded: tuple[str, Renderer] | None = None
-        self.sessions: SessionPool = sessions(runtime, cluster)
+        self.sessions: SessionPool = sessions(runtime, cluster, partial(say, "placed"))
         self.checker = Checker(runtime, sessions=self.sessions, tools_backend=BackendName(backend_for(policy, "tools")))
 
     @cached_property

@@ -53,12 +53,15 @@ class ClusterSessions(ClosesOnExit):
         *,
         backend: BackendName = BackendName.GVISOR,
         link: Callable[[ClusterSettings, Reactor], Link] = GatewayLink,
+        said: Callable[[str], None] = lambda text: None,
     ) -> None:
         """Returns when the hosts that are there have said what they have. Hosts with another backend are not used.
+        Which hosts have sessions, and which were lost, is `said`.
 
         Raises RefusedError when the cluster will not have us, InfrastructureError when no host is there in time.
         """
         self.limits = limits
+        self._said = said
         self._settings = settings
         self._reactor = Reactor()
         self._lock = threading.Condition()
@@ -81,6 +84,7 @@ class ClusterSessions(ClosesOnExit):
         except BaseException:
             self.close()
             raise
+        said(f"sandboxes are on {', '.join(sorted(self._roster.nodes))}")
 
     # for callers, from any thread
 
@@ -299,6 +303,8 @@ class ClusterSessions(ClosesOnExit):
     def _lose(self, event: HostLost, later: Later) -> None:
         self._snapshots = {snapshot: home for snapshot, home in self._snapshots.items() if home != event.name}
         error = _lost(event.what, event.reason)
+        if event.name:
+            later.append(partial(self._said, f"{event.what} and the sandboxes on it are lost: {event.reason}"))
         mine = [call for call, waiting in self._waiting.items() if waiting.node == event.node]
         later += [partial(self._waiting.pop(call).fail, error) for call in mine]
 

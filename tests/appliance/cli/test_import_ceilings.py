@@ -49,7 +49,7 @@ ALONE = HEAVY | {"appliance.config", "appliance.ledger", "appliance.client.messa
 """Nor these, where the data folder is read without the daemon."""
 CONFIGURED = ALONE - {"appliance.config"} | {"cryptography", "policies.gates", "runtime.sessions"}
 """Nor these, where the whole configuration is read."""
-SETTINGS = {f"appliance.client_config:{name}Settings" for name in ("Api", "Client", "Log")}
+SETTINGS = {f"appliance.client_config:{name}Settings" for name in ("Api", "Audit", "Client", "Log")}
 CEILINGS = {
     "status": FEW,
     "stop": ASKS,
@@ -72,12 +72,15 @@ CEILINGS = {
     "policy check": ALONE | {"cryptography", "curriculum.catalog", "policies.decide", "policies.simulate"},
     "policy migrate": ALONE | {"cryptography", "curriculum.catalog"},
     "audit ls": ALONE | {"curriculum", "verifiers", "policies.gates"},
+    "audit verify": ALONE - {"appliance.ledger"} | {"curriculum", "verifiers", "policies.isolation", "runtime.sandbox"},
+    "audit export FILE": ALONE - {"appliance.ledger"} | {"curriculum", "policies.isolation", "runtime.sandbox"},
     "curriculum ls": ALONE | {"cryptography", "curriculum.catalog", "verifiers.registry.spec"},
     "curriculum show digits": ALONE - {"curriculum.registry"} | {"cryptography", "curriculum.tasksets.tables"},
     "curriculum sample tables": ALONE - {"curriculum.registry"} | {"cryptography", "curriculum.tasksets.knights"},
     "curriculum adapter ls": ALONE | {"cryptography"},
     "backup ls FOLDER": ALONE,
     "config show": CONFIGURED,
+    "cluster status": CONFIGURED | {"runtime.broker", "runtime.cluster.cluster_sessions", "runtime.cluster.node"},
     "plan": CONFIGURED,
     "train --recipe seedling --dry-run": CONFIGURED,
     "sandbox ls": CONFIGURED,

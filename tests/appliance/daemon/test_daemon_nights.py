@@ -180,14 +180,14 @@ def test_a_night_that_was_killed_between_its_two_writes_knows_its_cycle(clock) -
 def test_a_pause_holds_nights_until_its_end_or_a_person_s_word(clock) -> None:
     with clock.core() as core:
         clock.look(core)
-        core.nights.pause(until_time("2026-11-24T04:00+01:00", clock.now()))
+        core.nights.book.pause(until_time("2026-11-24T04:00+01:00", clock.now()))
         assert clock.look(core, NIGHT) == {"2026-11-24": NightState.OPEN}
         assert "paused until 2026-11-24T03:00" in schedule_view(core, 3).holds
         assert clock.look(core, NIGHT + timedelta(hours=2, minutes=1)) == {"2026-11-24": NightState.RUNNING}
-        core.nights.pause()
+        core.nights.book.pause()
         assert clock.look(core, NIGHT + timedelta(hours=3)) == {"2026-11-24": NightState.HELD}
         assert schedule_view(core, 3).coming == ()
-        core.nights.resume()
+        core.nights.book.resume()
         assert clock.look(core, NIGHT + timedelta(hours=4)) == {"2026-11-24": NightState.RUNNING}
         assert [one.key for one in schedule_view(core, 2).coming] == ["2026-11-25", "2026-11-26"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
-from ray_nodes import Nodes, until
+from ray_nodes import Nodes, standing, until
 from test_engine_conformance import (  # the same checks, of the engine below
     SLOTS,
     asked,
@@ -57,16 +57,8 @@ __all__ = [
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    made = Nodes(tmp_path_factory.mktemp("roots"))
-    try:
-        made.begin(0)
-        made.wait(0)
-        made.begin(1)
-        made.wait(1)
+    with standing(tmp_path_factory.mktemp("roots")) as made:
         yield made
-    finally:
-        left = made.close()
-    assert left == []
 
 
 @pytest.fixture(scope="module")

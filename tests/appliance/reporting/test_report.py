@@ -12,17 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from appliance.cli.report import events_between
 from appliance.client.messages import CycleDetail, RolloutDetail, RolloutView, TurnText
 from appliance.client.nights import PromotionView, TasksetChange
 from appliance.daemon.promotions import promotions
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
+from appliance.records.events import Event
 from appliance.records.rollouts import Purpose, Role, RolloutEnd
 from appliance.reporting.as_json import as_figures
 from appliance.reporting.as_page import as_page, history_page
 from appliance.reporting.as_text import as_markdown, as_text
 from appliance.reporting.drawing import Bar, Series, bars, curves
-from appliance.reporting.night_report import ChangedTask, changed_items, night_report
+from appliance.reporting.night_report import MOST_HAPPENED, ChangedTask, changed_items, night_report
 from appliance.reporting.pictures import history_pictures, report_pictures
 from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
 from runtime.sandbox import Usage
@@ -231,3 +233,45 @@ def test_a_promotion_shows_what_it_gained_and_forgot_and_that_it_was_taken_back(
     assert list(history_pictures([found])) == [f"001-{'b' * 12}"]
     back = PromotionView.model_validate({**found.model_dump(), "taken_back": HOSTILE})
     assert "taken back: &lt;/pre&gt;" in history_page([back])
+
+
+def test_where_it_ran_and_what_was_replaced_is_told_and_the_rest_of_many_is_counted() -> None:
+    detail = CycleDetail(cycle=CYCLE, rollouts={}, steps=(), checkpoints=(), evaluations=(), decisions=())
+    lost = [Event(kind="worker", text=f"killed {n}: {HOSTILE}", created=AT) for n in range(MOST_HAPPENED + 2)]
+    events = [Event(kind="step", text="a step", created=AT), Event(kind="placed", text="on host-0", created=AT), *lost]
+    made = night_report(detail, (), (), events)
+    for form in (as_text, as_markdown, as_page):
+        written = form(made).replace("\\", "")
+        assert all(text in written for text in ("01:00", "on host-0", "killed 0", "and 3 more"))
+        assert "a step" not in written
+        assert "\x1b" not in written
+    assert "<script>" not in as_page(made)
+    assert [one.text for one in as_figures(made).happened][:1] == ["on host-0"]
+    assert "what was replaced" not in as_text(night_report(detail, ()))
+
+
+class Numbered:
+    """An API with that many events, a second apart."""
+
+    def __init__(self, count: int) -> None:
+        self.asked, times = 0, (f"2026-11-24T00:{n // 60:02d}:{n % 60:02d}+00:00" for n in range(count))
+        self.all = [
+            SimpleNamespace(number=number, event=Event(kind="worker", text=str(number), created=created))
+            for number, created in enumerate(times, 1)
+        ]
+
+    def status(self) -> Any:
+        return SimpleNamespace(last_event=len(self.all))
+
+    def events(self, *, after: int, limit: int) -> list[Any]:
+        self.asked += 1
+        return self.all[after : after + limit]
+
+
+@pytest.mark.parametrize(("begun", "ended"), [(0, 10), (1700, 1800), (3500, 3599), (5000, 5001)])
+def test_the_events_of_a_cycle_are_found_among_many(begun: int, ended: int) -> None:
+    api: Any = Numbered(3600)
+    first, last = (f"2026-11-24T{n // 3600:02d}:{n // 60 % 60:02d}:{n % 60:02d}+00:00" for n in (begun, ended))
+    found = events_between(api, CYCLE.model_copy(update={"created": first, "updated": last}))
+    assert [int(one.text) for one in found] == [n + 1 for n in range(begun, ended + 1) if n < 3600]
+    assert api.asked < 20

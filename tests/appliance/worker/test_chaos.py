@@ -11,7 +11,7 @@ from pathlib import Path
 import guest_roots as building
 import pytest
 
-from benchmarks.chaos import IN_TURN, Loop, Tally, stop, trial
+from benchmarks.chaos import IN_TURN, LEARNS, Loop, Tally, stop, trial
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +53,30 @@ def test_whatever_is_killed_fifty_times_the_loop_goes_on_and_nothing_is_lost_or_
     assert tally.late == 0
 
 
-@pytest.mark.parametrize("kind", ["daemon", "guard", "broker", "forkserver", "worker", "verifier"])
+@pytest.fixture(scope="module")
+def learning(make_folder: Callable[[], Path], guest_roots: Path) -> Iterator[Loop]:
+    """The same with a training beside the jobs."""
+    data = make_folder() / "data"
+    building.lend(guest_roots, data / "run")
+    loop = Loop(data, 2, Tally())
+    yield loop
+    assert stop(loop.process, data) == []
+
+
+@pytest.mark.parametrize("kind", IN_TURN)
 def test_whatever_is_stopped_for_a_while_the_loop_goes_on(kind: str, running: Loop) -> None:
-    running.works_again()
-    assert running.kill_one((kind,), stopped=1.0) == kind
-    assert running.works_again() < 300
-    assert running.tally.faults == []
-    assert running.tally.starts == 1
+    goes_on_after_a_stop(running, kind)
+
+
+@pytest.mark.parametrize("kind", LEARNS)
+def test_a_training_goes_on_when_what_learns_was_stopped_for_a_while(kind: str, learning: Loop) -> None:
+    goes_on_after_a_stop(learning, kind)
+
+
+def goes_on_after_a_stop(loop: Loop, kind: str) -> None:
+    """The engine's stop is in `test_vllm_engine.py`, that of several learners in `test_rank_processes.py`."""
+    while not loop.kill_one((kind,), stopped=1.0):  # it had ended between the looks
+        assert loop.comes_up(kind)
+    assert loop.works_again(kind) < 300
+    assert loop.tally.faults == []
+    assert loop.tally.starts == 1

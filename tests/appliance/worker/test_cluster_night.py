@@ -19,19 +19,23 @@ from typing import Any
 
 import pytest
 import torch
-from ray_nodes import Nodes
+from ray_nodes import Nodes, standing
 from short_nights import FIXTURE, SHORT, cycle_of
 
 from appliance.cli.doctor_cluster import members
 from appliance.cli.documents.doctor_checks import CheckGrade
 from appliance.config import Settings
 from appliance.daemon.decision import decide_cycle, next_phase
+from appliance.daemon.views import cycle_detail
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.placement.engines import PlacedEngineProcess
 from appliance.placement.learners import PlacedLearners
 from appliance.policy_files import load_policy
 from appliance.records.rollouts import RolloutEnd
 from appliance.records.training import RolloutFilter, StepRecord
+from appliance.reporting.as_page import as_page
+from appliance.reporting.as_text import as_markdown, as_text
+from appliance.reporting.night_report import NightReport, night_report
 from appliance.worker.tasks import run_cycle
 from runtime.cluster.folder import clear
 from runtime.errors import InfrastructureError
@@ -47,16 +51,8 @@ STARTS = 3
 
 @pytest.fixture(scope="module")
 def nodes(guest_roots: Path) -> Iterator[Nodes]:
-    made = Nodes(guest_roots)
-    try:
-        made.begin(0)
-        made.wait(0)
-        made.begin(1)
-        made.wait(1)
+    with standing(guest_roots) as made:
         yield made
-    finally:
-        left = made.close()
-    assert left == []
 
 
 @dataclass(frozen=True)
@@ -134,6 +130,14 @@ def require_same(night: Night, other: Night) -> None:
             assert night.losses[number] == pytest.approx(other.losses[number], rel=0 if number == 0 else 1e-4)
 
 
+def report_of(night: Night) -> NightReport:
+    """As a person reads it in the morning."""
+    known = night.ledger.cycle("n")
+    assert known is not None
+    events = [event for _, event in night.ledger.events(limit=1000)]
+    return night_report(cycle_detail(night.ledger, known), night.ledger.step_metrics("n"), (), events)
+
+
 def kill(nodes: Nodes, number: int) -> None:
     """Kills all that a host runs, as when its power fails."""
     lost = nodes.session(number)
@@ -148,7 +152,8 @@ def test_a_whole_night_on_two_hosts_asks_draws_and_learns_what_it_does_here(
 ) -> None:
     there = trained(tmp_path, runtime, nodes)
     assert there.starts == 1
-    assert there.said("placed") == ["engine 1 of 1 samples on host-0", "the learners train on host-1"]
+    placed = ["sandboxes are on host-0, host-1", "engine 1 of 1 samples on host-0", "the learners train on host-1"]
+    assert there.said("placed") == placed
     require_same(there, here)
     policy = load_policy(tmp_path)
     run_cycle("evaluate", "n", tmp_path, settings_of(tmp_path, runtime, nodes, 1), there.ledger, policy)
@@ -185,8 +190,18 @@ def test_a_host_that_is_killed_in_the_middle_of_rollouts_costs_no_rollout_and_no
     assert killed.is_set()
     assert night.starts == 1, "the worker went on"
     placed = night.said("placed")
-    assert placed[:2] == ["engine 1 of 2 samples on host-0", "engine 2 of 2 samples on host-1"]
-    assert "engine 2 of 2 samples on host-0, in place of one that was on host-1" in placed[2:]
+    assert placed[:3] == [
+        "sandboxes are on host-0, host-1",
+        "engine 1 of 2 samples on host-0",
+        "engine 2 of 2 samples on host-1",
+    ]
+    replaced = "engine 2 of 2 samples on host-0, in place of one that was on host-1"
+    assert replaced in placed[3:]
+    lost = [text for text in placed if text.startswith("host host-1 of the cluster and the sandboxes on it are lost")]
+    assert len(lost) == 1
+    for form in (as_text, as_markdown, as_page):
+        written = form(report_of(night)).replace("\\", "")
+        assert all(text in written for text in (placed[0], replaced, lost[0][:60]))
     require_same(night, here)
     assert sum(metrics["engines_lost"] for metrics in night.ledger.step_metrics("n")) == 0
     found = members(nodes.driver(), "sandboxes")
@@ -219,7 +234,7 @@ def test_a_host_that_is_killed_while_the_learners_on_it_take_a_step_is_done_with
     night = trained(tmp_path, runtime, nodes)
     assert night.starts == 2, "it goes on from the last checkpoint"
     assert night.said("resume") == ["goes on from step 1"]
-    placed = night.said("placed")
+    placed = [text for text in night.said("placed") if not text.startswith(("sandboxes are", "host host-1"))]
     assert placed[:2] == ["engine 1 of 1 samples on host-0", "the learners train on host-1"]
     assert set(placed[2:]) == {"engine 1 of 1 samples on host-0", "the learners train on host-0"}
     require_same(night, here)

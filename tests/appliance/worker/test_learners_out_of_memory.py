@@ -67,6 +67,7 @@ def test_a_night_whose_learner_runs_out_of_memory_says_so_and_goes_on_from_its_c
                 limit(group, 64 << 30)
 
         monkeypatch.setattr(RankProcesses, "ask", starved)
+        monkeypatch.setattr(rank_processes, "STOPPED_SECONDS", 600.0)
         known = {name: getattr(subprocess, name) for name in ("DEVNULL", "TimeoutExpired")}
         monkeypatch.setattr(rank_processes, "subprocess", SimpleNamespace(Popen=inside, **known))
         ledger.put_cycle(cycle_of("n"))

@@ -14,7 +14,20 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
-from ray_nodes import LIMITS, PORT, Nodes, children, command, grpc_status, kill, listeners, pids, running, until
+from ray_nodes import (
+    LIMITS,
+    PORT,
+    Nodes,
+    children,
+    command,
+    grpc_status,
+    kill,
+    listeners,
+    pids,
+    running,
+    standing,
+    until,
+)
 
 from runtime.cluster import ClusterSessions
 from runtime.cluster.folder import clear
@@ -33,17 +46,8 @@ METHODS = [
 
 @pytest.fixture(scope="module")
 def nodes(root_dir: Path) -> Iterator[Nodes]:
-    made = Nodes(root_dir)
-    try:
-        made.begin(0)
-        made.wait(0)
-        made.begin(1)
-        made.begin(2)
-        made.wait(1, 2)
+    with standing(root_dir, others=2) as made:
         yield made
-    finally:
-        left = made.close()
-    assert left == []
 
 
 @pytest.fixture(scope="module")
