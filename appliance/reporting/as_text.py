@@ -15,7 +15,7 @@ from appliance.reporting.night_report import ChangedTask, NightReport
 LONGEST = 600
 """Characters of an answer or of a turn."""
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
-HAPPENED = "Where it ran, and what was replaced"
+HAPPENED = "Where it ran, and what was replaced (times in UTC)"
 BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -36,7 +36,7 @@ def as_text(report: NightReport) -> str:
                 f"{name:<26} {one.items:>5}  {before:<17} {after:<17} {one.change:+.1f} [{low:+.1f}, {high:+.1f}]"
             )
     if report.happened:
-        lines += ["", HAPPENED.lower()]
+        lines += ["", HAPPENED[0].lower() + HAPPENED[1:]]
         lines += [f"  {when}  {text}" for when, text in happened_lines(report)]
     if report.decision is not None:
         lines += ["", printable(f"decision: {report.decision.outcome.value}: {report.decision.reason}")]

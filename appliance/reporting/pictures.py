@@ -8,13 +8,16 @@ from appliance.client.nights import PromotionView
 from appliance.reporting.drawing import BLUE, ORANGE, Bar, Picture, Series, bars, curves
 from appliance.reporting.night_report import NightReport
 
+SHORT = {"tool errors in correct rollouts": "tool errors"}
+"""Names of curves that do not fit beside one; the title has all of it."""
+
 
 def report_pictures(report: NightReport) -> dict[str, Picture]:
     """Curves, where the time went, and tasksets before and after; those for which there are figures."""
     found: dict[str, Picture] = {}
 
     def lines(name: str, title: str, keys: Sequence[str], **more: float) -> None:
-        series = [Series(key, report.curves[key]) for key in keys if report.curves.get(key)]
+        series = [Series(SHORT.get(key, key), report.curves[key]) for key in keys if report.curves.get(key)]
         if series:
             found[name] = curves(title, series, **more)  # type: ignore[arg-type]
 

@@ -31,6 +31,8 @@ from runtime.sessions.branches import new_files
 from runtime.settings import ClusterSettings
 
 CHECK_SECONDS = 0.5
+SAID_CHARS = 120
+"""Of a reason, where people are told; the log has all of it."""
 Later = list[Callable[[], None]]
 """What is done once the lock is free: it may call back into here."""
 
@@ -304,7 +306,9 @@ class ClusterSessions(ClosesOnExit):
         self._snapshots = {snapshot: home for snapshot, home in self._snapshots.items() if home != event.name}
         error = _lost(event.what, event.reason)
         if event.name:
-            later.append(partial(self._said, f"{event.what} and the sandboxes on it are lost: {event.reason}"))
+            later.append(
+                partial(self._said, f"{event.what} and the sandboxes on it are lost: {event.reason[:SAID_CHARS]}")
+            )
         mine = [call for call, waiting in self._waiting.items() if waiting.node == event.node]
         later += [partial(self._waiting.pop(call).fail, error) for call in mine]
 

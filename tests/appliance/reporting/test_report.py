@@ -176,6 +176,7 @@ def test_the_page_refers_to_nothing_and_shows_hostile_text_as_text(report) -> No
     assert "\u202e" not in page
     assert "&lt;script&gt;" in page
     assert page.count("<svg") == 5
+    assert ">tool errors</text>" in page  # longer, it would end at the picture's edge
     assert "the champion failed" in page
     assert not re.search(r"url\(|@import", page)
 
