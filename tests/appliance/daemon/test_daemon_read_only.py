@@ -14,9 +14,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from conftest import Daemon
 from daemon_kit import run, until
 
 from appliance.client import ApiClient, DaemonNotRunning
@@ -34,6 +34,9 @@ ASKED = (
     "integer",
 )
 
+
+if TYPE_CHECKING:
+    from conftest import Daemon
 
 CHILD = Path(__file__).with_name("child_worker.py")
 STUCK = (
@@ -53,12 +56,12 @@ class Disk:
         subprocess.run(["mkfs.ext4", "-q", "-F", "-J", "size=8", self.image], check=True)
         found = subprocess.run(["losetup", "--find", "--show", self.image], capture_output=True, text=True, check=True)
         self.device = Path(found.stdout.strip())
+        self.trigger = Path("/sys/fs/ext4", self.device.name, "trigger_fs_error")
 
     def fail(self) -> None:
         """Has the kernel meet an error there: what is on disk is on disk, and nothing more is written."""
         os.sync()
-        trigger = Path("/sys/fs/ext4", self.device.name, "trigger_fs_error")
-        descriptor = os.open(trigger, os.O_WRONLY)
+        descriptor = os.open(self.trigger, os.O_WRONLY)
         os.write(descriptor, b"1")
         os.close(descriptor)
 
@@ -82,11 +85,15 @@ def disk(data: Path) -> Iterator[Disk]:
     data.mkdir(mode=0o700)
     try:
         made = Disk(data.parent)
-        subprocess.run([*mounting(f"mount -o errors=remount-ro {made.device} {data}"), "true"], check=True)
     except (OSError, subprocess.CalledProcessError):
-        pytest.skip("no file system of a test's own can be mounted here")
-    yield made
-    made.close()
+        pytest.skip("no file system of a test's own can be made here")
+    try:
+        tried = [*mounting(f"mount {made.device} {data}"), "test", "-w", made.trigger]
+        if subprocess.run(tried, check=False).returncode != 0:
+            pytest.skip("no file system of a test's own can be mounted here, or told to fail")
+        yield made
+    finally:
+        made.close()
 
 
 class Inside:
