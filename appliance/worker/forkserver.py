@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import gc
 import importlib
 import json
 import os
@@ -27,6 +26,8 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+
+from appliance.loading import without_collecting
 
 IDLE_SECONDS = 600.0
 SPARE_SECONDS = 60.0
@@ -103,12 +104,10 @@ def serve(requests: socket.socket, instead_of: int | None = None) -> list[str] |
 
 def _load(libraries: list[str]) -> None:
     """Where one is missing, the worker says so, as it would alone."""
-    gc.disable()  # nothing of what is loaded is garbage
-    for name in libraries:
-        with suppress(Exception):
-            importlib.import_module(name)
-    gc.freeze()  # what is there is shared with the worker, and a collection would copy it
-    gc.enable()
+    with without_collecting():
+        for name in libraries:
+            with suppress(Exception):
+                importlib.import_module(name)
 
 
 def _code(worker: int) -> int:
