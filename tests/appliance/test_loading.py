@@ -26,8 +26,9 @@ def test_afterwards_it_is_as_it_was_also_where_loading_failed(before: bool) -> N
     was = gc.isenabled()
     try:
         (gc.enable if before else gc.disable)()
-        with pytest.raises(ImportError), without_collecting():
+        with without_collecting():
             assert not gc.isenabled()
+        with pytest.raises(ImportError), without_collecting():
             raise ImportError
         assert gc.isenabled() == before
     finally:
