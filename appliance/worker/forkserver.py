@@ -27,7 +27,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from appliance.loading import without_collecting
+from appliance.processes.loading import without_collecting
 
 IDLE_SECONDS = 600.0
 SPARE_SECONDS = 60.0

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from appliance.loading import without_collecting
+from appliance.processes.loading import without_collecting
 
 SEEN = """
 import gc, sys
