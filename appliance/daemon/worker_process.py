@@ -29,6 +29,7 @@ from pathlib import Path
 from appliance.daemon.child_log import ChildLog
 from appliance.daemon.fork_server import ForkServer, is_stopped
 from appliance.daemon.stopping import WORK_SECONDS
+from appliance.errors import ExitCode
 from appliance.ledger.grants import grant_of
 from appliance.ledger.leases import Holder
 from appliance.ledger.ledger import LedgerError
@@ -129,8 +130,13 @@ class WorkerProcess:
         ours, theirs = Pipe()
         reading, writing = os.pipe()
         with ours, os.fdopen(reading, "rb") as errors:
+            begun = time.monotonic()
             try:
                 pid = self._start(work, theirs, writing)
+            except OSError as error:  # killed while it loaded, too: a death like that of a worker
+                seconds = time.monotonic() - begun
+                self._release(holder)
+                return WorkerEnd(int(ExitCode.INFRASTRUCTURE), stopped=False, seconds=seconds, last_line=str(error))
             finally:
                 theirs.close()
                 os.close(writing)
@@ -156,14 +162,18 @@ class WorkerProcess:
                 # What it had sent is still in the socket and is written before anybody looks at the ledger.
                 serving.join(timeout=30)
                 hearing.join(timeout=5)
-                with contextlib.suppress(LedgerError):  # a full disk: the next one's token is another
-                    self.ledger.leases.release(holder)
+                self._release(holder)
                 with self._lock:
                     self._pid = None
                     stopped, self._stopping = self._stopping, False
                     self._tell(b"done")
         seconds, said = time.monotonic() - started, self.log.last_line()
         return WorkerEnd(code, stopped, seconds, said, self.log.trouble, self._stuck, no_memory)
+
+    def _release(self, holder: Holder) -> None:
+        holder.gone = True
+        with contextlib.suppress(LedgerError):  # a full disk: the next one's token is another
+            self.ledger.leases.release(holder)
 
     def stop(self, grace_seconds: float | None = None) -> None:
         """Asks the worker to end, and kills its group when it has not after the grace. Nothing happens without one."""

@@ -14,6 +14,7 @@ import pytest
 from daemon_kit import until
 from test_daemon_worker import core
 
+from appliance.daemon import fork_server
 from appliance.daemon.fork_server import ForkServer
 from appliance.records.cycles import CycleState
 
@@ -141,3 +142,16 @@ def test_what_forks_workers_is_killed_and_the_next_worker_comes_from_its_spare(d
         assert int((data / "parent").read_text()) == spares[0]
         assert is_there(spares[-1])
     assert not any(map(is_there, spares))
+
+
+def test_what_forks_workers_may_be_killed_while_it_loads_and_the_core_goes_on(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with core(data, "finish") as running:
+        with monkeypatch.context() as patched:
+            patched.setattr(fork_server, "FORKSERVER", ("/bin/sh", "-c", "kill -9 $$"))
+            cycle = running.cycles.start("night")
+            assert running.cycles.run(cycle.id).state is CycleState.SET_ASIDE
+        assert "what forks them ends at once" in running.supervisor.status.last_failure
+        running.cycles.resume(cycle.id)
+        assert running.cycles.run(cycle.id).state is CycleState.DONE
