@@ -5,10 +5,10 @@
 A daemon works on jobs that solvers decide, which keep coming, each with an answer that is known; beside them the
 embedded model is trained in short cycles, one after the other. At a random moment one process of its tree is killed
 with SIGKILL: the daemon, the broker's guard, the broker, its keeper, what forks workers, the worker of jobs, what forks
-learners, the learner, a sandbox or the verifier in it; each kind that is there is as likely as any other. Where the
-daemon has ended, it is started again, as a service manager would do it. What was set aside because it met three kills
-in a row is resumed, as a person would do it, and counted. With `--stopped SECONDS` the process is not killed: it gets
-SIGSTOP, and SIGCONT after that time (600 is ten minutes).
+learners, its spare, the learner, a sandbox or the verifier in it; each kind that is there is as likely as any other.
+Where the daemon has ended, it is started again, as a service manager would do it. What was set aside because it met
+three kills in a row is resumed, as a person would do it, and counted. With `--stopped SECONDS` the process is not
+killed: it gets SIGSTOP, and SIGCONT after that time (600 is ten minutes).
 
 Checked after each kill (with `--in-turn`, the short form, after each round of the kinds): work goes on within 10 s
 (`--within`; on a busy machine more). That is the next job that ended, and after the kill of a learner the next rollouts
@@ -58,7 +58,7 @@ SHORT_SECONDS = 0.3
 GIVES_UP_SECONDS = 300.0
 LOOK_SECONDS = 5.0
 """Between two looks for what was set aside, while work is waited for."""
-LEARNS = ("learner", "learner's forkserver")
+LEARNS = ("learner", "learner's forkserver", "spare forkserver")
 IN_TURN = ("daemon", "guard", "broker", "keeper", "forkserver", "worker", "sandbox", "verifier")
 """In the order in which they start: one start of the daemon passes through all of them."""
 
@@ -237,6 +237,8 @@ def kind_of(one: psutil.Process, root: psutil.Process) -> str:
     for word, kind in (("broker_guard", "guard"), ("runtime.broker", "broker"), ("zygote", "verifier")):
         if word in line:
             return kind
+    if one.name() == "assay-spare":
+        return "spare forkserver"
     if "forkserver" in line:
         learns = False
         with contextlib.suppress(OSError):

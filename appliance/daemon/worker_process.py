@@ -9,19 +9,15 @@ group is dead.
     worker train|evaluate <cycle>  --policy SHA256 --ledger-fd N --data DIR --settings FILE
     worker jobs any|solvers|model  --policy SHA256 --ledger-fd N --data DIR --settings FILE
 
-Each worker is a process of its own, forked by `appliance.worker.forkserver`.
+Each worker is a process of its own, forked by `appliance.worker.forkserver`. Where that has loaded the libraries of a
+model, which takes seconds, a spare of it waits: should it be killed, the next worker is forked from the spare.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import select
 import signal
-import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -29,11 +25,11 @@ from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
-from appliance.daemon import launch
 from appliance.daemon.child_log import ChildLog
+from appliance.daemon.fork_server import ForkServer
 from appliance.daemon.stopping import WORK_SECONDS
+from appliance.errors import ExitCode
 from appliance.ledger.grants import grant_of
 from appliance.ledger.leases import Holder
 from appliance.ledger.ledger import LedgerError
@@ -42,7 +38,6 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.processes.memory_kills import MemoryKills
 from appliance.processes.stopped import is_stopped
 
-FORKSERVER = (sys.executable, "-I", "-m", "appliance.worker.forkserver")
 LIBRARIES = (
     "appliance.worker.__main__",
     "appliance.worker.tasks",
@@ -52,7 +47,6 @@ LIBRARIES = (
 )
 _MODELS = ("appliance.worker.cycle", "appliance.inference.torch_engine", "transformers.modeling_utils")
 """What is loaded only for work with a model."""
-_MOST = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -115,7 +109,9 @@ class WorkerProcess:
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-        self._forks: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+        self._forks: ForkServer | None = None
+        self._spare: ForkServer | None = None
+        self._keeps_spare = False
         self._pid: int | None = None
         self._ended = threading.Event()
         self._stopping = self._closed = False
@@ -135,8 +131,13 @@ class WorkerProcess:
         ours, theirs = Pipe()
         reading, writing = os.pipe()
         with ours, os.fdopen(reading, "rb") as errors:
+            begun = time.monotonic()
             try:
                 pid = self._start(work, theirs, writing)
+            except OSError as error:  # killed while it loaded, too: a death like that of a worker
+                seconds = time.monotonic() - begun
+                self._release(holder)
+                return WorkerEnd(int(ExitCode.INFRASTRUCTURE), stopped=False, seconds=seconds, last_line=str(error))
             finally:
                 theirs.close()
                 os.close(writing)
@@ -149,6 +150,7 @@ class WorkerProcess:
             serving.start()
             hearing.start()
             try:
+                self._look_after_spare()
                 code = self._wait()
             except BaseException:
                 self.stop()
@@ -161,14 +163,18 @@ class WorkerProcess:
                 # What it had sent is still in the socket and is written before anybody looks at the ledger.
                 serving.join(timeout=30)
                 hearing.join(timeout=5)
-                with contextlib.suppress(LedgerError):  # a full disk: the next one's token is another
-                    self.ledger.leases.release(holder)
+                self._release(holder)
                 with self._lock:
                     self._pid = None
                     stopped, self._stopping = self._stopping, False
                     self._tell(b"done")
         seconds, said = time.monotonic() - started, self.log.last_line()
         return WorkerEnd(code, stopped, seconds, said, self.log.trouble, self._stuck, no_memory)
+
+    def _release(self, holder: Holder) -> None:
+        holder.gone = True
+        with contextlib.suppress(LedgerError):  # a full disk: the next one's token is another
+            self.ledger.leases.release(holder)
 
     def stop(self, grace_seconds: float | None = None) -> None:
         """Asks the worker to end, and kills its group when it has not after the grace. Nothing happens without one."""
@@ -189,34 +195,29 @@ class WorkerProcess:
         self.stop(min(self.close_seconds, self.grace_seconds))
         with self._lock:
             if self._pid is None:
-                self._drop()
+                self._drop_all()
 
     def _start(self, work: Sequence[str], ledger: Connection, errors: int) -> int | None:
         """Raises OSError where no worker can be started."""
         arguments = ["--policy", self.policy(), "--ledger-fd", "LEDGER", "--data", str(self.data)]
         arguments += ["--settings", "SETTINGS"]
-        if self.command:
-            libraries: tuple[str, ...] = ()
-        else:
-            with_model = work[0] != "jobs" or (work[1] != "solvers" and self.ledger.alias("champion") is not None)
-            libraries = LIBRARIES + (_MODELS if with_model else ())
+        with_model = work[0] != "jobs" or (work[1] != "solvers" and self.ledger.alias("champion") is not None)
+        libraries = () if self.command else LIBRARIES + (_MODELS if with_model else ())
         program = self.command or ("",)
-        request = json.dumps(
-            {"arguments": [*program, *work, *arguments], "libraries": libraries, "nice": self.nice}
-        ).encode()
+        request = {"arguments": [*program, *work, *arguments], "libraries": libraries, "nice": self.nice}
         with self._lock, os.fdopen(os.memfd_create("settings"), "w", encoding="utf-8") as settings:
             settings.write(self.settings)
             settings.flush()
             descriptors = [ledger.fileno(), errors, settings.fileno()]
-            self._stopping, self._stuck = False, ""
+            self._stopping, self._stuck, self._keeps_spare = False, "", with_model
             self._ended.clear()
-            for _ in range(2):  # the first may have ended for want of work
+            for _ in range(3):  # the first may have ended for want of work, and its spare, too
                 if self._closed:
                     return None
-                self._forks = self._forks or self._new_forkserver()
+                self._forks = self._forks or ForkServer.begun()
                 with contextlib.suppress(OSError):
-                    socket.send_fds(self._forks[1], [request], descriptors)
-                    if self._answers() and (reply := self._reply()):
+                    self._forks.send(request, descriptors)
+                    if self._answers() and (reply := self._forks.reply()):
                         self._pid = int(reply["pid"])
                         return self._pid
                 self._drop()
@@ -230,15 +231,17 @@ class WorkerProcess:
         assert self._forks is not None
         assert self._pid is not None
         stopped = ""
-        while not select.select([self._forks[1]], [], [], self.look_seconds)[0]:
+        while not self._forks.says_something(self.look_seconds):
             before, stopped = stopped, self._stopped()
             if reason := (stopped if before == stopped else "") or self.stuck():
                 self._stuck = reason
                 _kill_group(self._pid)
-                if is_stopped(self._forks[0].pid):
-                    self._forks[0].kill()
+                if self._forks.is_stopped:
+                    os.kill(self._forks.pid, signal.SIGKILL)
+            elif not stopped:
+                self._look_after_spare()
         try:
-            reply = self._reply()
+            reply = self._forks.reply()
         except OSError:
             reply = None
         self._ended.set()
@@ -249,50 +252,43 @@ class WorkerProcess:
         looks in a row."""
         assert self._forks is not None
         was_stopped = False
-        while not select.select([self._forks[1]], [], [], self.look_seconds)[0]:
-            before, was_stopped = was_stopped, is_stopped(self._forks[0].pid)
-            if before and was_stopped:
+        while not self._forks.says_something(self.look_seconds):
+            stopped = self._forks.is_stopped
+            if was_stopped and stopped:
                 return False
+            was_stopped = stopped
         return True
 
     def _stopped(self) -> str:
         """Which of the two was stopped by a signal, in a sentence; empty while none is."""
-        pids = {"the worker": self._pid, "what forks workers": self._forks[0].pid if self._forks else None}
+        pids = {"the worker": self._pid, "what forks workers": self._forks.pid if self._forks else None}
         there = (name for name, pid in pids.items() if pid is not None and is_stopped(pid))
         return next((f"{name} was stopped by a signal and did not go on" for name in there), "")
 
-    def _reply(self) -> dict[str, Any] | None:
-        assert self._forks is not None
-        message = self._forks[1].recv(_MOST)
-        return json.loads(message) if message else None
-
     def _tell(self, message: bytes) -> None:
         if self._closed or self._forks is None:
-            self._drop()
+            self._drop_all()
             return
         with contextlib.suppress(OSError):
-            self._forks[1].send(message)
+            self._forks.line.send(message)
 
-    def _new_forkserver(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            launcher = (sys.executable, "-I", "-S", str(launch.__file__), str(os.getpid()), "0")
-            process = subprocess.Popen(
-                [*launcher, *FORKSERVER, "--socket-fd", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                process_group=0,
-            )
-        return process, ours
+    def _look_after_spare(self) -> None:
+        """Sees to it that there is one, where it would be missed."""
+        if self._spare is not None and self._spare.says_something(0.0):  # it was told nothing, so it has ended
+            self._spare.end()
+            self._spare = None
+        if self._spare is None and self._keeps_spare and self._forks is not None:
+            self._spare = self._forks.spare()
 
     def _drop(self) -> None:
+        """Ends what forks workers; its spare takes its place."""
         if self._forks is not None:
-            process, requests = self._forks
-            self._forks = None
-            requests.close()
-            process.kill()
-            process.wait()
+            self._forks.end()
+        self._forks, self._spare = self._spare, None
+
+    def _drop_all(self) -> None:
+        while self._forks is not None or self._spare is not None:
+            self._drop()
 
 
 def _kill_group(leader: int) -> None:

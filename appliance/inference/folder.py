@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import torch
 from safetensors import SafetensorError
 
 from appliance.inference.engine import ModelError, ModelFiles
+from appliance.processes.loading import without_collecting
 
 COMPLETE = "point the configuration at a complete Hugging Face model folder (config.json, tokenizer.json, safetensors)"
 
@@ -26,11 +28,9 @@ def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype
     Raises ModelError, which speaks of it as `name`: no config.json, no or broken safetensors, an unknown architecture,
     weights that do not fit the configuration.
     """
-    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig
-
-    settings = _settings(files, name)
+    library, settings = _library(), _settings(files, name)
     try:
-        config = AutoConfig.for_model(**settings)
+        config = library.AutoConfig.for_model(**settings)
     except Exception as error:  # whatever a model's class makes of settings that it does not expect
         raise ModelError(
             f"config.json of {name} describes no model known here: {_first_line(error)}",
@@ -38,7 +38,7 @@ def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype
         ) from error
     try:
         with quietly():
-            model, report = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].from_pretrained(
+            model, report = library.MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].from_pretrained(
                 None,
                 config=config,
                 state_dict=_weights(files, name),
@@ -57,6 +57,14 @@ def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype
             hint="config.json and the weights come from two different models, or a part was not copied",
         )
     return model.eval()
+
+
+@cache
+def _library() -> Any:
+    with without_collecting():
+        import transformers
+        import transformers.modeling_utils  # with what takes most of its time
+    return transformers
 
 
 SUFFIXES = (".json", ".jinja", ".safetensors")

@@ -1,1 +1,1 @@
-"""What can be said of a process from outside of it."""
+"""What concerns a process, whatever it does."""

@@ -21,13 +21,18 @@ PAGE = (Path(__file__).parents[3] / "docs/howto/own-problems.md").read_text().pa
 COMMANDS = [shlex.split(line) for line in re.findall(r"(?m)^    assay (.+)$", PAGE)]
 PACKAGE = Path(__file__).parents[2] / "fixtures/mcp_servers/ledger_server"
 NAME = "mcp-ledger_server"
+TASKS = (PACKAGE / "tasks.jsonl").read_text().splitlines()
+SOME = (*TASKS[:3], *TASKS[-2:])
+"""Of each form some, and one that the server itself scores."""
 pytestmark = pytest.mark.skipif(bool(ADAPTERS["mcp"].missing()), reason=ADAPTERS["mcp"].missing())
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where one types, with the package; what is installed beside the SDK is taken away again."""
+    """Where one types, with the package and some of its tasks, for each is tried in a world of its own; what is
+    installed beside the SDK is taken away again."""
     shutil.copytree(PACKAGE, tmp_path / "ledger_server")
+    (tmp_path / "ledger_server" / "tasks.jsonl").write_text("\n".join(SOME))
     monkeypatch.chdir(tmp_path)
     there = set_named(NAME)
     yield tmp_path
@@ -48,14 +53,14 @@ def test_a_server_and_its_tasks_become_a_certified_taskset(start, assay, folder:
     added = assay(*add, "--json")
     assert added.returncode == 0, added.stderr
     found = json.loads(added.stdout)
-    assert (found["name"], found["accepted"], found["kinds"]) == ("own/ledger", 13, {"answer": 13})
-    assert [one["origin"] for one in found["refused"]] == ["tasks.jsonl:14"]
+    assert (found["name"], found["accepted"], found["kinds"]) == ("own/ledger", 4, {"answer": 4})
+    assert [one["origin"] for one in found["refused"]] == ["tasks.jsonl:5"]
     shown = assay(*show).stdout
     assert ("balance" in shown, "package ledger_server, tasks.jsonl" in shown, "MIT" in shown) == (True, True, True)
-    certified = assay(*certify, "--seeds", "4")
+    certified = assay(*certify, "--seeds", "2")
     assert certified.returncode == 0, certified.stdout + certified.stderr
     scored = folder / "scored.jsonl"
-    scored.write_text((PACKAGE / "tasks.jsonl").read_text().splitlines()[13])
+    scored.write_text(TASKS[-1])
     alone = assay(*add[:3], "mcp", str(scored), "--package", "ledger_server", "--name", "scored")
     assert "nobody trains on a foreign reward" in alone.stdout, alone.stderr
     assert assay("curriculum", "certify", "own/scored", "--seeds", "1").returncode == 1

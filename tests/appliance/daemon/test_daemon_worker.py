@@ -269,9 +269,9 @@ def test_what_forks_workers_may_be_stopped_for_ever_during_one_and_before_one(da
         assert "what forks workers was stopped by a signal" in text
         forks = running.supervisor.process._forks
         assert forks is not None
-        os.kill(forks[0].pid, signal.SIGSTOP)
+        os.kill(forks.pid, signal.SIGSTOP)
         assert running.cycles.run(running.cycles.start("night").id).state is CycleState.DONE
-        assert not alive(forks[0].pid)
+        assert not alive(forks.pid)
 
 
 def test_a_worker_that_does_not_leave_a_cancelled_job_is_killed_and_the_next_job_gets_its_turn(data) -> None:

@@ -83,7 +83,7 @@ def test_a_worker_is_said_to_have_run_out_of_memory_and_another_goes_on(data: Pa
         assert running.cycles.run(running.cycles.start("night").id).state is CycleState.DONE
         forks = running.supervisor.process._forks
         assert forks is not None
-        (group / "cgroup.procs").write_text(str(forks[0].pid))
+        (group / "cgroup.procs").write_text(str(forks.pid))
         assert running.cycles.run(running.cycles.start("night").id).state is CycleState.DONE
         (text,) = [event.text for _, event in running.ledger.events() if event.kind == "worker"]
         assert "the worker ran out of memory" in text

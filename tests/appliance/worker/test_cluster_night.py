@@ -147,6 +147,23 @@ def kill(nodes: Nodes, number: int) -> None:
     clear(nodes.folder / f"n{number}")
 
 
+def require_decided(night: Night, settings: Settings, folder: Path) -> None:
+    """Evaluates and decides, and asserts that all that was run ran in a sandbox."""
+    policy = load_policy(folder)
+    run_cycle("evaluate", "n", folder, settings, night.ledger, policy)
+    cycle = night.ledger.cycle("n")
+    assert cycle is not None
+    assert next_phase(cycle, night.ledger) == "decide"
+    decision = decide_cycle(cycle, night.ledger, policy, folder)
+    assert decision.candidate == night.ledger.alias("candidate") != decision.champion
+    assert night.ledger.rollout_counts("n") == {**COUNTS, "evaluation": 4 * 10 + 4}
+    every = night.ledger.rollouts(RolloutFilter(cycle="n"), limit=10_000)
+    ran = {call.sandbox for judged in every for call in judged.rollout.calls if call.status.ran}
+    assert ran
+    assert "" not in ran
+
+
+@pytest.mark.slow
 def test_a_whole_night_on_two_hosts_asks_draws_and_learns_what_it_does_here(
     here: Night, nodes: Nodes, runtime: RuntimeSettings, tmp_path: Path
 ) -> None:
@@ -155,24 +172,13 @@ def test_a_whole_night_on_two_hosts_asks_draws_and_learns_what_it_does_here(
     placed = ["sandboxes are on host-0, host-1", "engine 1 of 1 samples on host-0", "the learners train on host-1"]
     assert there.said("placed") == placed
     require_same(there, here)
-    policy = load_policy(tmp_path)
-    run_cycle("evaluate", "n", tmp_path, settings_of(tmp_path, runtime, nodes, 1), there.ledger, policy)
-    cycle = there.ledger.cycle("n")
-    assert cycle is not None
-    assert next_phase(cycle, there.ledger) == "decide"
-    decision = decide_cycle(cycle, there.ledger, policy, tmp_path)
-    assert decision.candidate == there.ledger.alias("candidate") != decision.champion
-    assert there.ledger.rollout_counts("n") == {**COUNTS, "evaluation": 4 * 10 + 4}
-    every = there.ledger.rollouts(RolloutFilter(cycle="n"), limit=10_000)
-    ran = {call.sandbox for judged in every for call in judged.rollout.calls if call.status.ran}
-    assert ran
-    assert "" not in ran
+    require_decided(there, settings_of(tmp_path, runtime, nodes, 1), tmp_path)
 
 
 def test_a_host_that_is_killed_in_the_middle_of_rollouts_costs_no_rollout_and_no_token(
     here: Night, nodes: Nodes, runtime: RuntimeSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With one of two engines, and with half of the sandboxes."""
+    """With one of two engines, and with half of the sandboxes. It is the short form of the night that loses none."""
     real, killed = PlacedEngineProcess.ask, threading.Event()
 
     def ask(self: PlacedEngineProcess, kind: str, **message: Any) -> dict[str, Any]:
@@ -206,6 +212,7 @@ def test_a_host_that_is_killed_in_the_middle_of_rollouts_costs_no_rollout_and_no
     assert sum(metrics["engines_lost"] for metrics in night.ledger.step_metrics("n")) == 0
     found = members(nodes.driver(), "sandboxes")
     assert (found.grade, found.figure.partition(": ")[2]) == (CheckGrade.WARNING, "host-0; gone: host-1")
+    require_decided(night, settings_of(tmp_path, runtime, nodes, 1), tmp_path)
 
 
 @pytest.mark.slow
