@@ -15,6 +15,16 @@ from appliance.client.api_client import ApiClient
 from appliance.records.events import Event
 
 FOLLOW_SECONDS = 0.5
+OF_A_STEP = {
+    "success": "success {:.2f}",
+    "groups_with_signal": "{:.0f} groups with signal",
+    "tool_errors_in_correct": "tool errors in correct {:.3f}",
+    "tokens": "{:,.0f} tokens",
+    "sampling_seconds": "sampling {:.0f} s",
+    "learning_seconds": "learning {:.0f} s",
+}
+PROGRESS = frozenset({"step", "steps"})
+"""The text of an event says these."""
 
 
 class LogSource(StrEnum):
@@ -56,8 +66,12 @@ def event_lines(api: ApiClient, limit: int, *, after: int | None = None) -> Iter
 
 
 def event_line(event: Event) -> str:
-    figures = ", ".join(f"{name} {value:g}" for name, value in event.figures.items())
-    return f"{event.created[:19]}  {event.kind}: {event.text}" + (f" ({figures})" if figures else "")
+    """One event as a line: of the forty figures of a step those that say how it went. The screen *Learning* has all."""
+    if event.kind == "step":
+        told = [form.format(event.figures[name]) for name, form in OF_A_STEP.items() if name in event.figures]
+    else:
+        told = [f"{name} {value:g}" for name, value in event.figures.items() if name not in PROGRESS]
+    return f"{event.created[:19]}  {event.kind}: {event.text}" + (f" ({', '.join(told)})" if told else "")
 
 
 def _file_lines(api: ApiClient, source: LogSource, limit: int) -> Iterator[str | None]:
