@@ -29,7 +29,7 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
     quoted = [one for passage in found for one in passage.quotations if one.of(item.quoted_words)]
     different: list[str] = []
     for one in quoted:
-        within = [texts[one.key]] if one.key in texts else list(texts.values())
+        within = [texts[key] for key in one.keys] or list(texts.values())
         true = next((text for text in reversed(one.of(item.quoted_words)) if is_verbatim(text, within)), None)
         if true is None:
             wrong.append(f"not in the source word for word: {escaped(one.text)}")
@@ -39,7 +39,12 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
         wrong.append(f"{len(different)} different ones of at least {item.least_quotations} quotations")
     if item.addresses:
         given = {_address(source.url) for source in sources if source.url}
-        strange = [address for address in dict.fromkeys(document.addresses) if _address(address) not in given]
+        hosts = {address.partition("/")[0] for address in given}
+        strange = [
+            one
+            for one in dict.fromkeys(document.web_addresses)
+            if not {_address(one)} & (given if "/" in _address(one) else given | hosts)
+        ]
         wrong += [f"no source has the address {escaped(address)}" for address in strange]
     shown = [escaped(key) for key in real[:50]]
     return finding(item, not wrong, listed(wrong) or "what is cited exists", cited=shown, quotations=len(different))
