@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate, permutations
+from os.path import commonprefix
 
 from verifiers.checklists.brackets import without_cited
 from verifiers.checklists.document import Document
@@ -13,21 +14,28 @@ from verifiers.checklists.numbers import Figure, WrittenNumber, decimals_of, num
 
 NUMERAL = re.compile(r"(?:\d+\.)*\d+[.)]\s|(?:\d+\.)+\d+\s|(?:\w+ )?\d{1,2}:\s")
 """Before the words of a heading."""
-POINT = re.compile(r"(?:^|(?<=[:;,.!?]\s)|(?<=\sand\s)|(?<=\sor\s))\(\d{1,2}\)(?=\s\w)")
-"""What numbers the points of a sentence: `(1) wheat and (2) barley`."""
+POINT = re.compile(r"(?:^|(?<=[:;,.!?]\s)|(?<=\sand\s)|(?<=\sor\s))\((\d{1,2})\)(?=\s\w)")
+"""What numbers the points of a sentence, from one on: `(1) wheat and (2) barley`."""
 
 
-def document_numbers(document: Document, known: Sequence[str]) -> Iterator[WrittenNumber]:
-    """All numbers of a text but the keys that it cites and the numerals of its headings and points."""
+def document_numbers(document: Document, known: Sequence[str], *, code: bool = True) -> Iterator[WrittenNumber]:
+    """All numbers of a text but the keys that it cites and the numerals of its headings and points. `code`: also those
+    in blocks of code."""
     decimals = decimals_of(document.everything)
     for block in document.marked_blocks:
         if block.kind == "code":
-            yield from (one for line in block.text.splitlines() for one in numbers_in(line, "point"))
+            lines = block.text.splitlines() if code else []
+            yield from (one for line in lines for one in numbers_in(line, "point"))
             continue
-        text = NUMERAL.sub("", block.text, count=1) if block.kind == "heading" else POINT.sub(" ", block.text)
+        text = NUMERAL.sub("", block.text, count=1) if block.kind == "heading" else _without_points(block.text)
         yield from numbers_in(without_cited(text, known), decimals)
         for row in block.rows:
             yield from (one for cell in row for one in numbers_in(without_cited(cell, known), decimals, cell=True))
+
+
+def _without_points(text: str) -> str:
+    points = [int(number) for number in POINT.findall(text)]
+    return POINT.sub(" ", text) if points == list(range(1, len(points) + 1)) else text
 
 
 def source_numbers(text: str) -> Iterator[Figure]:
@@ -42,7 +50,7 @@ class Facts:
     def __init__(self, facts: Iterable[Figure], derived: str) -> None:
         facts = list(facts)
         base = list(dict.fromkeys((fact.value, fact.percent) for fact in facts))
-        self._facts, self._derives = facts, derived != "none"
+        self._facts = facts
         self._plain = {value for value, percent in base if not percent}
         self._percent = {value for value, percent in base if percent} | {100 * value for value in self._plain}
         if derived != "none":
@@ -62,24 +70,32 @@ class Facts:
             plain = [value for value, percent in base if not percent]
             if plain:
                 self._plain.add(sum(plain, Fraction()) / len(plain))
+        base_plain = {value for value, percent in base if not percent}
+        self._derived = {(value, False) for value in self._plain - base_plain}
         self._rounded: dict[tuple[bool, int], set[Fraction]] = {}
 
     def agree(self, number: WrittenNumber) -> bool:
         """Whether one of its readings holds."""
         return any(
-            all(self.hold(one) and not self._in_another_unit(one) for one in reading) for reading in number.readings
+            all(self.hold(one) and not self._of_something_else(one) for one in reading) for reading in number.readings
         )
 
-    def _in_another_unit(self, number: Figure) -> bool:
-        """Whether facts have this value, and each of them in another unit; what may be derived as well is in any."""
+    def _of_something_else(self, number: Figure) -> bool:
+        """Whether facts have this value, and each of them in another unit, or of what other facts do not count; what
+        is derived as well is in any."""
+        if (number.value, number.percent) in self._derived or not (number.unit or number.counted):
+            return False
         scale = Fraction(10) ** max(-60, min(number.decimals, 50))
-        units = {
-            fact.unit
-            for fact in (self._facts if number.unit and not self._derives else ())
+        same = [
+            fact
+            for fact in self._facts
             if fact.value == number.value
             or (number.significant > 1 and number.value in _both_ways(fact.value * scale, scale))
-        }
-        return bool(units) and not units & {"", number.unit}
+        ]
+        if number.unit:
+            return bool(same) and all(fact.unit not in ("", number.unit) for fact in same)
+        counts = [fact for fact in self._facts if fact not in same and _same_thing(fact, number)]
+        return bool(same and counts) and all(fact.counted and not _same_thing(fact, number) for fact in same)
 
     def hold(self, number: Figure) -> bool:
         """Whether it is a fact, or one rounded to the decimals that are written (two significant digits at least)."""
@@ -93,6 +109,16 @@ class Facts:
             scale = Fraction(10) ** key[1]
             self._rounded[key] = {rounded for value in pool for rounded in _both_ways(value * scale, scale)}
         return number.value in self._rounded[key]
+
+
+def _same_thing(fact: Figure, number: Figure) -> bool:
+    """Whether a word behind the one stands behind the other: the same, or with another ending."""
+    return any(_same_word(one, other) for one in fact.counted for other in number.counted)
+
+
+def _same_word(one: str, other: str) -> bool:
+    common = len(commonprefix([one, other]))
+    return one == other or common >= max(4, min(len(one), len(other)) - 1)
 
 
 def _both_ways(scaled: Fraction, scale: Fraction) -> tuple[Fraction, Fraction]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from verifiers.checklists import citations, spec, structure
 from verifiers.checklists.characters import bare, plain, script_of, spaced_out, visible, whole_words
-from verifiers.checklists.counts import COUNTED, character_count
+from verifiers.checklists.counts import COUNTED, RUN, character_count
 from verifiers.checklists.document import NARROW, SIGNS, Document
 from verifiers.checklists.facts import Facts, document_numbers, source_numbers
 from verifiers.checklists.finding import ItemFinding, finding, listed
@@ -131,14 +131,17 @@ def _is_shown(found: str, document: Document) -> bool:
 def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) -> ItemFinding:
     facts = Facts([number for fact in item.facts if (number := figure(fact))], item.derived)
     extra = [one for source in sources for one in source_numbers(source.text)] if item.from_sources else []
-    known = Facts(extra, "none")
-    found = list(document_numbers(document, [source.key for source in sources]))
+    needed = [(text, one) for text in item.required if (one := figure(text))]
+    given = {(fact.value, fact.percent) for fact in map(figure, item.facts) if fact}
+    more = [one for _, one in needed if (one.value, one.percent) not in given]
+    known = Facts([*extra, *more], "none")
+    keys = [source.key for source in sources]
+    found = list(document_numbers(document, keys))
     strange = [one for one in found if not (_free(one, item) or facts.agree(one) or known.agree(one))]
     wrong = [f"{escaped(number.text)} is no fact and does not follow from them" for number in strange]
-    there = {(one.said.value, one.said.percent) for one in found if one.said}
-    needed = [(text, figure(text)) for text in item.required]
+    outside = list(document_numbers(document, keys, code=False))
     wrong += [
-        f"{escaped(text)} does not occur" for text, one in needed if one and (one.value, one.percent) not in there
+        f"{escaped(text)} does not occur" for text, one in needed if not any(there.says(one) for there in outside)
     ]
     reason = listed(list(dict.fromkeys(wrong))) or "the numbers agree"
     return finding(item, not wrong, reason, numbers=[escaped(number.text) for number in found[:50]])
@@ -152,7 +155,7 @@ def _free(number: WrittenNumber, item: spec.NumbersItem) -> bool:
 
 
 def _script(item: spec.ScriptItem, document: Document) -> ItemFinding:
-    counted = Counter(script_of(character) for character in document.shown if character.isalpha())
+    counted = Counter(script_of(character) for character in RUN.sub(r"\1\1\1", document.shown) if character.isalpha())
     share = sum(counted[script] for script in item.scripts) / max(1, counted.total())
     reason = f"{share:.1%} of the letters are of {', '.join(item.scripts)}, asked: {item.share:.0%}"
     return finding(item, share >= item.share, reason, letters=dict(counted.most_common()[:5]))

@@ -53,8 +53,8 @@ COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 ANY_TAG = re.compile(r"<[A-Za-z/!?][^<>]*(?:>|\Z)")
 STRUCK_HTML = re.compile(r"<(s|del)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 SITE = re.compile(
-    r"(?<![\w@./-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:com|org|net|edu|gov|info|io|eu|uk|de|fr|es|it|ch|at|nl|ru|cn|jp|pl)"
-    r"(?![\w@-])(?:/[^\s<>\"'\u201d)\]}\ue000-\ue006]*)?"
+    r"(?<![\w@./-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:(?:com|org|net|edu|gov|info|eu|example|test)(?![\w@-])"
+    r"|[a-z]{2}(?=/))(?:/[^\s<>\"'\u201d)\]}\ue000-\ue006]*)?"
 )
 """A web address without its beginning, in small letters; no address of mail."""
 ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"'\u201d)\]}\ue000-\ue006]+", re.IGNORECASE)
