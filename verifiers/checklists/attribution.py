@@ -35,9 +35,17 @@ class Attribution:
                 cited = [key for place in cited_in(block.text, known) for key in self._of(place)]
                 self._notes[block.name] = frozenset(begins[:1] or cited)
         self._lead: frozenset[str] = frozenset()
+        self._before_block = ""
+
+    def around(self, text: str, quoted: Sequence[Span], at: int) -> str:
+        """The words of the sentence in which a quotation stands, or, where it is all of a block, of the one before."""
+        start, end = quoted[at]
+        before, behind = ENDS.split(text[:start])[-1], ENDS.split(text[end:])[0]
+        return f"{before} {behind}" if re.search(r"\w", before + behind) else self._before_block
 
     def go_on(self, block: MarkdownBlock) -> None:
         """To the block behind this one. What is set apart in several paragraphs keeps its lead-in."""
+        self._before_block = self._before_block if block.quoted else ENDS.split(block.text.strip())[-1]
         if LEADS_IN.search(block.text):
             sentence = re.split(ENDS, block.text)[-1]
             cited = cited_in(sentence, self._known)

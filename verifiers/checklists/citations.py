@@ -30,7 +30,9 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
     different: list[str] = []
     for one in quoted:
         within = [texts[key] for key in one.keys] or list(texts.values())
-        true = next((text for text in reversed(one.of(item.quoted_words)) if is_verbatim(text, within)), None)
+        true = next(
+            (text for text in reversed(one.of(item.quoted_words)) if is_verbatim(text, within, one.denied)), None
+        )
         if true is None:
             wrong.append(f"not in the source word for word: {escaped(one.text)}")
         else:

@@ -105,7 +105,15 @@ HOURLY = re.compile(
     r"\s?(?:/\s?h(?:our|r)?|per hour|an hour|pro stunde|in der stunde|par heure|à l['’]heure|por hora|all['’]ora|в час)(?!\w)",
     re.IGNORECASE,
 )
-SPEEDS = {"km": "speed in km", "mile": "speed in miles"}
+EACH_SECOND = re.compile(
+    r"\s?(?:/\s?s(?:ec)?|per second|a second|pro sekunde|in der sekunde|par seconde|por segundo|al secondo|в секунду)(?!\w)",
+    re.IGNORECASE,
+)
+SPEEDS = {
+    "km": (HOURLY, "speed in km"),
+    "mile": (HOURLY, "speed in miles"),
+    "m": (EACH_SECOND, "speed in m"),
+}
 BEFORE = re.compile(
     r"((?:(?:US|CA|C|AU|A|R)?[$])|[€£¥₹₽₩]|\b(?:USD|EUR|GBP|JPY|INR|CHF|CAD|AUD|CNY|PLN|SEK|NOK|DKK))\s?[-−–]?$"
 )
@@ -119,5 +127,6 @@ def unit_of(before: str, after: str) -> str:
         return symbol[1] if symbol[1][:1] != "K" else f"k{symbol[1][1:]}"
     if found := AFTER.match(after):
         unit = UNIT_OF[found[1].lower()]
-        return SPEEDS[unit] if unit in SPEEDS and HOURLY.match(after, found.end()) else unit
+        time, speed = SPEEDS.get(unit, (None, ""))
+        return speed if time and time.match(after, found.end()) else unit
     return ""

@@ -23,7 +23,7 @@ WORD = re.compile(
 )
 MOST_AT_ONCE = 8_000
 """Characters; a longer block is cut at a blank before it is read, for quotation marks cost time by their square."""
-HYPHEN = re.compile("[-\u2010\u2011]")
+CHAINED = re.compile("[-.\u2010\u2011]")
 LONGEST_COMPOUND = 4
 """Parts of what is one word by hyphens: `jack-of-all-trades`."""
 SHORT = "approx mt ft tbsp tsp gov sen rep capt col gen lt sgt rev hon dept est fig figs eq cf vs no nos vol pp p"
@@ -54,11 +54,11 @@ def words(text: str) -> list[str]:
 
 def word_count(text: str) -> int:
     """As people count: a word in single letters is one, too; in scripts without spaces each character is. A long chain
-    of words by hyphens is as many."""
+    of words by hyphens or points is as many."""
     spelled = sum(
         len(found[0].split()) - 1 for found in SPELLED.finditer(text) if WORD.fullmatch(found[0].replace(" ", ""))
     )
-    chains = (len(HYPHEN.split(word)) for word in words(text))
+    chains = (len(CHAINED.split(word)) for word in words(text))
     return sum(parts if parts > LONGEST_COMPOUND else 1 for parts in chains) - spelled
 
 

@@ -20,7 +20,7 @@ from verifiers.checklists.attribution import Attribution
 from verifiers.checklists.brackets import Cited, cited_in, cited_within
 from verifiers.checklists.characters import is_bounded, visible
 from verifiers.checklists.document import Document
-from verifiers.checklists.negations import may_be_left_out, may_be_put_in
+from verifiers.checklists.negations import denies, is_negated, may_be_left_out, may_be_put_in
 from verifiers.checklists.prose import words
 
 MOST = 20_000
@@ -79,6 +79,8 @@ class Quotation:
     """What else it may be: a plural's apostrophe (`the farmers' fields`) looks as its end does."""
     unattributed: str | None = None
     """Without the name behind a dash at its end."""
+    denied: bool = False
+    """Whether the sentence around it says that it is not so."""
 
     def of(self, least: int) -> list[str]:
         """What it may be, of so many words; nothing where it is no quotation of that size."""
@@ -110,7 +112,12 @@ def passages(document: Document, known: Sequence[str]) -> Iterator[Passage]:
             found = list(_set_apart(text, cited, known) if apart else _marked(text, cited, known))
             spans = [(one.start, one.end) for one in found]
             quoted = [
-                replace(one, keys=attribution.keys_of(text, cited, spans, at, apart)) for at, one in enumerate(found)
+                replace(
+                    one,
+                    keys=attribution.keys_of(text, cited, spans, at, apart),
+                    denied=denies(attribution.around(text, spans, at)),
+                )
+                for at, one in enumerate(found)
             ]
             yield Passage(tuple(cited), tuple(quoted))
         attribution.go_on(block)
@@ -190,8 +197,9 @@ def same_text(text: str) -> str:
     return " ".join(re.sub("[\u2010-\u2015\u2212]", "-", normal).split())
 
 
-def is_verbatim(quotation: str, sources: Sequence[str]) -> bool:
-    """Whether one of the sources (made `same_text`) has it. Parts left out (`...`) must be marked and in order."""
+def is_verbatim(quotation: str, sources: Sequence[str], denied: bool = True) -> bool:
+    """Whether one of the sources (made `same_text`) has it. Parts left out (`...`) must be marked and in order. What a
+    source negates is `denied` in the text as well."""
     parts = [part.strip(" ,.;:\"'") for part in OMITTED.split(same_text(quotation))]
     parts = [part for part in parts if part]
     if not parts or any(len(words(part)) < 2 for part in parts[1:]):
@@ -203,22 +211,28 @@ def is_verbatim(quotation: str, sources: Sequence[str]) -> bool:
     if len(words(" ".join(inserted))) > min(MOST_INSERTED, own / 2) or not all(map(may_be_put_in, inserted)):
         return False
     patterns = [re.compile(_loosely(part)) for part in parts]
-    return any(_has_in_order(source, patterns) for source in sources)
+    return any(_has_in_order(source, patterns, denied) for source in sources)
 
 
 def _is_ending(inserted: re.Match[str]) -> bool:
     return bool(inserted[1]) and inserted[2] in ENDINGS
 
 
-def _has_in_order(source: str, patterns: Sequence[re.Pattern[str]]) -> bool:
+def _has_in_order(source: str, patterns: Sequence[re.Pattern[str]], denied: bool) -> bool:
     at = 0
     for number, pattern in enumerate(patterns):
         found = islice(pattern.finditer(source, at), MOST_PLACES)
-        match = next((one for one in found if not number or may_be_left_out(source[at : one.start()])), None)
+        match = next((one for one in found if _may_stand(source, at, one, number == 0, denied)), None)
         if match is None:
             return False
         at = match.end()
     return True
+
+
+def _may_stand(source: str, at: int, found: re.Match[str], first: bool, denied: bool) -> bool:
+    if first:
+        return denied or not is_negated(source, found.start(), found.end())
+    return may_be_left_out(source[at : found.start()])
 
 
 def _loosely(part: str) -> str:
