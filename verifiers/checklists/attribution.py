@@ -18,6 +18,9 @@ NEAR = 200
 """Characters in which the key of a sentence is looked for."""
 ENDS = re.compile(r"[.!?]\s|[。！？]|\n")
 CLOSERS = ".!?。！？\"'”’»›」』“‘"
+STOP = re.compile("[.!?。！？]")
+GOES_ON = re.compile(r"\s+([^\W\d_])")
+"""Behind a key: then it begins a sentence, where one ends before it."""
 LEADS_IN = re.compile(r"[:：]\W*$")
 
 Span = tuple[int, int]
@@ -29,9 +32,10 @@ class Attribution:
     def __init__(self, document: Document, known: Sequence[str]) -> None:
         self._known = known
         self._notes: dict[str, frozenset[str]] = {}
+        openings = {key: re.compile(rf"\W*{re.escape(key)}(?!\w)") for key in known}
         for block in document.quotable_blocks:
-            if block.kind == "note" and block.name not in (*known, *self._notes):
-                begins = [key for key in known if re.match(rf"\W*{re.escape(key)}(?!\w)", block.text)]
+            if block.kind == "note" and block.name not in openings and block.name not in self._notes:
+                begins = [key for key, opening in openings.items() if opening.match(block.text)]
                 cited = [key for place in cited_in(block.text, known) for key in self._of(place)]
                 self._notes[block.name] = frozenset(begins[:1] or cited)
         self._lead: frozenset[str] = frozenset()
@@ -40,7 +44,7 @@ class Attribution:
     def around(self, text: str, quoted: Sequence[Span], at: int) -> str:
         """The words of the sentence in which a quotation stands, or, where it is all of a block, of the one before."""
         start, end = quoted[at]
-        before, behind = ENDS.split(text[:start])[-1], ENDS.split(text[end:])[0]
+        before, behind = ENDS.split(text[max(0, start - NEAR) : start])[-1], ENDS.split(text[end : end + NEAR])[0]
         return f"{before} {behind}" if re.search(r"\w", before + behind) else self._before_block
 
     def go_on(self, block: MarkdownBlock) -> None:
@@ -78,10 +82,12 @@ class Attribution:
         """The keys that follow in the same sentence, and whether they follow at once."""
         for place in cited_within(cited, end - 1, min(end + NEAR, limit)):
             between = text[end : place.start].lstrip(CLOSERS)
-            if ENDS.search(between):
+            closed = STOP.search(text, max(0, end - 2), place.start - len(between)) is not None
+            goes_on = GOES_ON.match(text, place.end)
+            if ENDS.search(between) or (closed and goes_on and goes_on[1].islower()):
                 return None
             if keys := self._of(place):
-                return keys, not re.search(r"\w", between)
+                return keys, not re.search(r"[\w;]", between)
         return None
 
     def _before(self, text: str, cited: Sequence[Cited], start: int, earlier: int) -> frozenset[str] | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from verifiers.checklists.brackets import cited_within, shape
-from verifiers.checklists.document import Document
+from verifiers.checklists.document import Document, same_address
 from verifiers.checklists.finding import ItemFinding, finding, listed
 from verifiers.checklists.quotations import Passage, is_verbatim, passages, same_text
 from verifiers.checklists.spec import CitationsItem, CitedSource
@@ -40,12 +40,12 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
     if len(different) < item.least_quotations:
         wrong.append(f"{len(different)} different ones of at least {item.least_quotations} quotations")
     if item.addresses:
-        given = {_address(source.url) for source in sources if source.url}
+        given = {same_address(source.url) for source in sources if source.url}
         hosts = {address.partition("/")[0] for address in given}
         strange = [
             one
             for one in dict.fromkeys(document.web_addresses)
-            if not {_address(one)} & (given if "/" in _address(one) else given | hosts)
+            if not {same_address(one)} & (given if "/" in same_address(one) else given | hosts)
         ]
         wrong += [f"no source has the address {escaped(address)}" for address in strange]
     shown = [escaped(key) for key in real[:50]]
@@ -77,13 +77,9 @@ def _own_notes(document: Document) -> frozenset[str]:
 
 def _cited_otherwise(document: Document, sources: Sequence[CitedSource]) -> Iterator[str]:
     """Sources that a footnote begins with, and those whose address the text gives."""
-    addresses = {_address(address) for address in document.addresses}
+    addresses = {same_address(address) for address in document.addresses}
     for source in sources:
         opening = re.compile(rf"(?:see|cf\.|source:|from|in)?\s*{re.escape(source.key)}(?!\w)", re.IGNORECASE)
         noted = any(opening.match(block.text) for block in document.quotable_blocks if block.kind == "note")
-        if noted or (source.url and _address(source.url) in addresses):
+        if noted or (source.url and same_address(source.url) in addresses):
             yield source.key
-
-
-def _address(url: str) -> str:
-    return re.sub(r"^https?://(?:www\.)?|^www\.", "", url.partition("#")[0].strip(), flags=re.IGNORECASE).rstrip("/")

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from verifiers.checklists.characters import plain, visible
-from verifiers.checklists.document import Document
+from verifiers.checklists.document import Document, same_address
+from verifiers.checklists.hollow import is_gap
 from verifiers.checklists.markdown import PROSE, STRUCK_HTML
 from verifiers.checklists.prose import sentences, word_count, words
 
@@ -39,7 +40,7 @@ def _lines(document: Document) -> int:
 
 
 def _different(texts: Iterable[str]) -> int:
-    return len({plain(text) for text in texts if words(text)})
+    return len({plain(text) for text in texts if words(text) and not is_gap(text)})
 
 
 def character_count(text: str) -> int:
@@ -56,5 +57,5 @@ COUNTED: Mapping[str, Callable[[Document], int]] = {
     "headings": lambda document: sum(bool(words(block.text)) for block in document.of("heading")),
     "tables": lambda document: sum(len(block.rows) > 1 for block in document.of("table")),
     "code_blocks": lambda document: sum(block.closed and bool(block.text.strip()) for block in document.of("code")),
-    "links": lambda document: len(set(document.addresses)),
+    "links": lambda document: len(set(map(same_address, document.addresses))),
 }

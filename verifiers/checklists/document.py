@@ -125,6 +125,12 @@ class Document:
         return self._read.marked or any(block.kind != "paragraph" or block.quoted for block in self._read.blocks)
 
 
+def same_address(url: str) -> str:
+    """A web address without what makes no other page of it; one within the page as it is."""
+    page = url if url.startswith("#") else url.partition("#")[0]
+    return re.sub(r"^https?://(?:www\.)?|^www\.", "", page.strip(), flags=re.IGNORECASE).rstrip("/")
+
+
 def _joined(blocks: Iterable[MarkdownBlock]) -> str:
     texts = (block for block in blocks if block.kind != "code")
     return "\n".join("\n".join(" | ".join(row) for row in block.rows) or block.text for block in texts)

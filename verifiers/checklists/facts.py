@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from itertools import accumulate, permutations
-from os.path import commonprefix
+from functools import lru_cache
+from itertools import accumulate, permutations, takewhile
 
 from verifiers.checklists.brackets import without_cited
 from verifiers.checklists.document import Document
@@ -39,9 +40,13 @@ def _without_points(text: str) -> str:
 
 
 def source_numbers(text: str) -> Iterator[Figure]:
-    """All numbers of a source, however they may be read."""
+    """All numbers of a source, however they may be read, of whatever they count."""
     found = numbers_in(text, decimals_of(text))
-    return (one for number in found for reading in number.readings for one in reading)
+    return (replace(one, counted=()) for number in found for reading in number.readings for one in reading)
+
+
+MOST_COMPARED = 500
+"""Facts whose units and words are looked at where a number is not one of them by its value."""
 
 
 class Facts:
@@ -51,6 +56,9 @@ class Facts:
         facts = list(facts)
         base = list(dict.fromkeys((fact.value, fact.percent) for fact in facts))
         self._facts = facts
+        self._by_value: dict[tuple[Fraction, bool], list[Figure]] = {}
+        for fact in facts:
+            self._by_value.setdefault((fact.value, fact.percent), []).append(fact)
         self._plain = {value for value, percent in base if not percent}
         self._percent = {value for value, percent in base if percent} | {100 * value for value in self._plain}
         if derived != "none":
@@ -71,13 +79,17 @@ class Facts:
             if plain:
                 self._plain.add(sum(plain, Fraction()) / len(plain))
         base_plain = {value for value, percent in base if not percent}
+        base_percent = {value for value, percent in base if percent}
         self._derived = {(value, False) for value in self._plain - base_plain}
+        self._derived |= {(value, True) for value in self._percent - base_percent}
         self._rounded: dict[tuple[bool, int], set[Fraction]] = {}
 
     def agree(self, number: WrittenNumber) -> bool:
-        """Whether one of its readings holds."""
+        """Whether one of its readings holds, of a loss below zero, too."""
+        below = [tuple(replace(one, value=-one.value) for one in reading) for reading in number.readings if number.lost]
         return any(
-            all(self.hold(one) and not self._of_something_else(one) for one in reading) for reading in number.readings
+            all(self.hold(one) and not self._of_something_else(one) for one in reading)
+            for reading in (*number.readings, *below)
         )
 
     def _of_something_else(self, number: Figure) -> bool:
@@ -85,17 +97,23 @@ class Facts:
         is derived as well is in any."""
         if (number.value, number.percent) in self._derived or not (number.unit or number.counted):
             return False
-        scale = Fraction(10) ** max(-60, min(number.decimals, 50))
-        same = [
-            fact
-            for fact in self._facts
-            if fact.value == number.value
-            or (number.significant > 1 and number.value in _both_ways(fact.value * scale, scale))
-        ]
+        same = self._like(number)
         if number.unit:
             return bool(same) and all(fact.unit not in ("", number.unit) for fact in same)
-        counts = [fact for fact in self._facts if fact not in same and _same_thing(fact, number)]
-        return bool(same and counts) and all(fact.counted and not _same_thing(fact, number) for fact in same)
+        if not same or any(not fact.counted or _same_thing(fact, number) for fact in same):
+            return False
+        return any(_same_thing(fact, number) for fact in self._facts[:MOST_COMPARED])
+
+    def _like(self, number: Figure) -> list[Figure]:
+        """The facts that have its value, or one that it may be rounded from."""
+        if number.significant < 2 or (number.value, number.percent) in self._by_value:
+            return self._by_value.get((number.value, number.percent), [])
+        scale = Fraction(10) ** max(-60, min(number.decimals, 50))
+        return [
+            fact
+            for fact in self._facts[:MOST_COMPARED]
+            if fact.percent == number.percent and number.value in _both_ways(fact.value * scale, scale)
+        ]
 
     def hold(self, number: Figure) -> bool:
         """Whether it is a fact, or one rounded to the decimals that are written (two significant digits at least)."""
@@ -116,8 +134,9 @@ def _same_thing(fact: Figure, number: Figure) -> bool:
     return any(_same_word(one, other) for one in fact.counted for other in number.counted)
 
 
+@lru_cache(maxsize=4_096)
 def _same_word(one: str, other: str) -> bool:
-    common = len(commonprefix([one, other]))
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     return one == other or common >= max(4, min(len(one), len(other)) - 1)
 
 

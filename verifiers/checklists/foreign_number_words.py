@@ -1,5 +1,5 @@
-"""German, French, Spanish, Italian, Portuguese and Dutch number words, as the library text2num reads them: `zweihundertfünf`,
-`deux virgule cinq`, `un millón`.
+"""German, French, Spanish, Italian, Portuguese and Dutch number words, as the library text2num reads them:
+`zweihundertfünf`, `deux virgule cinq`, `un millón`.
 
 What always holds: words are numbers only in a text of their language, or where its word for a share stands behind them
 (`fünf Prozent`). What is something else as often (`un`, `neuf`, `sei`) is none alone, nor is a factor behind digits.

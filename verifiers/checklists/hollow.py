@@ -15,13 +15,74 @@ from verifiers.checklists.markdown import MarkdownBlock
 from verifiers.checklists.prose import words
 
 GAP = re.compile(
-    r"(?:tb[adc]|to[ -]?do|n/?a|wip|xxx+|placeholder|lorem ipsum\b.*|text|content|(?:some |your |insert )?(?:text|content) here"
-    r"|(?:this section )?(?:is |will be |(?:is )?(?:still )?to be )(?:written|added|done|completed|filled(?: in)?|determined"
-    r"|announced|provided|inserted|empty|left (?:blank|empty))(?: (?:later|soon|below|here|in))*|(?:to )?follows?(?: later| soon)?"
-    r"|coming soon|under construction|work in progress|(?:see|as) (?:above|below|before)|(?:wird|folgt) (?:noch )?(?:nachgereicht"
-    r"|ergänzt|später|noch)|folgt|siehe (?:oben|unten)|offen|à (?:compléter|venir|rédiger)|voir (?:ci-dessus|ci-dessous|plus haut)"
-    r"|por (?:completar|hacer|escribir)|pendiente|véase (?:arriba|abajo)|da (?:completare|scrivere)|待补充|待定|未定|準備中)"
+    r"(?:tb[adc]|to[ -]?do|n/?a|wip|xxx+|placeholder|lorem ipsum\b.*|(?:some |your |insert )?(?:text|content) here"
+    r"|(?:this section )?(?:is |will be |(?:is )?(?:still )?to be )(?:written|added|done|completed|filled(?:"
+    r" in)?|determined"
+    r"|announced|provided|inserted|empty|left (?:blank|empty))(?: (?:later|soon|below|here|in))*|(?:to"
+    r" )?follows?(?: later| soon)?"
+    r"|coming soon|under construction|work in progress|(?:see|as) (?:above|below|before)|(?:wird|folgt)"
+    r" (?:noch )?(?:nachgereicht"
+    r"|ergänzt|später|noch)|folgt|siehe (?:oben|unten)|offen|à (?:compléter|venir|rédiger)|voir (?:ci-dessus"
+    r"|ci-dessous|plus haut)"
+    r"|(?:item|point|entry|bullet|element|punkt|élément|elemento) ?(?:no\. ?)?\w{0,2}"
+    r"|por (?:completar|hacer|escribir)|pendiente|véase (?:arriba|abajo)|da (?:completare|scrivere)|待补充|待定|未定"
+    r"|準備中)"
 )
+PARTS = frozenset(["section", "chapter", "part", "paragraph", "abschnitt", "kapitel", "chapitre", "sección", "sezione"])
+ANNOUNCING = PARTS | frozenset(
+    [
+        "this",
+        "the",
+        "is",
+        "are",
+        "a",
+        "an",
+        "of",
+        "for",
+        "and",
+        "about",
+        "here",
+        "our",
+        "we",
+        "you",
+        "in",
+        "it",
+        "describes",
+        "presents",
+        "contains",
+        "covers",
+        "discusses",
+        "explains",
+        "shows",
+        "gives",
+        "lists",
+        "treats",
+        "reports",
+        "dieser",
+        "der",
+        "die",
+        "das",
+        "beschreibt",
+        "enthält",
+        "cette",
+        "le",
+        "la",
+        "les",
+        "décrit",
+        "contient",
+        "esta",
+        "este",
+        "describe",
+        "contiene",
+        "questa",
+        "questo",
+        "descrive",
+        "contiene",
+    ]
+)
+"""`This section describes the results`."""
+SHORT_SECTION = 4
+"""Words from which on two sections do not say the same by chance: `None.` may stand in several."""
 COMMENT = re.compile(r"\s*(?://|#(?!\w|\[|!)|--|/\*|\*(?:\s|/|$)|<!--|;|%).*|\s*")
 
 
@@ -37,15 +98,22 @@ def section_text(blocks: Sequence[MarkdownBlock], at: int) -> str:
     return "\n".join(plain(one) for one in said if words(one))
 
 
-def is_gap(text: str, heading: str) -> bool:
-    """Whether a section has no word, only its heading again, or only what stands for a text."""
-    said = words(text)
-    return not set(said) - set(words(plain(heading))) or GAP.fullmatch(text.strip(" .…!()[]*_-:")) is not None
+def is_gap(text: str, heading: str = "") -> bool:
+    """Whether a section, an item or a cell has no word, only its heading again, or only what stands for a text."""
+    own = own_words(text, heading)
+    echo = words(plain(text)) in ([], words(plain(heading)))
+    announced = own <= ANNOUNCING and not own.isdisjoint(PARTS)
+    return echo or announced or GAP.fullmatch(plain(text).strip(" .…!()[]*_-:")) is not None
+
+
+def own_words(text: str, heading: str) -> frozenset[str]:
+    """What a section says beside its heading."""
+    return frozenset(words(plain(text))) - set(words(plain(heading)))
 
 
 def empty_columns(rows: Sequence[Sequence[str]]) -> Iterable[int]:
-    """Columns of which no row has a word."""
-    return (at for at in range(len(rows[0]) if rows else 0) if not any(words(row[at]) for row in rows if at < len(row)))
+    """Columns of which no row says anything."""
+    return (at for at in range(len(rows[0]) if rows else 0) if all(is_gap(row[at]) for row in rows if at < len(row)))
 
 
 def is_idle_python(tree: ast.Module) -> bool:

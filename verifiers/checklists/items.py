@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -106,7 +107,8 @@ def _pattern(item: spec.PatternItem, document: Document) -> ItemFinding:
     if item.how == "absent":
         found = next(filter(None, (pattern.search(text) for text in _faces(item.pattern, document))), None)
     else:
-        found = next((one for one in pattern.finditer(document.raw) if _is_shown(one.group(), document)), None)
+        seen, sites = plain(document.everything), " ".join(ADDRESS.findall(TARGET.sub(" ", document.raw)))
+        found = next((one for one in pattern.finditer(document.raw) if _is_shown(one.group(), seen, sites)), None)
     evidence: dict[str, Any] = {"at": found.start(), "text": escaped(found.group())} if found else {}
     return finding(
         item, (found is None) == (item.how == "absent"), "matches" if found else "matches nowhere", **evidence
@@ -121,11 +123,9 @@ def _faces(pattern: str, document: Document) -> Iterator[str]:
         yield document.everything
 
 
-def _is_shown(found: str, document: Document) -> bool:
+def _is_shown(found: str, seen: str, sites: str) -> bool:
     """Whether a reader sees what was found: words have to be shown, signs of Markdown and addresses are as written."""
-    if MARKUP.search(found) or plain(found) in plain(document.everything):
-        return True
-    return any(found in address for address in ADDRESS.findall(TARGET.sub(" ", document.raw)))
+    return MARKUP.search(found) is not None or plain(html.unescape(found)) in seen or found in sites
 
 
 def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) -> ItemFinding:

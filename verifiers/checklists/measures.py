@@ -13,10 +13,13 @@ SPELLED = {
     "km": "km kilometre kilometres kilometer kilometers kilometern kilomètre kilomètres kilómetro kilómetros 公里 千米"
     " chilometro chilometri quilómetro quilómetros км",
     "m": "m metre metres meter meters metern mètre mètres metro metros metri метр метра метров 米",
-    "cm": "cm centimetre centimetres centimeter centimeters zentimeter centimètres centímetros centimetri см сантиметр сантиметров 厘米",
+    "cm": "cm centimetre centimetres centimeter centimeters zentimeter centimètres centímetros centimetri см"
+    " сантиметр сантиметров 厘米",
     "mile": "mi mile miles meile meilen milles millas miglia миля мили миль",
+    "nautical mile": "nmi seemeile seemeilen",
     "foot": "ft foot feet",
-    "kg": "kg kilo kilos kilogram kilograms kilogramm kilogrammes kilogramme kilogramos chilogrammi кг килограмм килограмма килограммов 公斤 千克",
+    "kg": "kg kilo kilos kilogram kilograms kilogramm kilogrammes kilogramme kilogramos chilogrammi кг"
+    " килограмм килограмма килограммов 公斤 千克",
     "g": "g gram grams gramm gramme grammes gramos grammi г грамм грамма граммов 克",
     "mg": "mg milligram milligrams milligramm milligrammes miligramos milligrammi",
     "kilotonne": "kt kilotonne kilotonnes kilotons",
@@ -27,7 +30,8 @@ SPELLED = {
     "pound": "lb lbs",
     "tonne": "tonne tonnes ton tons tonnen toneladas tonnellate тонна тонны тонн 吨",
     "millisecond": "ms millisecond milliseconds millisekunden",
-    "second": "sec secs second seconds sekunde sekunden seconde secondes segundo segundos сек секунда секунды секунд 秒",
+    "second": "sec secs second seconds sekunde sekunden seconde secondes segundo segundos сек секунда секунды"
+    " секунд 秒",
     "minute": "min mins minute minutes minuten minutos minuti мин минута минуты минут 分钟",
     "hour": "h hr hrs hour hours stunde stunden heure heures horas час часа часов 小时 時間",
     "day": "day days tage tagen jour jours día días giorno giorni день дня дней",
@@ -65,23 +69,27 @@ SPELLED = {
     "knot": "kn knot knots knoten",
 }
 UNIT_OF = {word: unit for unit, words in SPELLED.items() for word in words.split()}
-PREFIXES = {
-    "k": "kilo",
-    "M": "mega",
-    "G": "giga",
-    "T": "tera",
-    "m": "milli",
-    "µ": "micro",
-    "n": "nano",
-    "h": "hecto",
-    "": "",
-}
+PREFIXES = {"": "", "k": "kilo", "M": "mega", "G": "giga", "T": "tera", "m": "milli", "µ": "micro"}
+PREFIXES |= {"n": "nano", "h": "hecto"}
 BASES = {
-    "W": "watt watts", "Wh": "watt-hour watt-hours wattstunden", "V": "volt volts", "A": "ampere amperes ampère ampères",
-    "Hz": "hertz", "B": "byte bytes octets", "bit": "bit bits", "J": "joule joules", "cal": "calorie calories kalorien",
-    "Pa": "pascal pascals", "N": "newton newtons", "eV": "electronvolt electronvolts", "Ω": "ohm ohms", "mol": "mole moles",
-    "bar": "bars", "Gy": "gray", "Sv": "sievert",
-}  # fmt: skip
+    "W": "watt watts",
+    "Wh": "watt-hour watt-hours wattstunden",
+    "V": "volt volts",
+    "A": "ampere amperes ampère ampères",
+    "Hz": "hertz",
+    "B": "byte bytes octets",
+    "bit": "bit bits",
+    "J": "joule joules",
+    "cal": "calorie calories kalorien",
+    "Pa": "pascal pascals",
+    "N": "newton newtons",
+    "eV": "electronvolt electronvolts",
+    "Ω": "ohm ohms",
+    "mol": "mole moles",
+    "bar": "bars",
+    "Gy": "gray",
+    "Sv": "sievert",
+}
 SYMBOLS = {f"{prefix}{base}" for prefix in PREFIXES for base in BASES} | {"KB", "Kb", "Mb", "Gb", "kb"}
 """Upper and lower case are different units: `MW` and `mW`."""
 UNIT_OF |= {
@@ -99,21 +107,25 @@ def _any_of(names: Iterable[str]) -> str:
 
 UNSPACED = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 END = rf"(?:(?<={UNSPACED})|(?!\w))"
-AFTER = re.compile(rf"[\s-]?(?:(?:square|cubic|sq\.?|cu\.?|degrees?)\s)?({_any_of(UNIT_OF)}){END}", re.IGNORECASE)
+AFTER = re.compile(
+    rf"[\s-]?(?:(?:square|cubic|sq\.?|cu\.?|degrees?|full|whole|long|short|more|further)\s)?({_any_of(UNIT_OF)}){END}",
+    re.IGNORECASE,
+)
+NAUTICAL = re.compile(
+    r"[\s-]?(?:nautical miles?|milles? (?:marins?|nautiques?)|millas? náuticas?|miglia? (?:marine?|nautiche?))\b", re.I
+)
 SYMBOL = re.compile(rf"[\s-]?({_any_of(SYMBOLS)})(?!\w)")
 HOURLY = re.compile(
-    r"\s?(?:/\s?h(?:our|r)?|per hour|an hour|pro stunde|in der stunde|par heure|à l['’]heure|por hora|all['’]ora|в час)(?!\w)",
+    r"\s?(?:/\s?h(?:our|r)?|per hour|an hour|pro stunde|in der stunde|par heure|à l['’]heure|por hora"
+    r"|all['’]ora|в час)(?!\w)",
     re.IGNORECASE,
 )
 EACH_SECOND = re.compile(
-    r"\s?(?:/\s?s(?:ec)?|per second|a second|pro sekunde|in der sekunde|par seconde|por segundo|al secondo|в секунду)(?!\w)",
+    r"\s?(?:/\s?s(?:ec)?|per second|a second|pro sekunde|in der sekunde|par seconde|por segundo|al secondo|в"
+    r" секунду)(?!\w)",
     re.IGNORECASE,
 )
-SPEEDS = {
-    "km": (HOURLY, "speed in km"),
-    "mile": (HOURLY, "speed in miles"),
-    "m": (EACH_SECOND, "speed in m"),
-}
+SPEEDS = {"km": (HOURLY, "speed in km"), "mile": (HOURLY, "speed in miles"), "m": (EACH_SECOND, "speed in m")}
 BEFORE = re.compile(
     r"((?:(?:US|CA|C|AU|A|R)?[$])|[€£¥₹₽₩]|\b(?:USD|EUR|GBP|JPY|INR|CHF|CAD|AUD|CNY|PLN|SEK|NOK|DKK))\s?[-−–]?$"
 )
@@ -123,6 +135,8 @@ def unit_of(before: str, after: str) -> str:
     """The unit of a number between these two pieces of text; empty where it has none of those listed."""
     if found := BEFORE.search(before):
         return UNIT_OF[found[1].lower()]
+    if NAUTICAL.match(after):
+        return "nautical mile"
     if symbol := SYMBOL.match(after):
         return symbol[1] if symbol[1][:1] != "K" else f"k{symbol[1][1:]}"
     if found := AFTER.match(after):

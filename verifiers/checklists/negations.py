@@ -38,7 +38,7 @@ DENIED = re.compile(
 CONTRAST = re.compile(r"(?<=\w), not\b[^,;:.!?]*[,;:]|\bwith no\b", re.IGNORECASE)
 ENDS = re.compile(r"[.!?]\s|[。！？]")
 CLAUSES = re.compile(
-    r"[.!?;:,()\"]|\s[-\u2013\u2014]\s|[。！？，；：、「」]|\b(?:and|but|or|so|because|when|while|although|though|since|where|as|than"
+    r"[.!?;:,()\"«»“”„]|\s[-\u2013\u2014]\s|[。！？，；：、「」]|\b(?:and|but|or|so|because|when|while|although|though|since|where|as|than"
     r"|who|which|und|aber|oder|sondern|weil|wenn|als|während|obwohl|et|mais|ou|car|quand|y|pero|o|porque|cuando|e|ma|perché"
     r"|quando|mas|и|но|а|или|потому|когда)\b",
     re.IGNORECASE,
@@ -57,8 +57,10 @@ def may_be_put_in(text: str) -> bool:
 
 def may_be_left_out(text: str) -> bool:
     """Whether nothing is negated from where a quotation breaks off to the end of that sentence, and from the beginning
-    of the one in which it goes on."""
+    of the one in which it goes on. In another sentence it goes on with a clause, so that nothing gets a new subject."""
     pieces = ENDS.split(CONTRAST.sub(" ", text))
+    if len(pieces) > 1 and re.search(r"\w", CLAUSES.split(pieces[-1])[-1]):
+        return False
     return not any(TURNING.search(piece) for piece in (pieces[0], pieces[-1]))
 
 

@@ -1,10 +1,11 @@
 """Words and sentences.
 
 A word is a run of letters and digits, with apostrophes, hyphens and points inside, and commas between digits (`don't`,
-`well-known`, `3,140.5`); in scripts without spaces each character is one. Sentences are those of `sentencex`, the segmenter of
-Wikimedia, which knows the abbreviations of many languages. What it cut inside of one is joined again: a sentence does
-not begin with a small letter where the text begins with a capital, nor behind an abbreviation, the number of a list or
-a day that stands before a word. One ends behind a number with a unit that is written with a point, before a capital.
+`well-known`, `3,140.5`); in scripts without spaces each character is one. Sentences are those of `sentencex`, the
+segmenter of Wikimedia, which knows the abbreviations of many languages. What it cut inside of one is joined again: a
+sentence does not begin with a small letter where the text begins with a capital, nor behind an abbreviation, the
+number of a list or a day that stands before a word. One ends behind a number with a unit that is written with a point,
+before a capital.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 Double and single quotation marks of all sorts and languages, `<q>`, and quotations set apart with `>`. One that is
 opened and not closed reaches to the end of its paragraph. A note that is set apart (`> **Note:** ...`) is none; what
 its own marks quote is. Left out of a quotation may be what is marked so (`...`, `[...]`), and in square brackets an
-editor may put in a few words, or change a letter. A negation is neither put in nor left out: that holds from where the
-quotation breaks off to the end of that sentence, and from the beginning of the one in which it goes on; `safety, not
-distance,` negates nothing beyond itself.
+editor may put in a few words, change a letter or an ending, or say what a pronoun means. What is negated in the source
+stays so: see `negations`; which source it is: see `attribution`.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from verifiers.checklists.prose import words
 MOST = 20_000
 DOUBLE = {
     "“": "”", "„": "“”\"", "‟": "”", "«": "»", "»": "«»", "‹": "›", "›": "‹›", "「": "」", "『": "』", "｢": "｣",
-    "❝": "❞", "〝": "〞〟", "”": "”", '"': '"', "＂": "＂",
+    "❝": "❞", "〝": "〞〟", "”": "”", '"': '"', "＂": "＂", "״": "״",
 }  # fmt: skip
 """Each mark that opens a quotation, and those that close it."""
-OPENS = re.compile("[" + "".join(DOUBLE) + "]|``|(?<!\\w)(?:''|[‘‚'❛])(?=[^\\s\\d])")
+OPENS = re.compile("[" + "".join(DOUBLE) + "]|``|(?<![\\w,]),,(?=\\w)|(?<!\\w)(?:''|[‘‚'❛])(?=[^\\s\\d])")
 ELIDED = re.compile(r"(?:tis|twas|twere|em|til|cause|bout|round|n|cos|nuff|s|t|d|ll|re|ve|m)\b", re.IGNORECASE)
 """Words that begin with an apostrophe."""
 SINGLE_ENDS = re.compile("(?<=\\S)['’‘❜](?!\\w)")
@@ -47,16 +46,20 @@ MOST_INSERTED = 4
 MOST_PLACES = 50
 """In a source at which a part is looked at: what is left out before each is read, so that all of them cost a square."""
 LITTLE_IN_PLACE = (
-    "i you he she it we they me him her us them my your his its our their this that these those here there now then today"
+    "i you he she it we they me him her us them my your his its our their this that these those here there now"
+    " then today"
     " tomorrow yesterday who which is are was were be been has have had do does did a an the"
     " ich du er sie es wir ihr mich mir ihn ihm uns ihnen sein seine seinen seiner seinem ihre ihren ihrer ihrem unser"
-    " unsere mein meine dieser diese dieses diesen diesem der die das den dem des hier dort heute gestern morgen ist sind"
+    " unsere mein meine dieser diese dieses diesen diesem der die das den dem des hier dort heute gestern"
+    " morgen ist sind"
     " war waren hat haben hatte hatten wird werden wurde wurden"
     " je tu il elle on nous vous ils elles te se le la les lui leur leurs son sa ses mon ma mes notre nos ce cet cette"
     " ces ici là hier demain est sont était étaient ont avait"
     " yo tú él ella ello ellos ellas lo los las su sus mi mis este esta esto estos estas ese esa eso aquí allí hoy ayer"
-    " es son era eran fue ha han había io lui lei noi voi loro gli suo sua suoi sue questo questa questi queste qui oggi"
-    " ieri è sono erano hanno aveva eu ele ela eles elas seu sua isso aqui hoje ontem são foi hij zij ze het wij hem haar"
+    " es son era eran fue ha han había io lui lei noi voi loro gli suo sua suoi sue questo questa questi"
+    " queste qui oggi"
+    " ieri è sono erano hanno aveva eu ele ela eles elas seu sua isso aqui hoje ontem são foi hij zij ze het"
+    " wij hem haar"
     " hen hun zijn deze dit die dat hier was я ты он она оно мы вы они его её ее их ему ей им него неё них мой моя наш"
     " этот эта это эти тот та те здесь там сегодня вчера был была было были"
 )
@@ -166,8 +169,8 @@ def _ends(text: str, at: int, start: int, mark: str) -> list[int]:
         if found is None and mark in '"»›' and not _begins(text, at):
             return []
         return [found.start() if found else len(text)]
-    if mark in ("``", "''"):
-        found = re.compile("''|\"").search(text, start, start + MOST)
+    if mark in ("``", "''", ",,"):
+        found = re.compile("''|[\"“”‘]").search(text, start, start + MOST)
         return [found.start() if found else len(text)]
     return [] if ELIDED.match(text, start) else _single_ends(text, start)
 

@@ -8,7 +8,15 @@ import re
 from verifiers.checklists.characters import plain, whole_words
 from verifiers.checklists.document import Document
 from verifiers.checklists.finding import ItemFinding, finding, listed
-from verifiers.checklists.hollow import empty_columns, is_all_comment, is_gap, is_idle_python, section_text
+from verifiers.checklists.hollow import (
+    SHORT_SECTION,
+    empty_columns,
+    is_all_comment,
+    is_gap,
+    is_idle_python,
+    own_words,
+    section_text,
+)
 from verifiers.checklists.json_schema import JsonError, faults_of, read_json
 from verifiers.checklists.markdown import MarkdownBlock
 from verifiers.checklists.numbers import Figure, decimals_of, figure
@@ -17,6 +25,7 @@ from verifiers.checklists.spec import CodeItem, FormatItem, HeadingsItem, JsonIt
 from verifiers.contract.text import escaped
 
 JSON_NAMES = ("", "json")
+TEXT_NAMES = ("text", "txt", "plain", "md", "markdown", "diff")
 PYTHON_NAMES = ("python", "py", "python3")
 PLAIN_TOO = re.compile(r"(?m)^(?:\d{1,2}\. (?=[^\W\d_]+ (?:1\d|20)\d\d\b)|--[ \t]*$)()")
 """What CommonMark takes for a list or a heading, and people write in a letter: a day, the line above a signature."""
@@ -29,7 +38,7 @@ def headings(item: HeadingsItem, document: Document) -> ItemFinding:
     titles = [_title(blocks[at].text) for at in here]
     wanted = [_title(heading) for heading in item.headings]
     wrong: list[str] = []
-    sections: list[str] = []
+    sections: list[frozenset[str]] = []
     at = 0
     for shown, title in zip(item.headings, wanted, strict=True):
         if title not in titles[at:]:
@@ -42,9 +51,11 @@ def headings(item: HeadingsItem, document: Document) -> ItemFinding:
             said = section_text(blocks, here[at - 1])
             if is_gap(said, blocks[here[at - 1]].text):
                 wrong.append(f"nothing stands below {escaped(shown)!r}")
-            elif said in sections:
+            own = own_words(said, blocks[here[at - 1]].text)
+            if own in sections:
                 wrong.append(f"{escaped(shown)!r} says what another section says")
-            sections.append(said)
+            if len(own) >= SHORT_SECTION:
+                sections.append(own)
     if item.only and len(titles) > len(wanted) and not wrong:
         others = [title for title in titles if title not in wanted]
         wrong.append(f"there are other headings: {escaped(', '.join(others))}")
@@ -131,7 +142,7 @@ def _code_fault(block: MarkdownBlock) -> str:
                 return "the code does nothing"
         elif block.language == "json":
             read_json(block.text)
-        elif is_all_comment(block.text):
+        elif block.language not in TEXT_NAMES and is_all_comment(block.text):
             return "the code has nothing but comments"
     except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError) as error:
         # The last two are what CPython's own reader makes of text that is nested too deeply.
