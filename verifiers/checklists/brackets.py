@@ -207,7 +207,7 @@ class _BracketPlaces:
         before = self._text[max(0, match.start() - 40) : match.start()]
         word = re.search(r"([^\W\d_]+)$", before)
         noted = self._text.startswith(match.group()) or not before.strip()
-        if noted or (word is None and not re.search(r"[.,;:!?\"'”’»)\]]$", before)):
+        if noted or (word is None and not re.search(r"[.,;:!?\"'”’»“‘«‹›」』)\]]$", before)):
             return ()
         if word and (len(word[1]) < 3 or word[1].lower() in UNITS):
             return ()

@@ -12,6 +12,9 @@ from verifiers.checklists.quotations import Passage, is_verbatim, passages, same
 from verifiers.checklists.spec import CitationsItem, CitedSource
 from verifiers.contract.text import escaped
 
+EDITORS = re.compile(r"[^\W\d_]{2,}")
+"""A word in square brackets within a quotation: `[Her] brother`."""
+
 
 def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSource]) -> ItemFinding:
     """Whether every key, quotation and address in the text is that of a source, and enough are cited."""
@@ -57,7 +60,12 @@ def _keys(passage: Passage, known: Sequence[str]) -> Iterator[str]:
     shapes = {shape(key) for key in known} | {"9", "name year"}
     within = {id(place) for one in passage.quotations for place in cited_within(passage.cited, one.start, one.end)}
     for place in passage.cited:
-        yield from (key for key in place.keys if id(place) not in within or key in known or shape(key) in shapes)
+        quoted = id(place) in within
+        yield from (key for key in place.keys if not quoted or key in known or _looks_cited(key, shapes))
+
+
+def _looks_cited(key: str, shapes: set[str]) -> bool:
+    return shape(key) in shapes and EDITORS.fullmatch(key) is None
 
 
 def _with(texts: list[str], text: str) -> list[str]:

@@ -83,6 +83,7 @@ ANNOUNCING = PARTS | frozenset(
 """`This section describes the results`."""
 SHORT_SECTION = 4
 """Words from which on two sections do not say the same by chance: `None.` may stand in several."""
+NO_SIGN = re.compile(r"[\s\-\u2010-\u2015.…?_/*|]*")
 COMMENT = re.compile(r"\s*(?://|#(?!\w|\[|!)|--|/\*|\*(?:\s|/|$)|<!--|;|%).*|\s*")
 
 
@@ -113,7 +114,14 @@ def own_words(text: str, heading: str) -> frozenset[str]:
 
 def empty_columns(rows: Sequence[Sequence[str]]) -> Iterable[int]:
     """Columns of which no row says anything."""
-    return (at for at in range(len(rows[0]) if rows else 0) if all(is_gap(row[at]) for row in rows if at < len(row)))
+    return (
+        at for at in range(len(rows[0]) if rows else 0) if all(_says_nothing(row[at]) for row in rows if at < len(row))
+    )
+
+
+def _says_nothing(cell: str) -> bool:
+    """A tick or a star says something, a dash does not."""
+    return NO_SIGN.fullmatch(cell) is not None or (bool(words(cell)) and is_gap(cell))
 
 
 def is_idle_python(tree: ast.Module) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +17,7 @@ from verifiers.checklists.facts import Facts, document_numbers, source_numbers
 from verifiers.checklists.finding import ItemFinding, finding, listed
 from verifiers.checklists.item_data import amount
 from verifiers.checklists.markdown import ADDRESS
-from verifiers.checklists.numbers import WrittenNumber, figure
+from verifiers.checklists.numbers import Decimals, Figure, WrittenNumber, decimals_of, figure
 from verifiers.contract.text import escaped
 
 MARKUP = re.compile(r"[#*_`~|<>\[\]()\n\\]|://|^\s*[-+]\s")
@@ -129,22 +129,30 @@ def _is_shown(found: str, seen: str, sites: str) -> bool:
 
 
 def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) -> ItemFinding:
-    facts = Facts([number for fact in item.facts if (number := figure(fact))], item.derived)
+    # A list may write its facts as English does, or as the text's language does.
+    ways: tuple[Decimals, ...] = ("point", "comma") if decimals_of(document.everything) == "comma" else ("point",)
+    facts = [Facts(read, item.derived) for way in ways if (read := _figures(item.facts, way))]
+    needed = [(text, _figures([text], *ways)) for text in item.required]
+    given = {(fact.value, fact.percent) for fact in _figures(item.facts, *ways)}
+    more = [one for _, asked in needed for one in asked if (one.value, one.percent) not in given]
     extra = [one for source in sources for one in source_numbers(source.text)] if item.from_sources else []
-    needed = [(text, one) for text in item.required if (one := figure(text))]
-    given = {(fact.value, fact.percent) for fact in map(figure, item.facts) if fact}
-    more = [one for _, one in needed if (one.value, one.percent) not in given]
-    known = Facts([*extra, *more], "none")
+    facts.append(Facts([*extra, *more], "none"))
     keys = [source.key for source in sources]
     found = list(document_numbers(document, keys))
-    strange = [one for one in found if not (_free(one, item) or facts.agree(one) or known.agree(one))]
+    strange = [one for one in found if not (_free(one, item) or any(known.agree(one) for known in facts))]
     wrong = [f"{escaped(number.text)} is no fact and does not follow from them" for number in strange]
     outside = list(document_numbers(document, keys, code=False))
     wrong += [
-        f"{escaped(text)} does not occur" for text, one in needed if not any(there.says(one) for there in outside)
+        f"{escaped(text)} does not occur"
+        for text, asked in needed
+        if not any(there.says(one) for there in outside for one in asked)
     ]
     reason = listed(list(dict.fromkeys(wrong))) or "the numbers agree"
     return finding(item, not wrong, reason, numbers=[escaped(number.text) for number in found[:50]])
+
+
+def _figures(texts: Iterable[str], *ways: Decimals) -> list[Figure]:
+    return [one for text in texts for way in ways if (one := figure(text, way))]
 
 
 def _free(number: WrittenNumber, item: spec.NumbersItem) -> bool:

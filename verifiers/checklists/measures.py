@@ -25,7 +25,7 @@ SPELLED = {
     "kilotonne": "kt kilotonne kilotonnes kilotons",
     "megatonne": "megatonne megatonnes megatons",
     "light year": "light-year light-years lightyears lichtjahr lichtjahre lichtjahren",
-    "mm": "millimetre millimetres millimeter millimeters millimetern",
+    "mm": "mm мм 毫米 millimetre millimetres millimeter millimeters millimetern",
     "ounce": "oz ounce ounces",
     "pound": "lb lbs",
     "tonne": "tonne tonnes ton tons tonnen toneladas tonnellate тонна тонны тонн 吨",
@@ -114,6 +114,7 @@ AFTER = re.compile(
 NAUTICAL = re.compile(
     r"[\s-]?(?:nautical miles?|milles? (?:marins?|nautiques?)|millas? náuticas?|miglia? (?:marine?|nautiche?))\b", re.I
 )
+SECONDS = re.compile(r"[ \u00a0\u202f\u2007]s(?![\w'’])")
 SYMBOL = re.compile(rf"[\s-]?({_any_of(SYMBOLS)})(?!\w)")
 HOURLY = re.compile(
     r"\s?(?:/\s?h(?:our|r)?|per hour|an hour|pro stunde|in der stunde|par heure|à l['’]heure|por hora"
@@ -135,6 +136,8 @@ def unit_of(before: str, after: str) -> str:
     """The unit of a number between these two pieces of text; empty where it has none of those listed."""
     if found := BEFORE.search(before):
         return UNIT_OF[found[1].lower()]
+    if SECONDS.match(after):
+        return "second"
     if NAUTICAL.match(after):
         return "nautical mile"
     if symbol := SYMBOL.match(after):

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 
+from verifiers.checklists.characters import is_bounded
+from verifiers.checklists.prose import words
+
 NEGATIONS = (
     r"not|no|never|none|nobody|nothing|nor|neither|nowhere|hardly|rarely|seldom|scarcely|barely|cannot|unlikely"
     r"|impossible|unable|untrue|false|fail(?:s|ed|ing)?|refus(?:e|es|ed|ing)|den(?:y|ies|ied|ying)|doubt(?:s|ed|ing)?"
@@ -49,6 +52,9 @@ NO_NEGATION = re.compile(
     re.IGNORECASE,
 )
 CLAUSE = 200
+THAT = frozenset(
+    ["that", "dass", "daß", "que", "qu", "che", "что", "чтобы", "dat", "att", "że", "hogy", "ότι", "bahwa"]
+)
 
 
 def may_be_put_in(text: str) -> bool:
@@ -65,10 +71,15 @@ def may_be_left_out(text: str) -> bool:
 
 
 def is_negated(source: str, start: int, end: int) -> bool:
-    """Whether what a part of a source says is negated by the words of its clause before it, or by the next one."""
+    """Whether a negation stands right before or behind a part of a source, or governs it by `that`."""
     clause = NO_NEGATION.sub(" ", CLAUSES.split(source[max(0, start - CLAUSE) : start])[-1])
     behind = source[end : end + 20]
-    return NEGATED.search(clause) is not None or NEGATED.match(behind[1:] if behind[:1] == " " else behind) is not None
+    if NEGATED.match(behind[1:] if behind[:1] == " " else behind):
+        return True
+    negations = list(NEGATED.finditer(clause))
+    between = words(clause[negations[-1].end() :].casefold()) if negations else []
+    near = not between or (len(between) <= 2 and not any(is_bounded(word[0]) for word in between))
+    return bool(negations) and (near or not THAT.isdisjoint(between[-2:]))
 
 
 def denies(sentence: str) -> bool:
