@@ -2,12 +2,14 @@
 
 The key that follows at once decides; else those that stand before the quotation or behind it in its sentence, up to
 another quotation; for what is set apart one within it; and for the first words behind a sentence that ends with a
-colon, the keys of that sentence. A footnote stands for the keys in it. Where there is no key, any source may have it.
+colon, the keys of that sentence; else those that are part of a sentence before it in its block. A footnote stands for
+the keys in it. Where there is no key, any source may have it.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from verifiers.checklists.brackets import Cited, cited_in, cited_within
@@ -16,6 +18,8 @@ from verifiers.checklists.markdown import MarkdownBlock
 
 NEAR = 200
 """Characters in which the key of a sentence is looked for."""
+MOST_PLACES = 50
+"""Of a block that are looked at for a quotation whose sentence has no key."""
 ENDS = re.compile(r"[.!?]\s|[。！？]|\n")
 CLOSERS = ".!?。！？\"'”’»›」』“‘"
 STOP = re.compile("[.!?。！？]")
@@ -72,7 +76,16 @@ class Attribution:
             return behind[0]
         before = self._before(text, cited, start, quoted[at - 1][1] if at else -1)
         near = (before or frozenset()) | (behind[0] if behind else frozenset())
-        return near or (self._lead if not at else near)
+        return near or (self._lead if not at else near) or self._named_before(text, cited, quoted, start)
+
+    def _named_before(self, text: str, cited: Sequence[Cited], quoted: Sequence[Span], start: int) -> frozenset[str]:
+        """The keys before it in its block that are part of a sentence (`Report [B] was printed`): those at the end of
+        one belong to it, those right behind a quotation to that."""
+        places = cited_within(cited, 0, start)[-MOST_PLACES:]
+        named = (place for place in places if re.match(r",?\s+\w", text[place.end : place.end + 4]))
+        return frozenset[str]().union(
+            *(self._of(place) for place in named if not _is_of_quotation(text, place, quoted))
+        )
 
     def _of(self, place: Cited) -> frozenset[str]:
         keys = {key for key in place.keys if key in self._known}
@@ -95,8 +108,14 @@ class Attribution:
         for place in reversed(cited_within(cited, max(0, start - NEAR), start)):
             if ENDS.search(text[place.end : start]):
                 return None
-            if earlier >= 0 and place.start >= earlier and not re.search(r"\w", text[earlier : place.start]):
+            if earlier >= 0 and place.start >= earlier and not re.search(r"[\w;]", text[earlier : place.start]):
                 return None
             if keys := self._of(place):
                 return keys
         return None
+
+
+def _is_of_quotation(text: str, place: Cited, quoted: Sequence[Span]) -> bool:
+    """Whether a quotation stands right before it."""
+    at = bisect_right(quoted, place.start, key=lambda span: span[1]) - 1
+    return at >= 0 and not re.search(r"[\w;]", text[quoted[at][1] : place.start])

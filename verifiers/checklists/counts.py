@@ -1,6 +1,7 @@
 """Counts what a text has: words, sentences, paragraphs, lines and parts of its structure.
 
-What says nothing new counts once: the same paragraph, the same item of a list, the same sentence of four words or more.
+What says nothing new counts once: the same paragraph, item of a list, block of code, or sentence of four words or more;
+a shorter one twice.
 A line counts each time, as a refrain does, unless more than half of the lines repeat others.
 """
 
@@ -26,7 +27,8 @@ RUN = re.compile(r"(\D)\1{3,}")
 def _sentences(document: Document) -> int:
     found = [words(plain(one)) for block in document.of(*PROSE) for one in sentences(block.text)]
     long = {tuple(one) for one in found if len(one) >= SHORT_SENTENCE}
-    return len(long) + sum(len(one) < SHORT_SENTENCE for one in found)
+    short = [tuple(one) for one in found if len(one) < SHORT_SENTENCE]
+    return len(long) + min(len(short), 2 * len(set(short)))
 
 
 def _lines(document: Document) -> int:
@@ -56,6 +58,6 @@ COUNTED: Mapping[str, Callable[[Document], int]] = {
     "list_items": lambda document: _different(block.text for block in document.of("item")),
     "headings": lambda document: sum(bool(words(block.text)) for block in document.of("heading")),
     "tables": lambda document: sum(len(block.rows) > 1 for block in document.of("table")),
-    "code_blocks": lambda document: sum(block.closed and bool(block.text.strip()) for block in document.of("code")),
+    "code_blocks": lambda document: len({block.text.strip() for block in document.of("code") if block.closed} - {""}),
     "links": lambda document: len(set(map(same_address, document.addresses))),
 }
