@@ -98,7 +98,10 @@ def without_cited(text: str, known: Sequence[str]) -> str:
     """A block without what cites: its numbers are no figures. A number that is no key, `[500]`, stays."""
     kept, at = [], 0
     for place in cited_in(text, known):
-        sure = all(key in known or not re.fullmatch(r"\W*\d{4,}\W*|.*\d\s.*|.*[.,%$€].*", key) for key in place.keys)
+        noted = text.startswith("[^", place.start) or not text.startswith("[", place.start)
+        sure = all(key in known or not NO_KEY.fullmatch(key) for key in place.keys)
+        noted |= not known and not any(key.isdecimal() and int(key) > MOST_NOTES for key in place.keys)
+        sure &= noted or any(not key.isdecimal() or key in known for key in place.keys)
         if place.start >= at and (sure or NAME_YEAR.fullmatch(text[place.start + 1 : place.end - 1])):
             kept.append(text[at : place.start])
             at = place.end
@@ -110,6 +113,13 @@ def shape(key: str) -> str:
     if NAME_YEAR.fullmatch(key):
         return "name year"
     return re.sub(r"9+", "9", re.sub(r"\d", "9", re.sub(r"[^\W\d_a-z]", "A", re.sub(r"[a-z]+", "a", key))))
+
+
+NO_KEY = re.compile(r"\W*\d{4,}\W*|.*\d\s.*|.*[.,%$€].*")
+
+
+MOST_NOTES = 30
+"""Where no source is given, a number up to this in square brackets is taken for a note's."""
 
 
 class _BracketPlaces:
@@ -197,7 +207,7 @@ class _BracketPlaces:
         before = self._text[max(0, match.start() - 40) : match.start()]
         word = re.search(r"([^\W\d_]+)$", before)
         noted = self._text.startswith(match.group()) or not before.strip()
-        if noted or (word is None and not re.search(r"[.,;:!?\"'”’»)\]]$", before)):
+        if noted or (word is None and not re.search(r"[.,;:!?\"'”’»“‘«‹›」』)\]]$", before)):
             return ()
         if word and (len(word[1]) < 3 or word[1].lower() in UNITS):
             return ()

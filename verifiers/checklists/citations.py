@@ -6,11 +6,17 @@ import re
 from collections.abc import Iterator, Sequence
 
 from verifiers.checklists.brackets import cited_within, shape
-from verifiers.checklists.document import Document
+from verifiers.checklists.document import Document, same_address
 from verifiers.checklists.finding import ItemFinding, finding, listed
+from verifiers.checklists.prose import words
 from verifiers.checklists.quotations import Passage, is_verbatim, passages, same_text
 from verifiers.checklists.spec import CitationsItem, CitedSource
 from verifiers.contract.text import escaped
+
+RUN = 4
+"""Words in a row that make a quotation a part of another."""
+EDITORS = re.compile(r"[^\W\d_]{2,}")
+"""A word in square brackets within a quotation: `[Her] brother`."""
 
 
 def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSource]) -> ItemFinding:
@@ -27,22 +33,30 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
         wrong.append(f"{len(real)} sources cited, at most {item.most} may be")
     texts = {source.key: same_text(source.text) for source in sources}
     quoted = [one for passage in found for one in passage.quotations if one.of(item.quoted_words)]
-    different: list[str] = []
+    true_ones: list[str] = []
     for one in quoted:
-        within = [texts[one.key]] if one.key in texts else list(texts.values())
-        true = next((text for text in reversed(one.of(item.quoted_words)) if is_verbatim(text, within)), None)
+        within = [texts[key] for key in one.keys] or list(texts.values())
+        true = next(
+            (text for text in reversed(one.of(item.quoted_words)) if is_verbatim(text, within, one.denied)), None
+        )
         if true is None:
             wrong.append(f"not in the source word for word: {escaped(one.text)}")
         else:
-            different = _with(different, same_text(true).casefold())
-    if len(different) < item.least_quotations:
-        wrong.append(f"{len(different)} different ones of at least {item.least_quotations} quotations")
+            true_ones.append(same_text(true).casefold())
+    different = _different(true_ones)
+    if different < item.least_quotations:
+        wrong.append(f"{different} different ones of at least {item.least_quotations} quotations")
     if item.addresses:
-        given = {_address(source.url) for source in sources if source.url}
-        strange = [address for address in dict.fromkeys(document.addresses) if _address(address) not in given]
+        given = {same_address(source.url) for source in sources if source.url}
+        hosts = {address.partition("/")[0] for address in given}
+        strange = [
+            one
+            for one in dict.fromkeys(document.web_addresses)
+            if not {same_address(one)} & (given if "/" in same_address(one) else given | hosts)
+        ]
         wrong += [f"no source has the address {escaped(address)}" for address in strange]
     shown = [escaped(key) for key in real[:50]]
-    return finding(item, not wrong, listed(wrong) or "what is cited exists", cited=shown, quotations=len(different))
+    return finding(item, not wrong, listed(wrong) or "what is cited exists", cited=shown, quotations=different)
 
 
 def _keys(passage: Passage, known: Sequence[str]) -> Iterator[str]:
@@ -50,15 +64,25 @@ def _keys(passage: Passage, known: Sequence[str]) -> Iterator[str]:
     shapes = {shape(key) for key in known} | {"9", "name year"}
     within = {id(place) for one in passage.quotations for place in cited_within(passage.cited, one.start, one.end)}
     for place in passage.cited:
-        yield from (key for key in place.keys if id(place) not in within or key in known or shape(key) in shapes)
+        quoted = id(place) in within
+        yield from (key for key in place.keys if not quoted or key in known or _looks_cited(key, shapes))
 
 
-def _with(texts: list[str], text: str) -> list[str]:
-    """A part of a quotation is not another one."""
-    text = text.strip(" .,;:\"'")
-    if any(text in other for other in texts):
-        return texts
-    return [*(other for other in texts if other not in text), text]
+def _looks_cited(key: str, shapes: set[str]) -> bool:
+    return shape(key) in shapes and EDITORS.fullmatch(key) is None
+
+
+def _different(texts: list[str]) -> int:
+    """How many there are but those that are a part of another, or have several of its words in a row."""
+    seen: set[tuple[str, ...]] = set()
+    longer: list[str] = []
+    for text in sorted(dict.fromkeys(text.strip(" .,;:\"'") for text in texts), key=len, reverse=True):
+        found = words(text)
+        runs = set(zip(*(found[at:] for at in range(RUN)), strict=False))
+        if seen.isdisjoint(runs) and (runs or not any(text in other for other in longer)):
+            longer.append(text)
+        seen |= runs
+    return len(longer)
 
 
 def _own_notes(document: Document) -> frozenset[str]:
@@ -70,13 +94,9 @@ def _own_notes(document: Document) -> frozenset[str]:
 
 def _cited_otherwise(document: Document, sources: Sequence[CitedSource]) -> Iterator[str]:
     """Sources that a footnote begins with, and those whose address the text gives."""
-    addresses = {_address(address) for address in document.addresses}
+    addresses = {same_address(address) for address in document.addresses}
     for source in sources:
         opening = re.compile(rf"(?:see|cf\.|source:|from|in)?\s*{re.escape(source.key)}(?!\w)", re.IGNORECASE)
         noted = any(opening.match(block.text) for block in document.quotable_blocks if block.kind == "note")
-        if noted or (source.url and _address(source.url) in addresses):
+        if noted or (source.url and same_address(source.url) in addresses):
             yield source.key
-
-
-def _address(url: str) -> str:
-    return re.sub(r"^https?://(?:www\.)?|^www\.", "", url.partition("#")[0].strip(), flags=re.IGNORECASE).rstrip("/")

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from verifiers.checklists.characters import plain
 from verifiers.checklists.claims import without_claims
 from verifiers.checklists.markdown import (
     PROSE,
@@ -92,6 +93,11 @@ class Document:
         return _joined(self.blocks)
 
     @cached_property
+    def phrases(self) -> str:
+        """What is shown, `plain`, in which no phrase goes on from one block or cell to the next."""
+        return "\n".join(map(plain, self.shown.splitlines()))
+
+    @cached_property
     def everything(self) -> str:
         """What is shown, and code."""
         return "\n".join([self.shown, *(block.text for block in self.of("code"))])
@@ -102,6 +108,13 @@ class Document:
         return tuple(address.rstrip(".,;:!?*_") for address in self._read.addresses if address)
 
     @property
+    def web_addresses(self) -> tuple[str, ...]:
+        """Those, without what leads to a place within the page or to mail, and with those that are only a host and a
+        path."""
+        links = tuple(one for one in self.addresses if not re.match(r"#|(?:mailto|tel):", one, re.IGNORECASE))
+        return links + tuple(site.rstrip(".,;:!?*_") for site in self._read.sites)
+
+    @property
     def notes(self) -> frozenset[str]:
         """The names of its footnotes."""
         return frozenset(self._read.notes)
@@ -110,6 +123,12 @@ class Document:
     def is_marked_up(self) -> bool:
         """Whether it has anything of Markdown but paragraphs of text."""
         return self._read.marked or any(block.kind != "paragraph" or block.quoted for block in self._read.blocks)
+
+
+def same_address(url: str) -> str:
+    """A web address without what makes no other page of it; one within the page as it is."""
+    page = url if url.startswith("#") else url.partition("#")[0]
+    return re.sub(r"^https?://(?:www\.)?|^www\.", "", page.strip(), flags=re.IGNORECASE).rstrip("/")
 
 
 def _joined(blocks: Iterable[MarkdownBlock]) -> str:

@@ -34,7 +34,8 @@ PARTS_OF_ONE = ((1, "tenth"), (2, "hundredth"), (3, "thousandth"), (6, "milliont
 FACTORS |= {f"{name}{end}": Fraction(1, 10**power) for power, name in PARTS_OF_ONE for end in ("", "s")}
 HUNDREDTHS = (
     "%;٪;percent;per cent;per-cent;pct;prozent;procent;por ciento;por cento;pour cent;per cento;percentage points"
-    ";percentage point;prozentpunkte;процентов;процента;процент;yüzde;persen;パーセント;퍼센트;प्रतिशत;درصد"
+    ";percentage point;points de pourcentage;puntos porcentuales;punti percentuali;pontos"
+    " percentuais;prozentpunkte;prozentpunkten;процентов;процента;процент;yüzde;persen;パーセント;퍼센트;प्रतिशत;درصد"
 )
 SHARES = dict.fromkeys(HUNDREDTHS.split(";"), Fraction(1))
 SHARES |= dict.fromkeys(("‰", "per mille", "permille", "per mil", "promille"), Fraction(1, 10))
@@ -93,8 +94,10 @@ class Tail:
         money = CURRENCY.search(before) is not None
         while self._factor(money, digits):
             pass
+        self.points = False
         if share := SHARE.match(text, self.end):
             self.share = SHARES[re.sub(r"\s", " ", share[1].lower())]
+            self.points = "point" in share[1].lower() or "punkt" in share[1].lower()
             self.end = share.end()
         if raised := RAISED.match(text, self.end):
             self.raised, self.end = True, raised.end()

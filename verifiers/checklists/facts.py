@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from itertools import accumulate, permutations
+from functools import lru_cache
+from itertools import accumulate, permutations, takewhile
 
 from verifiers.checklists.brackets import without_cited
 from verifiers.checklists.document import Document
@@ -13,27 +15,38 @@ from verifiers.checklists.numbers import Figure, WrittenNumber, decimals_of, num
 
 NUMERAL = re.compile(r"(?:\d+\.)*\d+[.)]\s|(?:\d+\.)+\d+\s|(?:\w+ )?\d{1,2}:\s")
 """Before the words of a heading."""
-POINT = re.compile(r"(?:^|(?<=[:;,.!?]\s)|(?<=\sand\s)|(?<=\sor\s))\(\d{1,2}\)(?=\s\w)")
-"""What numbers the points of a sentence: `(1) wheat and (2) barley`."""
+POINT = re.compile(r"(?:^|(?<=[:;,.!?]\s)|(?<=\sand\s)|(?<=\sor\s))\((\d{1,2})\)(?=\s\w)")
+"""What numbers the points of a sentence, from one on: `(1) wheat and (2) barley`."""
 
 
-def document_numbers(document: Document, known: Sequence[str]) -> Iterator[WrittenNumber]:
-    """All numbers of a text but the keys that it cites and the numerals of its headings and points."""
+def document_numbers(document: Document, known: Sequence[str], *, code: bool = True) -> Iterator[WrittenNumber]:
+    """All numbers of a text but the keys that it cites and the numerals of its headings and points. `code`: also those
+    in blocks of code."""
     decimals = decimals_of(document.everything)
     for block in document.marked_blocks:
         if block.kind == "code":
-            yield from (one for line in block.text.splitlines() for one in numbers_in(line, "point"))
+            lines = block.text.splitlines() if code else []
+            yield from (one for line in lines for one in numbers_in(line, "point"))
             continue
-        text = NUMERAL.sub("", block.text, count=1) if block.kind == "heading" else POINT.sub(" ", block.text)
+        text = NUMERAL.sub("", block.text, count=1) if block.kind == "heading" else _without_points(block.text)
         yield from numbers_in(without_cited(text, known), decimals)
         for row in block.rows:
             yield from (one for cell in row for one in numbers_in(without_cited(cell, known), decimals, cell=True))
 
 
+def _without_points(text: str) -> str:
+    points = [int(number) for number in POINT.findall(text)]
+    return POINT.sub(" ", text) if points == list(range(1, len(points) + 1)) else text
+
+
 def source_numbers(text: str) -> Iterator[Figure]:
-    """All numbers of a source, however they may be read."""
+    """All numbers of a source, however they may be read, of whatever they count."""
     found = numbers_in(text, decimals_of(text))
-    return (one for number in found for reading in number.readings for one in reading)
+    return (replace(one, counted=()) for number in found for reading in number.readings for one in reading)
+
+
+MOST_COMPARED = 500
+"""Facts whose units and words are looked at where a number is not one of them by its value."""
 
 
 class Facts:
@@ -42,7 +55,10 @@ class Facts:
     def __init__(self, facts: Iterable[Figure], derived: str) -> None:
         facts = list(facts)
         base = list(dict.fromkeys((fact.value, fact.percent) for fact in facts))
-        self._facts, self._derives = facts, derived != "none"
+        self._facts = facts
+        self._by_value: dict[tuple[Fraction, bool], list[Figure]] = {}
+        for fact in facts:
+            self._by_value.setdefault((fact.value, fact.percent), []).append(fact)
         self._plain = {value for value, percent in base if not percent}
         self._percent = {value for value, percent in base if percent} | {100 * value for value in self._plain}
         if derived != "none":
@@ -62,24 +78,42 @@ class Facts:
             plain = [value for value, percent in base if not percent]
             if plain:
                 self._plain.add(sum(plain, Fraction()) / len(plain))
+        base_plain = {value for value, percent in base if not percent}
+        base_percent = {value for value, percent in base if percent}
+        self._derived = {(value, False) for value in self._plain - base_plain}
+        self._derived |= {(value, True) for value in self._percent - base_percent}
         self._rounded: dict[tuple[bool, int], set[Fraction]] = {}
 
     def agree(self, number: WrittenNumber) -> bool:
-        """Whether one of its readings holds."""
+        """Whether one of its readings holds, of a loss below zero, too."""
+        below = [tuple(replace(one, value=-one.value) for one in reading) for reading in number.readings if number.lost]
         return any(
-            all(self.hold(one) and not self._in_another_unit(one) for one in reading) for reading in number.readings
+            all(self.hold(one) and not self._of_something_else(one) for one in reading)
+            for reading in (*number.readings, *below)
         )
 
-    def _in_another_unit(self, number: Figure) -> bool:
-        """Whether facts have this value, and each of them in another unit; what may be derived as well is in any."""
+    def _of_something_else(self, number: Figure) -> bool:
+        """Whether facts have this value, and each of them in another unit, or of what other facts do not count; what
+        is derived as well is in any."""
+        if (number.value, number.percent) in self._derived or not (number.unit or number.counted):
+            return False
+        same = self._like(number)
+        if number.unit:
+            return bool(same) and all(fact.unit not in ("", number.unit) for fact in same)
+        if not same or any(not fact.counted or _same_thing(fact, number) for fact in same):
+            return False
+        return any(_same_thing(fact, number) for fact in self._facts[:MOST_COMPARED])
+
+    def _like(self, number: Figure) -> list[Figure]:
+        """The facts that have its value, or one that it may be rounded from."""
+        if number.significant < 2 or (number.value, number.percent) in self._by_value:
+            return self._by_value.get((number.value, number.percent), [])
         scale = Fraction(10) ** max(-60, min(number.decimals, 50))
-        units = {
-            fact.unit
-            for fact in (self._facts if number.unit and not self._derives else ())
-            if fact.value == number.value
-            or (number.significant > 1 and number.value in _both_ways(fact.value * scale, scale))
-        }
-        return bool(units) and not units & {"", number.unit}
+        return [
+            fact
+            for fact in self._facts[:MOST_COMPARED]
+            if fact.percent == number.percent and number.value in _both_ways(fact.value * scale, scale)
+        ]
 
     def hold(self, number: Figure) -> bool:
         """Whether it is a fact, or one rounded to the decimals that are written (two significant digits at least)."""
@@ -93,6 +127,17 @@ class Facts:
             scale = Fraction(10) ** key[1]
             self._rounded[key] = {rounded for value in pool for rounded in _both_ways(value * scale, scale)}
         return number.value in self._rounded[key]
+
+
+def _same_thing(fact: Figure, number: Figure) -> bool:
+    """Whether a word behind the one stands behind the other: the same, or with another ending."""
+    return any(_same_word(one, other) for one in fact.counted for other in number.counted)
+
+
+@lru_cache(maxsize=4_096)
+def _same_word(one: str, other: str) -> bool:
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return one == other or common >= max(4, min(len(one), len(other)) - 1)
 
 
 def _both_ways(scaled: Fraction, scale: Fraction) -> tuple[Fraction, Fraction]:

@@ -1,5 +1,5 @@
-"""German, French, Spanish and Italian number words, as the library text2num reads them: `zweihundertfünf`,
-`deux virgule cinq`, `un millón`.
+"""German, French, Spanish, Italian, Portuguese and Dutch number words, as the library text2num reads them:
+`zweihundertfünf`, `deux virgule cinq`, `un millón`.
 
 What always holds: words are numbers only in a text of their language, or where its word for a share stands behind them
 (`fünf Prozent`). What is something else as often (`un`, `neuf`, `sei`) is none alone, nor is a factor behind digits.
@@ -21,14 +21,18 @@ SHARES = {
     "fr": re.compile(r"\s(?:pour\s(?:cent|mille)(?!\w))", re.IGNORECASE),
     "es": re.compile(r"\s(?:por\s(?:ciento|mil)(?!\w))", re.IGNORECASE),
     "it": re.compile(r"\s(?:per\s(?:cento|mille)(?!\w))", re.IGNORECASE),
+    "pt": re.compile(r"\s(?:por\s(?:cento|mil)(?!\w))", re.IGNORECASE),
+    "nl": re.compile(r"[\s-](?:procent|promille)", re.IGNORECASE),
 }
-WITHIN = {"de": "komma und", "fr": "virgule et", "es": "coma y", "it": "virgola e"}
+WITHIN = {"de": "komma und", "fr": "virgule et", "es": "coma y", "it": "virgola e", "pt": "vírgula e", "nl": "komma en"}
 """Stand between the words of one number."""
 DOUBTFUL = {
     "de": "ein eine einen einem einer eines eins acht elf sieben",
     "fr": "un une neuf neuve son",
     "es": "un una uno unos unas",
     "it": "un uno una un' sei",
+    "pt": "um uma uns umas",
+    "nl": "een één eens acht elf",
 }
 """Articles, pronouns, verbs and adjectives as often as numbers."""
 LOWERS = {
@@ -36,6 +40,8 @@ LOWERS = {
     "fr": "- - demis tiers quarts cinquièmes sixièmes septièmes huitièmes neuvièmes dixièmes",
     "es": "- - medios tercios cuartos quintos sextos séptimos octavos novenos décimos",
     "it": "- - mezzi terzi quarti quinti sesti settimi ottavi noni decimi",
+    "pt": "- - meios terços quartos quintos sextos sétimos oitavos nonos décimos",
+    "nl": "- - - derde kwart vijfde zesde zevende achtste negende tiende",
 }
 """What is counted of a whole, at the place of its number: `zwei Drittel`."""
 SCALES = {
@@ -43,8 +49,10 @@ SCALES = {
     "fr": "cent cents mille million millions milliard milliards billion billions",
     "es": "cien ciento mil millón millon millones billón billones",
     "it": "cento mille mila milione milioni miliardo miliardi",
+    "pt": "cem cento mil milhão milhões bilhão bilhões",
+    "nl": "honderd duizend miljoen miljard biljoen",
 }
-ARTICLES = frozenset(["ein", "eine", "einer", "einen", "einem", "un", "une", "uno", "una"])
+ARTICLES = frozenset(["ein", "eine", "einer", "einen", "einem", "un", "une", "uno", "una", "um", "uma", "een"])
 MOST_TOKENS = 20
 MOST_LETTERS = 60
 

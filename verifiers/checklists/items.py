@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
 from verifiers.checklists import citations, spec, structure
 from verifiers.checklists.characters import bare, plain, script_of, spaced_out, visible, whole_words
+from verifiers.checklists.counts import COUNTED, RUN, character_count
 from verifiers.checklists.document import NARROW, SIGNS, Document
 from verifiers.checklists.facts import Facts, document_numbers, source_numbers
 from verifiers.checklists.finding import ItemFinding, finding, listed
 from verifiers.checklists.item_data import amount
-from verifiers.checklists.markdown import PROSE
-from verifiers.checklists.numbers import WrittenNumber, figure
-from verifiers.checklists.prose import sentences, word_count, words
+from verifiers.checklists.markdown import ADDRESS
+from verifiers.checklists.numbers import Decimals, Figure, WrittenNumber, decimals_of, figure
 from verifiers.contract.text import escaped
+
+MARKUP = re.compile(r"[#*_`~|<>\[\]()\n\\]|://|^\s*[-+]\s")
+"""Signs by which a pattern asks for how a text is written."""
+TARGET = re.compile(r"\]\([^()\s]*\)|^\s{0,3}\[[^\]]+\]:.*", re.MULTILINE)
 
 
 def decide_item(item: spec.HardItem, document: Document, sources: spec.Sources) -> ItemFinding:
@@ -46,37 +51,24 @@ def _amount(item: spec.CountItem | spec.OccurrencesItem, found: int, what: str) 
     return finding(item, holds, f"{found} {what}, asked: {amount(item.least, item.most)}", half=half, found=found)
 
 
-COUNTED: dict[str, Callable[[Document], int]] = {
-    "words": lambda document: word_count(document.prose),
-    "sentences": lambda document: sum(len(sentences(block.text)) for block in document.of(*PROSE)),
-    "paragraphs": lambda document: sum(bool(words(block.text)) for block in document.of("paragraph")),
-    "lines": lambda document: sum(bool(line.strip()) for line in visible(document.raw).splitlines()),
-    "list_items": lambda document: len({plain(block.text) for block in document.of("item") if words(block.text)}),
-    "headings": lambda document: sum(bool(words(block.text)) for block in document.of("heading")),
-    "tables": lambda document: sum(len(block.rows) > 1 for block in document.of("table")),
-    "code_blocks": lambda document: sum(block.closed and bool(block.text.strip()) for block in document.of("code")),
-    "links": lambda document: len(set(document.addresses)),
-}
-
-
 def _count(item: spec.CountItem, document: Document) -> ItemFinding:
     return _amount(item, COUNTED[item.of](document), item.of.replace("_", " "))
 
 
 def _length(item: spec.LengthItem, document: Document) -> ItemFinding:
-    found = word_count(document.prose) if item.unit == "words" else len(" ".join(document.prose.split()))
+    found = COUNTED["words"](document) if item.unit == "words" else character_count(document.prose)
     grade = band(found, item.target, item.tolerance, item.fall)
     reason = f"{found} {item.unit}, asked: {item.target} within {item.tolerance:.0%}"
     return ItemFinding(item.name, grade, reason, {"found": found})
 
 
 def _occurrences(item: spec.OccurrencesItem, document: Document) -> ItemFinding:
-    found = len(whole_words(plain(item.phrase)).findall(plain(document.shown)))
+    found = len(whole_words(plain(item.phrase)).findall(document.phrases))
     return _amount(item, found, f"times {escaped(item.phrase)!r}")
 
 
 def _words(item: spec.WordsItem, document: Document) -> ItemFinding:
-    seen = plain(document.shown)
+    seen = document.phrases
     missing = [phrase for phrase in item.required if not whole_words(plain(phrase)).search(seen)]
     wrong = [f"{escaped(phrase)!r} does not occur" for phrase in missing]
     if item.forbidden:
@@ -112,27 +104,55 @@ def _pattern(item: spec.PatternItem, document: Document) -> ItemFinding:
         if bad is not None:
             return finding(item, False, "a line does not match", line=escaped(bad))
         return finding(item, bool(lines), "every line matches" if lines else "there is no line")
-    found = pattern.search(document.raw)
+    if item.how == "absent":
+        found = next(filter(None, (pattern.search(text) for text in _faces(item.pattern, document))), None)
+    else:
+        seen, sites = plain(document.everything), " ".join(ADDRESS.findall(TARGET.sub(" ", document.raw)))
+        found = next((one for one in pattern.finditer(document.raw) if _is_shown(one.group(), seen, sites)), None)
     evidence: dict[str, Any] = {"at": found.start(), "text": escaped(found.group())} if found else {}
     return finding(
         item, (found is None) == (item.how == "absent"), "matches" if found else "matches nowhere", **evidence
     )
 
 
+def _faces(pattern: str, document: Document) -> Iterator[str]:
+    """The text as it is written, and as it is shown, where the pattern does not ask for the ends of lines."""
+    yield document.raw
+    if not re.search(r"[\^$]", pattern):
+        yield visible(document.raw)
+        yield document.everything
+
+
+def _is_shown(found: str, seen: str, sites: str) -> bool:
+    """Whether a reader sees what was found: words have to be shown, signs of Markdown and addresses are as written."""
+    return MARKUP.search(found) is not None or plain(html.unescape(found)) in seen or found in sites
+
+
 def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) -> ItemFinding:
-    facts = Facts([number for fact in item.facts if (number := figure(fact))], item.derived)
+    # A list may write its facts as English does, or as the text's language does.
+    ways: tuple[Decimals, ...] = ("point", "comma") if decimals_of(document.everything) == "comma" else ("point",)
+    facts = [Facts(read, item.derived) for way in ways if (read := _figures(item.facts, way))]
+    needed = [(text, _figures([text], *ways)) for text in item.required]
+    given = {(fact.value, fact.percent) for fact in _figures(item.facts, *ways)}
+    more = [one for _, asked in needed for one in asked if (one.value, one.percent) not in given]
     extra = [one for source in sources for one in source_numbers(source.text)] if item.from_sources else []
-    known = Facts(extra, "none")
-    found = list(document_numbers(document, [source.key for source in sources]))
-    strange = [one for one in found if not (_free(one, item) or facts.agree(one) or known.agree(one))]
+    facts.append(Facts([*extra, *more], "none"))
+    keys = [source.key for source in sources]
+    found = list(document_numbers(document, keys))
+    strange = [one for one in found if not (_free(one, item) or any(known.agree(one) for known in facts))]
     wrong = [f"{escaped(number.text)} is no fact and does not follow from them" for number in strange]
-    there = {(one.said.value, one.said.percent) for one in found if one.said}
-    needed = [(text, figure(text)) for text in item.required]
+    outside = list(document_numbers(document, keys, code=False))
     wrong += [
-        f"{escaped(text)} does not occur" for text, one in needed if one and (one.value, one.percent) not in there
+        f"{escaped(text)} does not occur"
+        for text, asked in needed
+        if not any(there.says(one) for there in outside for one in asked)
     ]
     reason = listed(list(dict.fromkeys(wrong))) or "the numbers agree"
     return finding(item, not wrong, reason, numbers=[escaped(number.text) for number in found[:50]])
+
+
+def _figures(texts: Iterable[str], *ways: Decimals) -> list[Figure]:
+    return [one for text in texts for way in ways if (one := figure(text, way))]
 
 
 def _free(number: WrittenNumber, item: spec.NumbersItem) -> bool:
@@ -143,7 +163,7 @@ def _free(number: WrittenNumber, item: spec.NumbersItem) -> bool:
 
 
 def _script(item: spec.ScriptItem, document: Document) -> ItemFinding:
-    counted = Counter(script_of(character) for character in document.shown if character.isalpha())
+    counted = Counter(script_of(character) for character in RUN.sub(r"\1\1\1", document.shown) if character.isalpha())
     share = sum(counted[script] for script in item.scripts) / max(1, counted.total())
     reason = f"{share:.1%} of the letters are of {', '.join(item.scripts)}, asked: {item.share:.0%}"
     return finding(item, share >= item.share, reason, letters=dict(counted.most_common()[:5]))

@@ -13,7 +13,7 @@ from verifiers.checklists.characters import script_of
 
 LITTLE_WORDS = {
     "en": "the of and is was were to in that it for with are this from by an be has have not which you he she they"
-    " do i at as on but we what no so or me my",
+    " do i at as on but we what no so or me my a",
     "de": "der die das und ist nicht ein eine mit von zu den im sich auf für auch dem des wird sind es wir ich hat"
     " am zum bis er vom bei nach wurde oder aber wie noch nur",
     "fr": "le la les et est une des du que qui dans pour pas sur au ne ce il elle sont avec plus nous par aux ont",

@@ -52,6 +52,11 @@ MARKUP = re.compile(r"<[A-Za-z/!?]")
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 ANY_TAG = re.compile(r"<[A-Za-z/!?][^<>]*(?:>|\Z)")
 STRUCK_HTML = re.compile(r"<(s|del)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+SITE = re.compile(
+    r"(?<![\w@./-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:(?:com|org|net|edu|gov|info|eu|example|test)(?![\w@-])"
+    r"|[a-z]{2}(?=/))(?:/[^\s<>\"'\u201d)\]}\ue000-\ue006]*)?"
+)
+"""A web address without its beginning, in small letters; no address of mail."""
 ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"'\u201d)\]}\ue000-\ue006]+", re.IGNORECASE)
 
 
@@ -106,6 +111,8 @@ class MarkdownBlock:
     """Of code: whether its fence is closed."""
     rows: tuple[tuple[str, ...], ...] = ()
     """Of a table: its header and its rows."""
+    name: str = ""
+    """Of a footnote."""
     quoted: bool = False
     """Whether it is in a quotation set apart with `>`."""
 
@@ -125,6 +132,7 @@ class MarkdownReader:
         self.blocks: list[MarkdownBlock] = []
         self.faults: list[TextFault] = []
         self.addresses: list[str] = []
+        self.sites: list[str] = []
         self.notes: set[str] = set()
         self.marked = False
         self._lines = text.split("\n")
@@ -160,6 +168,7 @@ class MarkdownReader:
 
     def _walk(self, tokens: list[Token]) -> None:
         quotes = notes = 0
+        name = ""
         items: list[int | None] = []
         """For each list item around this place, where its block is."""
         rows: list[tuple[str, ...]] = []
@@ -174,6 +183,7 @@ class MarkdownReader:
                     quotes += token.nesting
                 case "footnote_open" | "footnote_close":
                     notes += token.nesting
+                    name = str(token.meta.get("label", ""))
                 case "list_item_open":
                     items.append(None)
                 case "list_item_close":
@@ -203,12 +213,14 @@ class MarkdownReader:
                     elif text:
                         kind: BlockKind = "note" if notes else "item" if items else "paragraph"
                         items[-1:] = [len(self.blocks)] if items else []
-                        self.blocks.append(MarkdownBlock(kind, text, quoted=quotes > 0))
+                        named = name if kind == "note" else ""
+                        self.blocks.append(MarkdownBlock(kind, text, name=named, quoted=quotes > 0))
 
     def _line(self, token: Token, text: str) -> str:
         """In one line, without web addresses and what is ignorable; it is remembered as it was."""
         self._shown.append((token.map[0] if token.map else 0, unmarked(text)))
         self.addresses += ADDRESS.findall(CODE_SPAN.sub(" ", text))
+        self.sites += SITE.findall(ADDRESS.sub(" ", CODE_SPAN.sub(" ", text)))
         shown = BETWEEN_DIGITS.sub("\u202f", visible(ADDRESS.sub("", text)))
         return " ".join(BLANKS.split(shown.strip()))
 

@@ -1,5 +1,5 @@
 """Numbers in a text, exactly as a reader takes them: digits with separators, a sign, a factor and a share, and number
-words of five languages.
+words of several languages.
 
 - A number is what its whole form says: `200k`, `200 bn`, `200 × 10³`, `–200`, `minus 200`, `200½` are other numbers
   than 200; `(200)` is -200 in a cell of a table, and in a sentence nothing that anybody can rely on.
@@ -24,14 +24,14 @@ from typing import Literal
 
 from verifiers.checklists.factors import SHARE, Tail
 from verifiers.checklists.foreign_number_words import foreign
+from verifiers.checklists.han_numbers import han_numbers
 from verifiers.checklists.language import COMMA, language_of
 from verifiers.checklists.measures import unit_of
 from verifiers.checklists.number_words import SpelledNumber, spelled
+from verifiers.checklists.signs import BELOW_ZERO, CLOSED, MINUS, MONEY, OPENED, THIN, is_negative, may_be_below_zero
 
 Decimals = Literal["point", "comma", ""]
 """What stands before the decimals; `` where a text does not tell."""
-THIN = "\u2007"
-"""Every blank that does not end a line, and narrow ones: they set thousands apart."""
 BLANKS = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
 QUOTE = "'"
 CORE = re.compile(rf"(?<![\d.,])(?:\d+⁄\d+|\d+(?:[.,{QUOTE}{THIN}_]\d+|\x20\d{{3}}(?!\d))*|\.\d+)(?!\d)")
@@ -44,11 +44,6 @@ VULGAR = re.compile("(?<=[0-9])([¼-¾⅐-⅞])")
 BEFORE = re.compile(r"([^\W\d_]+)([-\u2010\u2011]?)$")
 CURRENCIES = frozenset({"USD", "EUR", "GBP", "CHF", "JPY", "CNY", "CAD", "AUD", "INR"})
 LENGTHS = frozenset({"km", "m", "dm", "cm", "mm", "ft", "mi"})
-MONEY = r"(?:[$€£¥₹₽₩₺¢]|[A-Z]{3}|US\$)?\s?"
-SIGN = re.compile(rf"([-\u2010-\u2015\u2212])([\s{THIN}]?){MONEY}$")
-MINUS = re.compile(rf"(?<!\w)(?:minus|negative)\s{MONEY}$", re.IGNORECASE)
-OPENED = re.compile(rf"\(\s?{MONEY}$")
-CLOSED = re.compile(r"\s?[$€£¥₹₽₩₺%]?\s?\)")
 BOUND = re.compile(rf"[<>≤≥≠±√≮≯]\s?{MONEY}$")
 RANGE = re.compile(rf"\s?[-\u2010-\u2014]\s?{MONEY}|\s(?:to|or|bis|oder|à|a|hasta|до)\s{MONEY}")
 ORDINAL = re.compile(r"(?:st|nd|rd|th|ers?|ère|ème|er|º|ª)(?!\w)")
@@ -75,6 +70,8 @@ class Figure:
     """What stands behind its digits: the factor, and whether it is a share."""
     unit: str = ""
     """As `measures` names it; empty where that is not known."""
+    counted: tuple[str, ...] = ()
+    """The words behind it where it has no unit: what is counted is among them."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +83,23 @@ class WrittenNumber:
     """Whatever it may say: each reading is one number, or several."""
     stated: bool = True
     """Whether it is there as an amount of its own: no part of a date, a ratio or a bound."""
+    lost: bool = False
+    """Whether it is a loss, so that it may be below zero."""
 
     @property
     def said(self) -> Figure | None:
         """The one number that this says, whoever reads it."""
         only = self.readings[0] if len(self.readings) == 1 else ()
         return only[0] if self.stated and len(only) == 1 else None
+
+    def says(self, asked: Figure) -> bool:
+        """Whether it is what was asked for, in its unit or in none."""
+        said = self.said
+        if said is None or said.percent != asked.percent:
+            return False
+        if asked.value != said.value and not (self.lost and asked.value == -said.value < 0):
+            return False
+        return said.unit in ("", asked.unit) or not asked.unit
 
 
 def decimals_of(text: str) -> Decimals:
@@ -184,7 +192,7 @@ def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dat
     start = match.start()
     before = text[max(0, start - 80) : start]
     tail = Tail(text, match.end(), before, len(match.group()))
-    negative = _is_negative(before, text[tail.end : tail.end + 200], cell)
+    negative = is_negative(before, text[tail.end : tail.end + 200], cell)
     core = match.group()
     readings = []
     for parts in _readings(core, decimals):
@@ -194,13 +202,16 @@ def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dat
         places = last.decimals - (len(str(int(tail.factor))) - 1 if tail.factor >= 1 else 0)
         percent = tail.share is not None
         scale = (tail.factor * (tail.share or 1), percent)
-        unit = "" if percent else unit_of(before, text[tail.end : tail.end + 40])
-        figures[-1] = replace(last, value=value, decimals=places, percent=percent, scale=scale, unit=unit)
+        unit, counted = (_share(tail), ()) if percent else _of_what(before, text[tail.end : tail.end + 60])
+        figures[-1] = replace(
+            last, value=value, decimals=places, percent=percent, scale=scale, unit=unit, counted=counted
+        )
         if negative:
             figures[0] = replace(figures[0], value=-figures[0].value)
         written = text[start : tail.end].strip()
         readings.append(tuple(replace(one, text=f"-{written}" if negative else written) for one in figures))
     after = text[tail.end : tail.end + 12]
+    lost = not negative and may_be_below_zero(before, text[tail.end : tail.end + 40])
     in_brackets = OPENED.search(before) and CLOSED.match(after)
     if in_brackets and not cell:
         readings += [tuple(replace(one, value=-one.value) for one in reading) for reading in readings[:1]]
@@ -208,7 +219,7 @@ def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dat
     torn = re.match(r"\s0\d*(?![\d.,])", after) is not None
     joined = torn or dated or bool(ratio) or tail.raised or ORDINAL.match(after) is not None
     stated = not joined and not BOUND.search(before) and not (in_brackets and not cell and not _named(before))
-    return _NumberPlace(start, tail.end, WrittenNumber(readings[0][0].text, tuple(readings), stated))
+    return _NumberPlace(start, tail.end, WrittenNumber(readings[0][0].text, tuple(readings), stated, lost))
 
 
 def _named(before: str) -> bool:
@@ -253,29 +264,6 @@ def _figure(digits: str, text: str) -> Figure:
     return Figure(text, value, False, len(digits.partition(".")[2]), len(digits.replace(".", "").lstrip("0")))
 
 
-def _is_negative(before: str, after: str, cell: bool) -> bool:
-    if MINUS.search(before):
-        return not re.search(r"\d\s?(?:minus|negative)\s$", before, re.IGNORECASE)
-    if cell and OPENED.search(before) and CLOSED.match(after):
-        return True
-    if cell and re.match(r"\s?[-−–]\s*$", after):
-        return True
-    sign = SIGN.search(before)
-    if sign is None:
-        return False
-    ahead = before[: sign.start()]
-    if sign[2]:
-        if cell and not ahead.strip():
-            return True
-        single = re.search(r"(?:\d|[)\]%°]|(?<!\w)\w)\s?$", ahead) is not None
-        return ahead.rstrip()[-1:] in ("=", ":", "(") or (sign[1] == "−" and not single)
-    if re.search(r"[\w)\]%°]$", ahead):
-        return False
-    # Dashes on both sides of a phrase are no minus: `the sum –200 tonnes– was`.
-    closing = re.search(rf"(?<=[\w.%)]){re.escape(sign[1])}(?=[\s,.;:)]|$)", after)
-    return cell or not closing
-
-
 def _is_name(text: str, start: int, digits: str) -> bool:
     """Whether digits belong to letters before them, as in `H2O`, `GPT4`, `IPv6`, `COVID-19` and `m2`.
 
@@ -290,6 +278,17 @@ def _is_name(text: str, start: int, digits: str) -> bool:
     return len(before[1]) == 1 or short or _is_power(before[1], digits)
 
 
+def _share(tail: Tail) -> str:
+    return "points" if tail.points else "%"
+
+
+def _of_what(before: str, after: str) -> tuple[str, tuple[str, ...]]:
+    """The unit of a number, or the words behind it."""
+    unit = unit_of(before, after)
+    near = re.match(r"[\s-]?((?:[^\W\d_]+[ -]){0,2}[^\W\d_]+)", after)
+    return unit, () if unit or not near else tuple(re.split("[ -]", near[1].casefold()))
+
+
 def _is_power(unit: str, digits: str) -> bool:
     return unit in LENGTHS and digits in ("2", "3")
 
@@ -300,9 +299,15 @@ def _spelled(text: str) -> Iterator[WrittenNumber]:
     for one in [*spelled(text, SHARE), *words]:
         before = text[max(0, one.start - 40) : one.start]
         tail = Tail(text, one.end, before, 0)
-        negative = MINUS.search(before) is not None
+        after = text[tail.end : tail.end + 60]
+        negative = MINUS.search(before) is not None or BELOW_ZERO.match(after) is not None
         value = (one.value + tail.added) * tail.factor * (tail.share or 1) * (-1 if negative else 1)
         written = text[one.start : tail.end]
-        unit = "" if tail.share is not None else unit_of(before, text[tail.end : tail.end + 40])
-        said = Figure(written, value, tail.share is not None, unit=unit)
-        yield WrittenNumber(written, ((said,),), not one.ordinal and not tail.raised)
+        unit, counted = (_share(tail), ()) if tail.share is not None else _of_what(before, after)
+        said = Figure(written, value, tail.share is not None, unit=unit, counted=counted)
+        lost = not negative and may_be_below_zero(before, after)
+        yield WrittenNumber(written, ((said,),), not one.ordinal and not tail.raised, lost)
+    for start, end, value, percent in han_numbers(text):
+        unit, counted = ("%", ()) if percent else _of_what("", text[end : end + 60])
+        said = Figure(text[start:end], value, percent, unit=unit, counted=counted)
+        yield WrittenNumber(said.text, ((said,),))

@@ -1,10 +1,11 @@
 """Words and sentences.
 
-A word is a run of letters and digits, with apostrophes, hyphens, points and commas inside (`don't`, `well-known`,
-`3.14`); in scripts without spaces each character is one. Sentences are those of `sentencex`, the segmenter of
-Wikimedia, which knows the abbreviations of many languages. What it cut inside of one is joined again: a sentence does
-not begin with a small letter where the text begins with a capital, nor behind an abbreviation, the number of a list or
-a day that stands before a word. One ends behind a number with a unit that is written with a point, before a capital.
+A word is a run of letters and digits, with apostrophes, hyphens and points inside, and commas between digits (`don't`,
+`well-known`, `3,140.5`); in scripts without spaces each character is one. Sentences are those of `sentencex`, the
+segmenter of Wikimedia, which knows the abbreviations of many languages. What it cut inside of one is joined again: a
+sentence does not begin with a small letter where the text begins with a capital, nor behind an abbreviation, the
+number of a list or a day that stands before a word. One ends behind a number with a unit that is written with a point,
+before a capital.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from verifiers.checklists.language import language_of
 WORD = re.compile(
     "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e01-\u0e2e]"
     "|[^\\W_\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e01-\u0e2e]+"
-    "(?:['\u2019.,\\-\u2010\u2011][^\\W_\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e01-\u0e2e]+)*"
+    "(?:(?:['\u2019.\\-\u2010\u2011]|(?<=\\d),(?=\\d))[^\\W_\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e01-\u0e2e]+)*"
 )
 MOST_AT_ONCE = 8_000
 """Characters; a longer block is cut at a blank before it is read, for quotation marks cost time by their square."""
+CHAINED = re.compile("[-.\u2010\u2011]")
+LONGEST_COMPOUND = 4
+"""Parts of what is one word by hyphens: `jack-of-all-trades`."""
 SHORT = "approx mt ft tbsp tsp gov sen rep capt col gen lt sgt rev hon dept est fig figs eq cf vs no nos vol pp p"
 SHORT += (
     " ca vgl abb tab bzw dhr mevr sig dott prof dr mr mrs ms st art hr fr u mme mlle mmes np tzw tj e.g i.e z.b d.h"
@@ -50,11 +54,13 @@ def words(text: str) -> list[str]:
 
 
 def word_count(text: str) -> int:
-    """As people count: a word in single letters is one, too; in scripts without spaces each character is."""
+    """As people count: a word in single letters is one, too; in scripts without spaces each character is. A long chain
+    of words by hyphens or points is as many."""
     spelled = sum(
         len(found[0].split()) - 1 for found in SPELLED.finditer(text) if WORD.fullmatch(found[0].replace(" ", ""))
     )
-    return len(words(text)) - spelled
+    chains = (len(CHAINED.split(word)) for word in words(text))
+    return sum(parts if parts > LONGEST_COMPOUND else 1 for parts in chains) - spelled
 
 
 def sentences(text: str) -> list[str]:

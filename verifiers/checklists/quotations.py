@@ -3,9 +3,8 @@
 Double and single quotation marks of all sorts and languages, `<q>`, and quotations set apart with `>`. One that is
 opened and not closed reaches to the end of its paragraph. A note that is set apart (`> **Note:** ...`) is none; what
 its own marks quote is. Left out of a quotation may be what is marked so (`...`, `[...]`), and in square brackets an
-editor may put in a few words, or change a letter. A negation is neither put in nor left out: that holds from where the
-quotation breaks off to the end of that sentence, and from the beginning of the one in which it goes on; `safety, not
-distance,` negates nothing beyond itself.
+editor may put in a few words, change a letter or an ending, or say what a pronoun means. What is negated in the source
+stays so: see `negations`; which source it is: see `attribution`.
 """
 
 from __future__ import annotations
@@ -14,20 +13,22 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import islice
 
+from verifiers.checklists.attribution import Attribution
 from verifiers.checklists.brackets import Cited, cited_in, cited_within
 from verifiers.checklists.characters import is_bounded, visible
 from verifiers.checklists.document import Document
+from verifiers.checklists.negations import denies, is_negated, may_be_left_out, may_be_put_in
 from verifiers.checklists.prose import words
 
 MOST = 20_000
 DOUBLE = {
     "“": "”", "„": "“”\"", "‟": "”", "«": "»", "»": "«»", "‹": "›", "›": "‹›", "「": "」", "『": "』", "｢": "｣",
-    "❝": "❞", "〝": "〞〟", "”": "”", '"': '"', "＂": "＂",
+    "❝": "❞", "〝": "〞〟", "”": "”", '"': '"', "＂": "＂", "״": "״",
 }  # fmt: skip
 """Each mark that opens a quotation, and those that close it."""
-OPENS = re.compile("[" + "".join(DOUBLE) + "]|``|(?<!\\w)(?:''|[‘‚'❛])(?=[^\\s\\d])")
+OPENS = re.compile("[" + "".join(DOUBLE) + "]|``|(?<![\\w,]),,(?=\\w)|(?<!\\w)(?:''|[‘‚'❛])(?=[^\\s\\d])")
 ELIDED = re.compile(r"(?:tis|twas|twere|em|til|cause|bout|round|n|cos|nuff|s|t|d|ll|re|ve|m)\b", re.IGNORECASE)
 """Words that begin with an apostrophe."""
 SINGLE_ENDS = re.compile("(?<=\\S)['’‘❜](?!\\w)")
@@ -38,23 +39,36 @@ CALLOUT = re.compile(
     re.IGNORECASE,
 )
 ATTRIBUTION = re.compile(r"\s(?:—|–|--|―|-)\s?(?=\S)[^—–―]{1,160}$")
-ENDS = re.compile(r"[.!?。！？]\s|\n")
-INSERTED = re.compile(r"\[([^\[\]]{1,60})\]")
+INSERTED = re.compile(r"(\w?)\[([^\[\]]{2,60}|(?<=\w\[)\w)\](?![^\W\u0e00-\u0eff\u3040-\u9fff])")
+"""Words of an editor, or the ending of a word; `[t]he` and `[un]safe` are words themselves."""
 OMITTED = re.compile(r"[\[(]?(?:\.\s?\.\s?\.|…)\.?[\])]?")
-NEGATION = re.compile(
-    r"\b(?:not|no|never|none|nobody|nothing|without|hardly|un\w+|nicht|kein\w*|nie|pas|jamais|aucun\w*|nunca|non|не|нет)\b"
-    r"|n['’]t\b",
-    re.IGNORECASE,
-)
 MOST_INSERTED = 4
 MOST_PLACES = 50
 """In a source at which a part is looked at: what is left out before each is read, so that all of them cost a square."""
-NEGATED = (
-    r"(?:not|no|never|none|nobody|nothing|nor|neither|hardly|rarely|seldom|scarcely|barely|cannot|nicht|kein\w*|kaum|selten"
-    r"|nie|niemals|niemand|pas|jamais|aucun\w*|nunca|jamás|non(?!-)|niet|geen|ikke|inte|не|нет|никогда)\b|\w*n't\b"
+LITTLE_IN_PLACE = (
+    "i you he she it we they me him her us them my your his its our their this that these those here there now"
+    " then today"
+    " tomorrow yesterday who which is are was were be been has have had do does did a an the"
+    " ich du er sie es wir ihr mich mir ihn ihm uns ihnen sein seine seinen seiner seinem ihre ihren ihrer ihrem unser"
+    " unsere mein meine dieser diese dieses diesen diesem der die das den dem des hier dort heute gestern"
+    " morgen ist sind"
+    " war waren hat haben hatte hatten wird werden wurde wurden"
+    " je tu il elle on nous vous ils elles te se le la les lui leur leurs son sa ses mon ma mes notre nos ce cet cette"
+    " ces ici là hier demain est sont était étaient ont avait"
+    " yo tú él ella ello ellos ellas lo los las su sus mi mis este esta esto estos estas ese esa eso aquí allí hoy ayer"
+    " es son era eran fue ha han había io lui lei noi voi loro gli suo sua suoi sue questo questa questi"
+    " queste qui oggi"
+    " ieri è sono erano hanno aveva eu ele ela eles elas seu sua isso aqui hoje ontem são foi hij zij ze het"
+    " wij hem haar"
+    " hen hun zijn deze dit die dat hier was я ты он она оно мы вы они его её ее их ему ей им него неё них мой моя наш"
+    " этот эта это эти тот та те здесь там сегодня вчера был была было были"
 )
-LEFT_OUT = re.compile(rf"\b(?:{NEGATED})", re.IGNORECASE)
-CONTRAST = re.compile(r"(?<=\w), not\b[^,;:.!?]*[,;:]|\bwith no\b", re.IGNORECASE)
+"""What an editor may put other words in the place of: pronouns, articles, forms of `be` and `have`."""
+IN_PLACE = "|".join(sorted(set(LITTLE_IN_PLACE.split()), key=len, reverse=True))
+IN_BETWEEN = rf"\W*(?:(?i:{IN_PLACE})\b\W+){{0,4}}?"
+ENDINGS = frozenset(["s", "es", "ed", "d", "ing", "en", "n", "e", "t", "te", "ten", "er", "em", "st"])
+"""Of a word, in square brackets: `hold[s]`."""
+ENDING = r"(?:s|es|ed|d|ing|en|n|e|t|te|ten|er|em|st)?"
 
 
 @dataclass(frozen=True)
@@ -62,13 +76,14 @@ class Quotation:
     start: int
     end: int
     text: str
-    key: str = ""
-    """Of the source that is named in it, or behind it in its sentence before another quotation."""
-    key_at: int = 0
+    keys: frozenset[str] = frozenset()
+    """Of the sources of which one has to have it; nothing where any may."""
     longer: tuple[str, ...] = ()
     """What else it may be: a plural's apostrophe (`the farmers' fields`) looks as its end does."""
     unattributed: str | None = None
     """Without the name behind a dash at its end."""
+    denied: bool = False
+    """Whether the sentence around it says that it is not so."""
 
     def of(self, least: int) -> list[str]:
         """What it may be, of so many words; nothing where it is no quotation of that size."""
@@ -92,25 +107,32 @@ class Passage:
 
 
 def passages(document: Document, known: Sequence[str]) -> Iterator[Passage]:
+    attribution = Attribution(document, known)
     for block in document.quotable_blocks:
         apart = block.quoted and not CALLOUT.match(block.text)
         for text in (block.text, *(cell for row in block.rows for cell in row)):
             cited = cited_in(text, known)
-            quoted = list(_set_apart(text, cited, known) if apart else _marked(text, cited, known))
-            for at, (one, other) in enumerate(pairwise(quoted)):
-                if other.start < one.key_at:
-                    quoted[at] = replace(one, key="")
+            found = list(_set_apart(text, cited, known) if apart else _marked(text, cited, known))
+            spans = [(one.start, one.end) for one in found]
+            quoted = [
+                replace(
+                    one,
+                    keys=attribution.keys_of(text, cited, spans, at, apart),
+                    denied=denies(attribution.around(text, spans, at)),
+                )
+                for at, one in enumerate(found)
+            ]
             yield Passage(tuple(cited), tuple(quoted))
+        attribution.go_on(block)
 
 
 def _set_apart(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[Quotation]:
     if re.match(r"(?:—|–|--|―|-)\s?\w", text):
         return
-    keys = [key for place in cited for key in place.keys if key in known]
     shown = _without(text, 0, len(text), cited, known).strip()
     named = ATTRIBUTION.search(shown)
     unattributed = shown[: named.start()].strip() if named else None
-    yield Quotation(0, len(text), shown, keys[-1] if keys else "", unattributed=unattributed)
+    yield Quotation(0, len(text), shown, unattributed=unattributed)
 
 
 def _without(text: str, start: int, end: int, cited: list[Cited], known: Sequence[str]) -> str:
@@ -132,9 +154,7 @@ def _marked(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[Quo
         if not ends or not text[start : ends[0]].strip():
             continue
         inside, *longer = (_without(text, start, end, cited, known) for end in ends)
-        keys = [key for place in cited_within(cited, start, ends[-1]) for key in place.keys if key in known]
-        key, key_at = (keys[-1], start) if keys else _key_behind(text, ends[-1] + 1, cited, known)
-        yield Quotation(start, ends[-1], inside, key, key_at, tuple(longer))
+        yield Quotation(start, ends[-1], inside, longer=tuple(longer))
         at = ends[0] + 1
 
 
@@ -149,8 +169,8 @@ def _ends(text: str, at: int, start: int, mark: str) -> list[int]:
         if found is None and mark in '"»›' and not _begins(text, at):
             return []
         return [found.start() if found else len(text)]
-    if mark in ("``", "''"):
-        found = re.compile("''|\"").search(text, start, start + MOST)
+    if mark in ("``", "''", ",,"):
+        found = re.compile("''|[\"“”‘]").search(text, start, start + MOST)
         return [found.start() if found else len(text)]
     return [] if ELIDED.match(text, start) else _single_ends(text, start)
 
@@ -171,14 +191,6 @@ def _single_ends(text: str, start: int) -> list[int]:
     return ends
 
 
-def _key_behind(text: str, end: int, cited: list[Cited], known: Sequence[str]) -> tuple[str, int]:
-    """The key that follows in the same sentence, and where."""
-    place = next(iter(cited_within(cited, end - 1, end + 200)), None)
-    if place is None or ENDS.search(text[end : place.start].lstrip(".!?\"'”’»")):
-        return "", 0
-    return next((key for key in place.keys if key in known), ""), place.start
-
-
 def same_text(text: str) -> str:
     """For comparing word for word: one sort of quotation mark and dash, white space single, case kept."""
     normal = unicodedata.normalize("NFKC", visible(re.sub(r"\[\^[^\]]*\]|[⁰¹²³⁴-⁹]+", "", text)))
@@ -188,58 +200,67 @@ def same_text(text: str) -> str:
     return " ".join(re.sub("[\u2010-\u2015\u2212]", "-", normal).split())
 
 
-def is_verbatim(quotation: str, sources: Sequence[str]) -> bool:
-    """Whether one of the sources (made `same_text`) has it. Parts left out (`...`) must be marked and in order."""
+def is_verbatim(quotation: str, sources: Sequence[str], denied: bool = True) -> bool:
+    """Whether one of the sources (made `same_text`) has it. Parts left out (`...`) must be marked and in order. What a
+    source negates is `denied` in the text as well."""
     parts = [part.strip(" ,.;:\"'") for part in OMITTED.split(same_text(quotation))]
     parts = [part for part in parts if part]
     if not parts or any(len(words(part)) < 2 for part in parts[1:]):
         return False
     if len(words(" ".join(parts))) < 4 * (len(parts) - 1):
         return False
-    inserted = [insertion[1] for part in parts for insertion in INSERTED.finditer(part) if len(insertion[1]) > 1]
-    own = len(words(INSERTED.sub(" ", " ".join(parts))))
-    if len(inserted) > MOST_INSERTED or any(NEGATION.search(one) for one in inserted):
-        return False
-    if len(words(" ".join(inserted))) > own / 2:
+    inserted = [one[2] for part in parts for one in INSERTED.finditer(part) if not _is_ending(one)]
+    own = len(words(INSERTED.sub(r"\1 ", " ".join(parts))))
+    if len(words(" ".join(inserted))) > min(MOST_INSERTED, own / 2) or not all(map(may_be_put_in, inserted)):
         return False
     patterns = [re.compile(_loosely(part)) for part in parts]
-    return any(_has_in_order(source, patterns) for source in sources)
+    return any(_has_in_order(source, patterns, denied) for source in sources)
 
 
-def _has_in_order(source: str, patterns: Sequence[re.Pattern[str]]) -> bool:
+def _is_ending(inserted: re.Match[str]) -> bool:
+    return bool(inserted[1]) and inserted[2] in ENDINGS
+
+
+def _has_in_order(source: str, patterns: Sequence[re.Pattern[str]], denied: bool) -> bool:
     at = 0
     for number, pattern in enumerate(patterns):
         found = islice(pattern.finditer(source, at), MOST_PLACES)
-        match = next((one for one in found if not number or _may_be_left_out(source[at : one.start()])), None)
+        match = next((one for one in found if _may_stand(source, at, one, number == 0, denied)), None)
         if match is None:
             return False
         at = match.end()
     return True
 
 
-def _may_be_left_out(text: str) -> bool:
-    pieces = re.split(r"[.!?]\s", CONTRAST.sub(" ", text))
-    return not any(LEFT_OUT.search(piece) for piece in (pieces[0], pieces[-1]))
+def _may_stand(source: str, at: int, found: re.Match[str], first: bool, denied: bool) -> bool:
+    if first:
+        return denied or not is_negated(source, found.start(), found.end())
+    return may_be_left_out(source[at : found.start()])
 
 
 def _loosely(part: str) -> str:
     """The words themselves; only the case of the first letter may differ, as a sentence around it asks."""
-    first, *others = re.split(r"\s*\[[^\[\]]{2,60}\]\s*", part)
-    own = "|".join(re.escape(word) for one in INSERTED.findall(part) for word in words(one) if len(word) > 2)
-    turned = rf"|\w+(?:{own})\b" if own else ""  # `[likely]` in the place of `unlikely`
-    pieces = [
-        _letter(first[:1]) + _literal(first[1:]) if first[:1].isalpha() else _literal(first),
-        *map(_literal, others),
-    ]
+    pieces, at = [], 0
+    for inserted in INSERTED.finditer(part):
+        before = part[at : inserted.end(1)].rstrip()
+        ending = _is_ending(inserted)
+        pieces += [_literal(before, first=not at), ENDING if ending else IN_BETWEEN]
+        at = inserted.end()
+        if not ending:
+            at += len(part[at:]) - len(part[at:].lstrip())
+    pieces.append(_literal(part[at:], first=not at))
     before = r"(?<!\w)" if is_bounded(part[:1]) else ""
     after = r"(?!\w)" if is_bounded(part[-1:]) else ""
-    return before + rf"\W*(?:(?!(?i:{NEGATED}{turned}))\w+\W+){{0,4}}?".join(pieces) + after
+    return before + "".join(pieces) + after
 
 
-def _literal(text: str) -> str:
-    """As it is, with letters in brackets in either case."""
+def _literal(text: str, *, first: bool = False) -> str:
+    """As it is, with letters in brackets in either case, and the first letter of all."""
     pieces = re.split(r"\[(\w)\]", text)
-    return "".join(_letter(piece) if at % 2 else re.escape(piece) for at, piece in enumerate(pieces))
+    said = [_letter(piece) if at % 2 else re.escape(piece) for at, piece in enumerate(pieces)]
+    if first and pieces[0][:1].isalpha():
+        said[0] = _letter(pieces[0][0]) + re.escape(pieces[0][1:])
+    return "".join(said)
 
 
 def _letter(letter: str) -> str:

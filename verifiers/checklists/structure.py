@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from verifiers.checklists.characters import plain, whole_words
 from verifiers.checklists.document import Document
 from verifiers.checklists.finding import ItemFinding, finding, listed
+from verifiers.checklists.hollow import (
+    SHORT_SECTION,
+    empty_columns,
+    is_all_comment,
+    is_gap,
+    is_idle_python,
+    own_words,
+    section_text,
+)
 from verifiers.checklists.json_schema import JsonError, faults_of, read_json
 from verifiers.checklists.markdown import MarkdownBlock
 from verifiers.checklists.numbers import Figure, decimals_of, figure
@@ -15,7 +25,11 @@ from verifiers.checklists.spec import CodeItem, FormatItem, HeadingsItem, JsonIt
 from verifiers.contract.text import escaped
 
 JSON_NAMES = ("", "json")
+TEXT_NAMES = ("text", "txt", "plain", "md", "markdown", "diff")
 PYTHON_NAMES = ("python", "py", "python3")
+PLAIN_TOO = re.compile(r"(?m)^(?:\d{1,2}\. (?=[^\W\d_]+ (?:1\d|20)\d\d\b)|--[ \t]*$)()")
+"""What CommonMark takes for a list or a heading, and people write in a letter: a day, the line above a signature."""
+ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w+);")
 
 
 def headings(item: HeadingsItem, document: Document) -> ItemFinding:
@@ -23,7 +37,9 @@ def headings(item: HeadingsItem, document: Document) -> ItemFinding:
     here = [at for at, block in enumerate(blocks) if block.kind == "heading" and item.level in (None, block.level)]
     titles = [_title(blocks[at].text) for at in here]
     wanted = [_title(heading) for heading in item.headings]
-    wrong, at = [], 0
+    wrong: list[str] = []
+    sections: list[frozenset[str]] = []
+    at = 0
     for shown, title in zip(item.headings, wanted, strict=True):
         if title not in titles[at:]:
             wrong.append(f"there is no heading {escaped(shown)!r}{' behind the one before' if title in titles else ''}")
@@ -31,8 +47,15 @@ def headings(item: HeadingsItem, document: Document) -> ItemFinding:
         at = titles.index(title, at) + 1
         if titles.count(title) > wanted.count(title):
             wrong.append(f"the heading {escaped(shown)!r} is there {titles.count(title)} times")
-        if item.filled and not _filled(blocks, here[at - 1]):
-            wrong.append(f"nothing stands below {escaped(shown)!r}")
+        if item.filled:
+            said = section_text(blocks, here[at - 1])
+            if is_gap(said, blocks[here[at - 1]].text):
+                wrong.append(f"nothing stands below {escaped(shown)!r}")
+            own = own_words(said, blocks[here[at - 1]].text)
+            if own in sections:
+                wrong.append(f"{escaped(shown)!r} says what another section says")
+            if len(own) >= SHORT_SECTION:
+                sections.append(own)
     if item.only and len(titles) > len(wanted) and not wrong:
         others = [title for title in titles if title not in wanted]
         wrong.append(f"there are other headings: {escaped(', '.join(others))}")
@@ -44,19 +67,8 @@ def _title(text: str) -> str:
     return plain(text.strip("*_")).strip(" :.").lstrip("0123456789.) ") or plain(text)
 
 
-def _filled(blocks: tuple[MarkdownBlock, ...], at: int) -> bool:
-    """Whether the section of the heading has something in it, be it below a heading of a lower rank."""
-    for block in blocks[at + 1 :]:
-        if block.kind == "heading":
-            if block.level <= blocks[at].level:
-                return False
-        elif block.rows or words(block.text):
-            return True
-    return False
-
-
 def order(item: OrderItem, document: Document) -> ItemFinding:
-    seen, at = plain(document.shown), 0
+    seen, at = document.phrases, 0
     for phrase in item.phrases:
         match = whole_words(plain(phrase)).search(seen, at)
         if match is None:
@@ -80,8 +92,10 @@ def table(item: TableItem, document: Document) -> ItemFinding:
         wrong.append("a row has more or fewer cells than there are columns")
     if any(not any(words(cell) for cell in row) for row in rows):
         wrong.append("a row is empty")
-    if len(rows) < item.least_rows:
-        wrong.append(f"{len(rows)} of at least {item.least_rows} rows")
+    different = len({tuple(map(plain, row)) for row in rows})
+    if different < item.least_rows:
+        wrong.append(f"{different} different ones of at least {item.least_rows} rows")
+    wrong += [f"nothing stands in the column {escaped(item.columns[at])!r}" for at in empty_columns(rows)]
     if item.most_rows is not None and len(rows) > item.most_rows:
         wrong.append(f"{len(rows)} rows, at most {item.most_rows} may be")
     if not wrong:
@@ -124,9 +138,12 @@ def code(item: CodeItem, document: Document) -> ItemFinding:
 def _code_fault(block: MarkdownBlock) -> str:
     try:
         if block.language in PYTHON_NAMES:
-            ast.parse(block.text)
+            if is_idle_python(ast.parse(block.text)):
+                return "the code does nothing"
         elif block.language == "json":
             read_json(block.text)
+        elif block.language not in TEXT_NAMES and is_all_comment(block.text):
+            return "the code has nothing but comments"
     except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError) as error:
         # The last two are what CPython's own reader makes of text that is nested too deeply.
         return f"the {escaped(block.language)} code cannot be parsed: {escaped(str(error))}"
@@ -142,9 +159,9 @@ def format_of(item: FormatItem, document: Document) -> ItemFinding:
         return finding(item, True, "the whole text is JSON")
     if any(not block.closed for block in document.of("code")):
         return finding(item, False, "a code block is not closed")
-    built = [block.kind for block in document.blocks if block.kind != "paragraph"]
+    built = [block.kind for block in document.blocks if block.kind != "paragraph" or block.quoted]
     if item.format == "plain":
-        marked = document.is_marked_up
+        marked = Document(PLAIN_TOO.sub(r"\1", document.raw)).is_marked_up or ESCAPED.search(document.raw) is not None
         what = built[0] if built else "markup"
         return finding(item, not marked, f"has Markdown: {what}" if marked else "plain text")
     return finding(item, bool(built), "Markdown with structure" if built else "has no structure of Markdown")

@@ -1,0 +1,59 @@
+"""Whether a number is below zero: by its sign, by words beside it, by brackets in a cell; or may be, as a loss."""
+
+from __future__ import annotations
+
+import re
+
+THIN = "\u2007"
+"""Every blank that does not end a line, and narrow ones: they set thousands apart."""
+MONEY = r"(?:[$€£¥₹₽₩₺¢]|[A-Z]{3}|US\$)?\s?"
+SIGN = re.compile(rf"([-\u2010-\u2015\u2212])([\s{THIN}]?){MONEY}$")
+MINUS = re.compile(rf"(?<!\w)(?:minus|negative)\s{MONEY}$", re.IGNORECASE)
+OPENED = re.compile(rf"\(\s?{MONEY}$")
+CLOSED = re.compile(r"\s?[$€£¥₹₽₩₺%]?\s?\)")
+BELOW_ZERO = re.compile(
+    r"\s?(?:°\s?[CF]?|degrees?|grad|degrés?|grados?|gradi|graus?|graden|градус\w*)?\s?(?:celsius|fahrenheit)?\s?"
+    r"(?:below zero|unter null|(?:au-dessous|en dessous) de zéro|bajo cero|sotto (?:lo )?zero|abaixo de zero|onder nul"
+    r"|ниже нуля)\b",
+    re.IGNORECASE,
+)
+LOSS = re.compile(
+    r"\b(?:loss(?:es)?|los(?:t|es?|ing)|deficit|shortfall|fell|fall(?:s|en|ing)?|drop(?:s|ped)?|declin\w+|decreas\w+|down"
+    r"|shrank|shrunk|sank|sunk|reduc\w+|verlust\w*|defizit|minus|gesunken|sank|fiel(?:en)?|gefallen|rückgang|pertes?|déficit"
+    r"|baiss\w+|diminu\w+|recul\w*|pérdidas?|baj(?:ó|aron|ado)|disminu\w+|perdita|disavanzo|calat\w|diminuit\w|prejuízo"
+    r"|caiu|verlies|daling|убыт\w+|сниз\w+|упал\w*)\b[^.!?;\d]{0,30}$",
+    re.IGNORECASE,
+)
+LOWER = re.compile(
+    r"\s(?:[^\W\d_]+\s)?(?:lower|less|fewer|down|weniger|niedriger|de moins|menos|(?:in )?meno)\b", re.IGNORECASE
+)
+
+
+def is_negative(before: str, after: str, cell: bool) -> bool:
+    if BELOW_ZERO.match(after):
+        return True
+    if MINUS.search(before):
+        return not re.search(r"\d\s?(?:minus|negative)\s$", before, re.IGNORECASE)
+    if cell and OPENED.search(before) and CLOSED.match(after):
+        return True
+    if cell and re.match(r"\s?[-−–]\s*$", after):
+        return True
+    sign = SIGN.search(before)
+    if sign is None:
+        return False
+    ahead = before[: sign.start()]
+    if sign[2]:
+        if cell and not ahead.strip():
+            return True
+        single = re.search(r"(?:\d|[)\]%°]|(?<!\w)\w)\s?$", ahead) is not None
+        return ahead.rstrip()[-1:] in ("=", ":", "(") or (sign[1] == "−" and not single)
+    if re.search(r"[\w)\]%°]$", ahead):
+        return False
+    # Dashes on both sides of a phrase are no minus: `the sum –200 tonnes– was`.
+    closing = re.search(rf"(?<=[\w.%)]){re.escape(sign[1])}(?=[\s,.;:)]|$)", after)
+    return cell or not closing
+
+
+def may_be_below_zero(before: str, after: str) -> bool:
+    """Whether it is a loss or a fall, as far as the words beside it say."""
+    return LOSS.search(before) is not None or LOWER.match(after) is not None
