@@ -42,8 +42,8 @@ ENOUGH = 8
 
 
 @lru_cache(maxsize=256)
-def language_of(text: str) -> str:
-    """Its code, such as `en`; `en` where nothing says otherwise, `` for a longer text in a language not known here."""
+def language_of(text: str, otherwise: str = "en") -> str:
+    """Its code, such as `en`; `otherwise` where nothing tells, `` for a longer text in a language not known here."""
     scripts = Counter(script_of(one) for one in text[:20_000] if one.isalpha())
     script = max(scripts, key=lambda one: scripts[one], default="LATIN")
     if script != "LATIN":
@@ -57,4 +57,4 @@ def language_of(text: str) -> str:
     best = max(LITTLE_WORDS, key=lambda code: votes[code])
     if votes[best] >= 3:
         return "en" if votes["en"] == votes[best] else best
-    return "en" if len(found) < ENOUGH or votes["en"] else ""
+    return otherwise if len(found) < ENOUGH or votes["en"] else ""

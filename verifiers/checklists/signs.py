@@ -8,13 +8,20 @@ THIN = "\u2007"
 """Every blank that does not end a line, and narrow ones: they set thousands apart."""
 MONEY = r"(?:[$€£¥₹₽₩₺¢]|[A-Z]{3}|US\$)?\s?"
 SIGN = re.compile(rf"([-\u2010-\u2015\u2212])([\s{THIN}]?){MONEY}$")
-MINUS = re.compile(rf"(?<!\w)(?:minus|negative)\s{MONEY}$", re.IGNORECASE)
+MINUS = re.compile(
+    r"(?:(?<!\w)(?:minus|negative|min|mínusz?|miinus|eksi|âm|минус|мінус|μείον|ناقص|מינוס|माइनस|(?:sıfırın|0['’]ın) altında)\s"
+    rf"|(?:零下|负|負|マイナス|氷点下|영하|마이너스|ลบ|ติดลบ)\s?){MONEY}$",
+    re.IGNORECASE,
+)
+LESS = re.compile(r"(?<!\bau )(?<!\bal )(?<!\bao )(?<!\b[dpl]o )(?<!\bo )(?<!\bou )\b(?:moins|menos|meno)\s$", re.IGNORECASE)
+DEGREES = re.compile(r"\s?(?:°|deg|degr|grad|grau)", re.IGNORECASE)
+"""`moins 7 °C`: without degrees it is `less`."""
 OPENED = re.compile(rf"\(\s?{MONEY}$")
 CLOSED = re.compile(r"\s?[$€£¥₹₽₩₺%]?\s?\)")
 BELOW_ZERO = re.compile(
     r"\s?(?:°\s?[CF]?|degrees?|grad|degrés?|grados?|gradi|graus?|graden|градус\w*)?\s?(?:celsius|fahrenheit)?\s?"
     r"(?:below zero|unter null|(?:au-dessous|en dessous) de zéro|bajo cero|sotto (?:lo )?zero|abaixo de zero|onder nul"
-    r"|ниже нуля)\b",
+    r"|ниже нуля|мороза|нижче нуля|poniżej zera|pod nulou|under nollan|under null|nulla alatt|di bawah nol)\b|\s?(?:度)?以下の寒さ",
     re.IGNORECASE,
 )
 LOSS = re.compile(
@@ -31,6 +38,8 @@ LOWER = re.compile(
 
 def is_negative(before: str, after: str, cell: bool) -> bool:
     if BELOW_ZERO.match(after):
+        return True
+    if LESS.search(before) and DEGREES.match(after):
         return True
     if MINUS.search(before):
         return not re.search(r"\d\s?(?:minus|negative)\s$", before, re.IGNORECASE)
