@@ -54,7 +54,8 @@ LETTER = re.compile(r"\s?([MBTmbt])(?!\w)")
 MEASURES = (
     r"tonnes|tons|kg|kilos|people|persons|users|customers|inhabitants|readers|visitors|households|jobs|workers|copies"
     r"|dollars|euros|pounds|francs|yen|rupees|roubles|usd|eur|gbp|chf|barrels|litres|liters|gallons|bushels|years|cars"
-    r"|homes|views|downloads|followers|subscribers|times|units|doses|cases|voters|votes|shares|trees|hectares|acres|parameters|tokens|€|\$|£"
+    r"|homes|views|downloads|followers|subscribers|times|units|doses|cases|voters|votes|shares|trees|hectares|acres"
+    r"|parameters|tokens|€|\$|£"
 )
 MEASURE = re.compile(rf"\s?(?:{MEASURES})(?!\w)", re.IGNORECASE)
 CURRENCY = re.compile(r"(?:[$€£¥₹₽₩₺¢]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|CAD|AUD|INR|Rs|R|kr)\.?)\s?[-−–]?$")
@@ -63,7 +64,8 @@ TEN_TO = re.compile(r"\s?[x×·*⋅]\s?10(?:\s?\^\s?\(?\s?([-−–+]?\d{1,3})\)
 E_NOTATION = re.compile(r"[eE]([-+−]?\d{1,3})(?!\w)")
 PART = re.compile(r"(?:\s|\sand\s)?(\d{1,3})⁄(\d{1,3})|\s(?:and\s)?(\d)/(\d{1,2})(?![\d/])")
 HALF = re.compile(
-    r"(?:\s|-)(?:and(?:\s|-)a(?:\s|-)(half|third|quarter)|et demie?s?|y medi[oa]|e mezz[oa]|e mei[oa]|en een hal(?:f|ve)"
+    r"(?:\s|-)(?:and(?:\s|-)a(?:\s|-)(half|third|quarter)|et demie?s?|y medi[oa]|e mezz[oa]|e mei[oa]"
+    r"|en een hal(?:f|ve)"
     r"|und ein(?:e|en|er)? halb\w*)(?!\w)",
     re.IGNORECASE,
 )

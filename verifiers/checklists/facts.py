@@ -20,7 +20,8 @@ POINT = re.compile(r"(?:^|(?<=[:;,.!?]\s)|(?<=\sand\s)|(?<=\sor\s))\((\d{1,2})\)
 """What numbers the points of a sentence, from one on: `(1) wheat and (2) barley`."""
 
 
-def document_numbers(document: Document, known: Sequence[str], *, code: bool = True, marks: Collection[str] = ()
+def document_numbers(
+    document: Document, known: Sequence[str], *, code: bool = True, marks: Collection[str] = ()
 ) -> Iterator[WrittenNumber]:
     """All numbers of a text but the keys that it cites and the numerals of its headings and points. `code`: also those
     in blocks of code."""

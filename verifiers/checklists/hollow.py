@@ -6,7 +6,6 @@ heading again, or what another section says, is known whatever its words.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Sequence
 
@@ -25,8 +24,26 @@ GAP = re.compile(
     r"|ergänzt|später|noch)|folgt|siehe (?:oben|unten)|offen|à (?:compléter|venir|rédiger)|voir (?:ci-dessus"
     r"|ci-dessous|plus haut)"
     r"|(?:item|point|entry|bullet|element|punkt|élément|elemento) ?(?:no\. ?)?\w{0,2}"
-    r"|por (?:completar|hacer|escribir)|pendiente|véase (?:arriba|abajo)|da (?:completare|scrivere)|待补充|待定|未定"
-    r"|準備中)"
+    r"|por (?:completar|hacer|escribir|redactar)|pendiente(?: de \w+)?|(?:véase|ver) (?:más )?(?:arriba|abajo|adelante)"
+    r"|(?:texto )?(?:a|por) (?:preencher|completar|escrever|definir)|(?:ver|vide) (?:acima|abaixo)|em (?:breve"
+    r"|construção)"
+    r"|(?:ancora )?da (?:completare|scrivere|definire|compilare|inserire|aggiungere)|vedi (?:sopra|sotto)|segue"
+    r"|(?:texte |section )?à (?:remplir|définir|suivre|faire)|en (?:cours|construction|préparation)|non rédigé"
+    r"|(?:muss |ist )?(?:wird )?noch (?:zu )?(?:\w+ )?(?:ergänz\w+|schreiben|geschrieben|nachgetragen|aus|offen"
+    r"|ausfüllen)(?: werden)?"
+    r"|(?:hier )?(?:folgt|kommt) (?:noch )?(?:der )?(?:text|inhalt)|(?:volgt|komt) (?:nog|later)"
+    r"|nog (?:in te vullen|aan te"
+    r" vullen|te schrijven|niet bekend)|(?:moet )?(?:nog )?(?:worden )?aangevuld(?: worden)?|zie (?:boven|hierboven"
+    r"|onder|hieronder)"
+    r"|do (?:uzupełnienia|napisania|zrobienia|wypełnienia|ustalenia)(?: (?:w )?(?:później\w*|terminie|wkrótce|potem"
+    r"|późniejszym))*"
+    r"|(?:patrz|zob|zobacz)\.? (?:wyżej|niżej|powyżej|poniżej)|wkrótce|продолжение следует|(?:будет )?(?:дополнено"
+    r"|добавлено|написано)"
+    r"(?: позже)?|(?:в разработке|уточняется|заполнить(?: позже)?|нужно (?:до)?написать|см\.? (?:выше|ниже))"
+    r"|待补充|待定|未定"
+    r"|(?:内容)?待(?:写|完善|续)|(?:请)?见上文|同上|準備中|(?:後日|後ほど)?(?:追記|記入)(?:予定|します)?"
+    r"|上記参照|추후 (?:작성|보완)(?: 예정)?|준비 ?중"
+    r")"
 )
 PARTS = frozenset(["section", "chapter", "part", "paragraph", "abschnitt", "kapitel", "chapitre", "sección", "sezione"])
 ANNOUNCING = PARTS | frozenset(
@@ -77,7 +94,6 @@ ANNOUNCING = PARTS | frozenset(
         "questa",
         "questo",
         "descrive",
-        "contiene",
     ]
 )
 """`This section describes the results`."""
@@ -122,14 +138,6 @@ def empty_columns(rows: Sequence[Sequence[str]]) -> Iterable[int]:
 def _says_nothing(cell: str) -> bool:
     """A tick or a star says something, a dash does not."""
     return NO_SIGN.fullmatch(cell) is not None or (bool(words(cell)) and is_gap(cell))
-
-
-def is_idle_python(tree: ast.Module) -> bool:
-    """Whether nothing in it does or defines anything."""
-    return all(
-        isinstance(part, ast.Pass) or (isinstance(part, ast.Expr) and isinstance(part.value, (ast.Constant, ast.Name)))
-        for part in tree.body
-    )
 
 
 def is_all_comment(code: str) -> bool:

@@ -43,8 +43,53 @@ SUBSCRIPTS = re.compile("[₀-₉]+")
 VULGAR = re.compile("(?<=[0-9])([¼-¾⅐-⅞])")
 BEFORE = re.compile(r"([^\W\d_]+)([-\u2010\u2011]?)$")
 CURRENCIES = frozenset(
-    "USD EUR GBP CHF JPY CNY CAD AUD INR RM Rp Rs KSh Ksh TSh USh NT HK SEK NOK DKK PLN CZK HUF TRY BRL MXN ZAR KRW SGD"
-    " HKD NZD IDR MYR THB PHP VND KES NGN EGP SAR AED ILS RUB UAH".split()
+    [
+        "USD",
+        "EUR",
+        "GBP",
+        "CHF",
+        "JPY",
+        "CNY",
+        "CAD",
+        "AUD",
+        "INR",
+        "RM",
+        "Rp",
+        "Rs",
+        "KSh",
+        "Ksh",
+        "TSh",
+        "USh",
+        "NT",
+        "HK",
+        "SEK",
+        "NOK",
+        "DKK",
+        "PLN",
+        "CZK",
+        "HUF",
+        "TRY",
+        "BRL",
+        "MXN",
+        "ZAR",
+        "KRW",
+        "SGD",
+        "HKD",
+        "NZD",
+        "IDR",
+        "MYR",
+        "THB",
+        "PHP",
+        "VND",
+        "KES",
+        "NGN",
+        "EGP",
+        "SAR",
+        "AED",
+        "ILS",
+        "RUB",
+        "UAH",
+    ]
 )
 LENGTHS = frozenset({"km", "m", "dm", "cm", "mm", "ft", "mi"})
 LABEL = re.compile(r"([^\W\d_]+)\s?[:=(\u2012-\u2015-]\s?$")
@@ -54,7 +99,8 @@ BOUND = re.compile(rf"[<>≤≥≠±√≮≯]\s?{MONEY}$")
 RANGE = re.compile(rf"\s?[-\u2010-\u2014]\s?{MONEY}|\s(?:to|or|bis|oder|à|a|hasta|до)\s{MONEY}")
 ORDINAL = re.compile(r"(?:st|nd|rd|th|ers?|ère|ème|er|º|ª)(?!\w)")
 DATE = re.compile(
-    r"(?<!\d)(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2}))(?!\d)|(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
+    r"(?<!\d)(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2}))(?!\d)"
+    r"|(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
 )
 NAME = re.compile(r"(?<!\w)(?:0[xXbBoO]\w+|v?\d+(?:\.\d+){2,}(?![,\d])|\d+(?:-\d+){2,})(?!\w)")
 """Hexadecimals, versions, addresses, and what is dialled."""
@@ -132,12 +178,7 @@ def decimals_of(text: str) -> Decimals:
 
 
 def numbers_in(
-    text: str,
-    decimals: Decimals = "point",
-    *,
-    cell: bool = False,
-    language: str = "en",
-    marks: Collection[str] = (),
+    text: str, decimals: Decimals = "point", *, cell: bool = False, language: str = "en", marks: Collection[str] = ()
 ) -> list[WrittenNumber]:
     """All numbers of a text, digits first, then words. Overlong ones are left out. `cell`: it is one of a table;
     `language`: that of its surroundings, where the text itself does not tell; `marks`: letters that stand before digits
@@ -183,7 +224,9 @@ def _normal(text: str) -> str:
     text = BELOW.sub(lambda lowered: unicodedata.normalize("NFKC", lowered.group()), text)
     text = SUBSCRIPTS.sub(lambda lowered: f"_{unicodedata.normalize('NFKC', lowered.group())}", text)
     text = unicodedata.normalize("NFKC", BLANKS.sub(THIN, VULGAR.sub(r" \1", text)).replace(THIN, "\x1f"))
-    text = text.replace("\x1f", THIN).translate({0x66B: ".", 0x66C: ",", 0x2018: QUOTE, 0x2019: QUOTE, 0x2212: "−", 0x2796: "−"})
+    text = text.replace("\x1f", THIN).translate(
+        {0x66B: ".", 0x66C: ",", 0x2018: QUOTE, 0x2019: QUOTE, 0x2212: "−", 0x2796: "−"}
+    )
     return re.sub(rf"{THIN}(?!\d)|(?<!\d){THIN}", " ", text)
 
 

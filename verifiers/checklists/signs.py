@@ -9,11 +9,14 @@ THIN = "\u2007"
 MONEY = r"(?:[$€£¥₹₽₩₺¢]|[A-Z]{3}|US\$)?\s?"
 SIGN = re.compile(rf"([-\u2010-\u2015\u2212])([\s{THIN}]?){MONEY}$")
 MINUS = re.compile(
-    r"(?:(?<!\w)(?:minus|negative|min|mínusz?|miinus|eksi|âm|минус|мінус|μείον|ناقص|מינוס|माइनस|(?:sıfırın|0['’]ın) altında)\s"
+    r"(?:(?<!\w)(?:minus|negative|min|mínusz?|miinus|eksi|âm|минус|мінус|μείον|ناقص|מינוס|माइनस|(?:sıfırın"
+    r"|0['’]ın) altında)\s"
     rf"|(?:零下|负|負|マイナス|氷点下|영하|마이너스|ลบ|ติดลบ)\s?){MONEY}$",
     re.IGNORECASE,
 )
-LESS = re.compile(r"(?<!\bau )(?<!\bal )(?<!\bao )(?<!\b[dpl]o )(?<!\bo )(?<!\bou )\b(?:moins|menos|meno)\s$", re.IGNORECASE)
+LESS = re.compile(
+    r"(?<!\bau )(?<!\bal )(?<!\bao )(?<!\b[dpl]o )(?<!\bo )(?<!\bou )\b(?:moins|menos|meno)\s$", re.IGNORECASE
+)
 DEGREES = re.compile(r"\s?(?:°|deg|degr|grad|grau)", re.IGNORECASE)
 """`moins 7 °C`: without degrees it is `less`."""
 OPENED = re.compile(rf"\(\s?{MONEY}$")
@@ -21,12 +24,14 @@ CLOSED = re.compile(r"\s?[$€£¥₹₽₩₺%]?\s?\)")
 BELOW_ZERO = re.compile(
     r"\s?(?:°\s?[CF]?|degrees?|grad|degrés?|grados?|gradi|graus?|graden|градус\w*)?\s?(?:celsius|fahrenheit)?\s?"
     r"(?:below zero|unter null|(?:au-dessous|en dessous) de zéro|bajo cero|sotto (?:lo )?zero|abaixo de zero|onder nul"
-    r"|ниже нуля|мороза|нижче нуля|poniżej zera|pod nulou|under nollan|under null|nulla alatt|di bawah nol)\b|\s?(?:度)?以下の寒さ",
+    r"|ниже нуля|мороза|нижче нуля|poniżej zera|pod nulou|under nollan|under null|nulla alatt|di bawah nol)\b",
     re.IGNORECASE,
 )
 LOSS = re.compile(
-    r"\b(?:loss(?:es)?|los(?:t|es?|ing)|deficit|shortfall|fell|fall(?:s|en|ing)?|drop(?:s|ped)?|declin\w+|decreas\w+|down"
-    r"|shrank|shrunk|sank|sunk|reduc\w+|verlust\w*|defizit|minus|gesunken|sank|fiel(?:en)?|gefallen|rückgang|pertes?|déficit"
+    r"\b(?:loss(?:es)?|los(?:t|es?|ing)|deficit|shortfall|fell|fall(?:s|en|ing)?|drop(?:s|ped)?|declin\w+"
+    r"|decreas\w+|down"
+    r"|shrank|shrunk|sank|sunk|reduc\w+|verlust\w*|defizit|minus|gesunken|sank|fiel(?:en)?|gefallen|rückgang"
+    r"|pertes?|déficit"
     r"|baiss\w+|diminu\w+|recul\w*|pérdidas?|baj(?:ó|aron|ado)|disminu\w+|perdita|disavanzo|calat\w|diminuit\w|prejuízo"
     r"|caiu|verlies|daling|убыт\w+|сниз\w+|упал\w*)\b[^.!?;\d]{0,30}$",
     re.IGNORECASE,

@@ -1,0 +1,56 @@
+"""Says whether a column of a table adds up: each cell is one number, read whole, in the one unit of the column."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import combinations, takewhile
+
+from verifiers.checklists.characters import plain
+from verifiers.checklists.factors import FACTORS
+from verifiers.checklists.numbers import Decimals, figure
+from verifiers.checklists.prose import words
+from verifiers.contract.text import escaped
+
+SIGNS = frozenset("+-−–—()%‰°.,'’*~≈_⁄^")
+"""What a cell may have beside letters, digits and signs of a currency."""
+
+
+def sum_fault(cells: Sequence[str], decimals: Decimals, column: str) -> str:
+    """Why the last cell is not the sum of the others; empty where it is."""
+    if len(cells) < 2:
+        return f"{column!r} has nothing to add up"
+    read = [number for cell in cells if (number := figure(cell, decimals)) is not None]
+    if len(read) < len(cells) or not all(map(_is_plain, cells)):
+        return f"a cell of {column!r} is not one number"
+    if len({number.percent for number in read}) > 1:
+        return f"{column!r} has shares beside numbers"
+    rests = {_rest(cell) for cell, number in zip(cells, read, strict=True) if not number.unit} - {()}
+    if len({number.unit for number in read} - {""}) + bool(rests) > 1 or not _is_one(rests):
+        return f"{column!r} has numbers in more than one unit"
+    total = sum((number.value for number in read[:-1]), start=type(read[0].value)())
+    if total == read[-1].value:
+        return ""
+    return f"{column!r} adds up to {escaped(str(total))}, the last row says {escaped(read[-1].text)}"
+
+
+def _is_plain(cell: str) -> bool:
+    signs = (one for one in unicodedata.normalize("NFKC", cell) if not (one.isalnum() or one.isspace()))
+    return all(one in SIGNS or unicodedata.category(one) in ("Sc", "Mn", "Mc") for one in signs)
+
+
+def _rest(cell: str) -> tuple[str, ...]:
+    """What stands beside the number: the words, without factors."""
+    found = words(re.sub(r"[\d.,'’]+", " ", plain(cell)))
+    return tuple(word for word in found if word not in FACTORS)
+
+
+def _is_one(rests: set[tuple[str, ...]]) -> bool:
+    """Whether all say the same, up to the endings of their words."""
+    return all(len(one) == len(other) and all(map(_alike, one, other)) for one, other in combinations(rests, 2))
+
+
+def _alike(one: str, other: str) -> bool:
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return common >= (min(len(one), len(other)) + 1) // 2
