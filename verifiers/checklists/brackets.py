@@ -39,6 +39,7 @@ LOCATOR = re.compile(
 JOINS = re.compile(r"\s*[,/]\s*|\s+(?:and|und|et|y|&)\s+")
 YEAR = r"(?:1[5-9]|20)\d\d[a-z]?|n\.\s?d\.|in press|forthcoming"
 PARTICLES = "and|&|et|und|y|e|og|och|en|al\\.?|von|van|der|den|de|del|della|la|le|du|di|da|dos|bin|ibn|ter|zu"
+SMALL = re.compile(rf"{PARTICLES}|al")
 NAMES = rf"[^\W\d_][\w'’.\-]*(?:,?\s(?:{PARTICLES}|[^\W\d_a-z][\w'’.\-]*)){{0,6}}"
 NAME_YEAR = re.compile(rf"({NAMES})(?:,\s?|\s)\(?({YEAR})\)?")
 NAME_PAGE = re.compile(rf"({NAMES}),\s(?:pp?|S)\.\s?\d[\d\s–-]*")
@@ -255,6 +256,7 @@ def _is_reference(key: str) -> bool:
     return (
         named is not None
         and not key[:1].islower()
+        and not any(word.islower() and not SMALL.fullmatch(word) for word in re.findall(r"[^\W\d_]+", named[1]))
         and not any(NO_NAMES.fullmatch(word.strip(".,")) for word in named[1].split()[:1])
     )
 

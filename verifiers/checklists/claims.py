@@ -91,7 +91,10 @@ OTHER_ALL = (
     r"|warunki) (?:są|zostały)"
     r"|все (?:требования|критерии|условия) (?:выполнены|соблюдены|учтены))"
 )
-OTHER_CLAIM = re.compile(rf"\b(?:{OTHER_TEXTS} (?:\w+ ){{0,2}}{OTHER_SAYS}|{OTHER_ALL})\b", re.IGNORECASE)
+OTHER_CLAIM = re.compile(
+    rf"\b(?:{OTHER_TEXTS} (?:auch |aussi |también |anche |também |ook |też |также )?{OTHER_SAYS}|{OTHER_ALL})\b",
+    re.IGNORECASE,
+)
 
 GOES_ON = re.compile(rf"it {HOW}(?:{MENTIONS}|{HAS}|{DOES})\b", re.IGNORECASE)
 

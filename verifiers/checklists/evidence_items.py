@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from verifiers.checklists.fact_figures import figure, figures
 from verifiers.checklists.item_data import Amount, Faults, ItemData, Sources, amount, listed
-from verifiers.checklists.numbers import figure, figures
 from verifiers.contract.text import escaped
 
 MAX_DERIVING_FACTS = 60

@@ -108,7 +108,7 @@ class Tail:
             self.share = SHARES[re.sub(r"\s", " ", share[1].lower())]
             self.points = "point" in share[1].lower() or "punkt" in share[1].lower()
             self.end = share.end()
-        elif SHARE_BEFORE.search(before):
+        elif SHARE_BEFORE.search(before) and not text[self.end : self.end + 1].isalpha():
             self.share = Fraction(1)
         if raised := RAISED.match(text, self.end):
             self.raised, self.end = True, raised.end()

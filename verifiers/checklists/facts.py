@@ -10,9 +10,11 @@ from functools import lru_cache
 from itertools import accumulate, permutations, takewhile
 
 from verifiers.checklists.brackets import without_cited
+from verifiers.checklists.characters import plain
 from verifiers.checklists.document import Document
 from verifiers.checklists.language import language_of
 from verifiers.checklists.numbers import Figure, WrittenNumber, decimals_of, numbers_in
+from verifiers.checklists.prose import words
 
 NUMERAL = re.compile(r"(?:\d+\.)*\d+[.)]\s|(?:\d+\.)+\d+\s|(?:\w+ )?\d{1,2}:\s")
 """Before the words of a heading."""
@@ -33,9 +35,22 @@ def document_numbers(
             yield from (one for line in lines for one in numbers_in(line, "point", marks=marks))
             continue
         text = NUMERAL.sub("", block.text, count=1) if block.kind == "heading" else _without_points(block.text)
-        for cell, shown in [(False, text), *((True, one) for row in block.rows for one in row)]:
-            said = without_cited(shown, known)
-            yield from numbers_in(said, decimals, cell=cell, language=language, marks=marks)
+        yield from numbers_in(without_cited(text, known), decimals, language=language, marks=marks)
+        for row in block.rows:
+            for cell, header in zip(row, block.rows[0], strict=False):
+                said = without_cited(cell, known)
+                label = tuple(words(plain(header if cell is row[0] else f"{row[0]} {header}")))
+                for number in numbers_in(said, decimals, cell=True, language=language, marks=marks):
+                    yield _labelled(number, label)
+
+
+def _labelled(number: WrittenNumber, label: tuple[str, ...]) -> WrittenNumber:
+    """What a cell counts that does not say so is said by its row and its column."""
+    readings = (
+        tuple(one if one.unit or one.counted else replace(one, counted=label) for one in reading)
+        for reading in number.readings
+    )
+    return replace(number, readings=tuple(readings))
 
 
 def _without_points(text: str) -> str:

@@ -1,6 +1,6 @@
 """What is there and says nothing: sections without words of their own, code that does nothing, columns without a cell.
 
-Gaps are known by their usual words (`TBD`, `to be written`, `see above`), as claims are; a section that says its
+Gaps are known by their usual words, see `gaps`; a section that says its
 heading again, or what another section says, is known whatever its words.
 """
 
@@ -10,91 +10,18 @@ import re
 from collections.abc import Iterable, Sequence
 
 from verifiers.checklists.characters import plain
+from verifiers.checklists.gaps import is_gap_mark
 from verifiers.checklists.markdown import MarkdownBlock
 from verifiers.checklists.prose import words
 
-GAP = re.compile(
-    r"(?:tb[adc]|to[ -]?do|n/?a|wip|xxx+|placeholder|lorem ipsum\b.*|(?:some |your |insert )?(?:text|content) here"
-    r"|(?:this section )?(?:is |will be |(?:is )?(?:still )?to be )(?:written|added|done|completed|filled(?:"
-    r" in)?|determined"
-    r"|announced|provided|inserted|empty|left (?:blank|empty))(?: (?:later|soon|below|here|in))*|(?:to"
-    r" )?follows?(?: later| soon)?"
-    r"|coming soon|under construction|work in progress|(?:see|as) (?:above|below|before)|(?:wird|folgt)"
-    r" (?:noch )?(?:nachgereicht"
-    r"|ergänzt|später|noch)|folgt|siehe (?:oben|unten)|offen|à (?:compléter|venir|rédiger)|voir (?:ci-dessus"
-    r"|ci-dessous|plus haut)"
-    r"|(?:item|point|entry|bullet|element|punkt|élément|elemento) ?(?:no\. ?)?\w{0,2}"
-    r"|por (?:completar|hacer|escribir|redactar)|pendiente(?: de \w+)?|(?:véase|ver) (?:más )?(?:arriba|abajo|adelante)"
-    r"|(?:texto )?(?:a|por) (?:preencher|completar|escrever|definir)|(?:ver|vide) (?:acima|abaixo)|em (?:breve"
-    r"|construção)"
-    r"|(?:ancora )?da (?:completare|scrivere|definire|compilare|inserire|aggiungere)|vedi (?:sopra|sotto)|segue"
-    r"|(?:texte |section )?à (?:remplir|définir|suivre|faire)|en (?:cours|construction|préparation)|non rédigé"
-    r"|(?:muss |ist )?(?:wird )?noch (?:zu )?(?:\w+ )?(?:ergänz\w+|schreiben|geschrieben|nachgetragen|aus|offen"
-    r"|ausfüllen)(?: werden)?"
-    r"|(?:hier )?(?:folgt|kommt) (?:noch )?(?:der )?(?:text|inhalt)|(?:volgt|komt) (?:nog|later)"
-    r"|nog (?:in te vullen|aan te"
-    r" vullen|te schrijven|niet bekend)|(?:moet )?(?:nog )?(?:worden )?aangevuld(?: worden)?|zie (?:boven|hierboven"
-    r"|onder|hieronder)"
-    r"|do (?:uzupełnienia|napisania|zrobienia|wypełnienia|ustalenia)(?: (?:w )?(?:później\w*|terminie|wkrótce|potem"
-    r"|późniejszym))*"
-    r"|(?:patrz|zob|zobacz)\.? (?:wyżej|niżej|powyżej|poniżej)|wkrótce|продолжение следует|(?:будет )?(?:дополнено"
-    r"|добавлено|написано)"
-    r"(?: позже)?|(?:в разработке|уточняется|заполнить(?: позже)?|нужно (?:до)?написать|см\.? (?:выше|ниже))"
-    r"|待补充|待定|未定"
-    r"|(?:内容)?待(?:写|完善|续)|(?:请)?见上文|同上|準備中|(?:後日|後ほど)?(?:追記|記入)(?:予定|します)?"
-    r"|上記参照|추후 (?:작성|보완)(?: 예정)?|준비 ?중"
-    r")"
-)
 PARTS = frozenset(["section", "chapter", "part", "paragraph", "abschnitt", "kapitel", "chapitre", "sección", "sezione"])
-ANNOUNCING = PARTS | frozenset(
-    [
-        "this",
-        "the",
-        "is",
-        "are",
-        "a",
-        "an",
-        "of",
-        "for",
-        "and",
-        "about",
-        "here",
-        "our",
-        "we",
-        "you",
-        "in",
-        "it",
-        "describes",
-        "presents",
-        "contains",
-        "covers",
-        "discusses",
-        "explains",
-        "shows",
-        "gives",
-        "lists",
-        "treats",
-        "reports",
-        "dieser",
-        "der",
-        "die",
-        "das",
-        "beschreibt",
-        "enthält",
-        "cette",
-        "le",
-        "la",
-        "les",
-        "décrit",
-        "contient",
-        "esta",
-        "este",
-        "describe",
-        "contiene",
-        "questa",
-        "questo",
-        "descrive",
-    ]
+ANNOUNCING = PARTS.union(
+    re.findall(
+        r"\w+",
+        "this the is are a an of for and about here our we you in it describes presents contains covers discusses"
+        " explains shows gives lists treats reports dieser der die das beschreibt enthält cette le la les décrit"
+        " contient esta este describe contiene questa questo descrive",
+    )
 )
 """`This section describes the results`."""
 SHORT_SECTION = 4
@@ -120,7 +47,7 @@ def is_gap(text: str, heading: str = "") -> bool:
     own = own_words(text, heading)
     echo = words(plain(text)) in ([], words(plain(heading)))
     announced = own <= ANNOUNCING and not own.isdisjoint(PARTS)
-    return echo or announced or GAP.fullmatch(plain(text).strip(" .…!()[]*_-:")) is not None
+    return echo or announced or is_gap_mark(plain(text))
 
 
 def own_words(text: str, heading: str) -> frozenset[str]:

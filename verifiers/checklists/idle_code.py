@@ -14,7 +14,7 @@ DOES = (
     *(ast.Call, ast.Import, ast.ImportFrom, ast.Assign, ast.AugAssign, ast.NamedExpr, ast.Raise, ast.Assert),
     *(ast.Delete, ast.Yield, ast.YieldFrom, ast.Await, ast.BinOp, ast.comprehension),
 )
-OVER_NAMES = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.FormattedValue, ast.For)
+OVER_NAMES = (ast.Compare, ast.BoolOp, ast.Subscript, ast.Attribute, ast.FormattedValue)
 
 
 def is_idle_python(tree: ast.Module) -> bool:
@@ -35,7 +35,7 @@ def _does(node: ast.AST, known: set[str]) -> bool:
         return bool(node.bases) or any(isinstance(part, (ast.AnnAssign, ast.FunctionDef)) for part in node.body)
     if isinstance(node, OVER_NAMES):
         names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-        return bool(names) and names <= known
+        return names <= known
     return False
 
 

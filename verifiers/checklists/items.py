@@ -13,11 +13,12 @@ from verifiers.checklists import citations, spec, structure
 from verifiers.checklists.characters import bare, plain, script_of, spaced_out, visible, whole_words
 from verifiers.checklists.counts import COUNTED, RUN, character_count
 from verifiers.checklists.document import NARROW, SIGNS, Document
+from verifiers.checklists.fact_figures import figure, figures, mark_of
 from verifiers.checklists.facts import Facts, document_numbers, source_numbers
 from verifiers.checklists.finding import ItemFinding, finding, listed
 from verifiers.checklists.item_data import amount
 from verifiers.checklists.markdown import ADDRESS
-from verifiers.checklists.numbers import Decimals, Figure, WrittenNumber, decimals_of, figure, figures, mark_of
+from verifiers.checklists.numbers import Decimals, Figure, WrittenNumber, decimals_of
 from verifiers.contract.text import escaped
 
 MARKUP = re.compile(r"[#*_`~|<>\[\]()\n\\]|://|^\s*[-+]\s")

@@ -35,8 +35,8 @@ BY_SCRIPT = {
 }  # fmt: skip
 WHERE = {word: [code for code in LITTLE_WORDS if word in LITTLE_WORDS[code].split()] for word in
          " ".join(LITTLE_WORDS.values()).split()}  # fmt: skip
-LETTERS = {"pl": "łęąśżź", "cs": "řůě", "tr": "ğı", "pt": "ãõ", "es": "ñ¿¡", "de": "ß", "fr": "œ"}
-"""Which say more than little words, for those are shared."""
+LETTERS = {"pl": "łęąśżź", "cs": "řůě", "tr": "ğı", "pt": "ãõ", "es": "ñ", "de": "ß", "fr": "œ"}
+"""In words that are no names. They say more than little words, for those are shared."""
 UNKNOWN = re.compile("[ățșőűơư]", re.IGNORECASE)
 """Letters of languages that write in Latin and are none of those above."""
 COMMA = frozenset({"de", "fr", "es", "it", "pt", "nl", "pl", "sv", "da", "tr", "cs", "id", "ru", "el", "hy", "ka"})
@@ -59,8 +59,9 @@ def language_of(text: str, otherwise: str = "en") -> str:
     votes: Counter[str] = Counter()
     for word in found:
         votes.update({code: 6 // len(WHERE[word]) for code in WHERE.get(word, ())})
-    votes.update({code: 6 * sum(map(small.count, letters)) for code, letters in LETTERS.items()})
-    if len(UNKNOWN.findall(small)) > 1:
+    unnamed = " ".join(re.findall(r"(?<![^\W\d_])[^\W\d_A-Z][^\W\d_]*", text[:20_000]))
+    votes.update({code: 6 * sum(map(unnamed.count, letters)) for code, letters in LETTERS.items()})
+    if len(UNKNOWN.findall(unnamed)) > 1:
         return ""
     best = max(LITTLE_WORDS, key=lambda code: votes[code])
     if votes[best] >= 3:

@@ -43,58 +43,16 @@ SUBSCRIPTS = re.compile("[₀-₉]+")
 VULGAR = re.compile("(?<=[0-9])([¼-¾⅐-⅞])")
 BEFORE = re.compile(r"([^\W\d_]+)([-\u2010\u2011]?)$")
 CURRENCIES = frozenset(
-    [
-        "USD",
-        "EUR",
-        "GBP",
-        "CHF",
-        "JPY",
-        "CNY",
-        "CAD",
-        "AUD",
-        "INR",
-        "RM",
-        "Rp",
-        "Rs",
-        "KSh",
-        "Ksh",
-        "TSh",
-        "USh",
-        "NT",
-        "HK",
-        "SEK",
-        "NOK",
-        "DKK",
-        "PLN",
-        "CZK",
-        "HUF",
-        "TRY",
-        "BRL",
-        "MXN",
-        "ZAR",
-        "KRW",
-        "SGD",
-        "HKD",
-        "NZD",
-        "IDR",
-        "MYR",
-        "THB",
-        "PHP",
-        "VND",
-        "KES",
-        "NGN",
-        "EGP",
-        "SAR",
-        "AED",
-        "ILS",
-        "RUB",
-        "UAH",
-    ]
+    re.findall(
+        r"\w+",
+        "USD EUR GBP CHF JPY CNY CAD AUD INR RM Rp Rs KSh Ksh TSh USh SEK NOK DKK PLN CZK HUF TRY BRL MXN ZAR KRW"
+        " SGD HKD NZD IDR MYR THB PHP VND KES NGN EGP SAR AED ILS RUB UAH",
+    )
 )
 LENGTHS = frozenset({"km", "m", "dm", "cm", "mm", "ft", "mi"})
 LABEL = re.compile(r"([^\W\d_]+)\s?[:=(\u2012-\u2015-]\s?$")
 """What is counted may stand before its number: `Teachers: 14`."""
-ENDED = re.compile(r"\s*(?:[^\w\s]|\n|$)")
+ENDED = re.compile(r"\s*(?:[^\w\s]|\n|$|[^\W\d_]+\s?[:=])")
 BOUND = re.compile(rf"[<>≤≥≠±√≮≯]\s?{MONEY}$")
 RANGE = re.compile(rf"\s?[-\u2010-\u2014]\s?{MONEY}|\s(?:to|or|bis|oder|à|a|hasta|до)\s{MONEY}")
 ORDINAL = re.compile(r"(?:st|nd|rd|th|ers?|ère|ème|er|º|ª)(?!\w)")
@@ -198,23 +156,6 @@ def numbers_in(
         if RANGE.fullmatch(seen[first.end : second.start]):
             first.number = _as_well(first.number, second.number)
     return [*(place.number for place in places), *_spelled(text, language)]
-
-
-def figure(text: str, decimals: Decimals = "point") -> Figure | None:
-    """The number that a cell or a fact holds, perhaps with a sign of a currency or a unit beside it."""
-    found = figures(text, decimals)
-    return found[0] if len(found) == 1 else None
-
-
-def figures(text: str, decimals: Decimals = "point") -> list[Figure]:
-    """All numbers that a fact holds: `9:30`, `3–2` and `4 May 2024` have two."""
-    found = numbers_in(text.strip("* "), decimals, cell=True, marks=mark_of(text))
-    return [one for number in found for one in number.readings[0]]
-
-
-def mark_of(fact: str) -> frozenset[str]:
-    """The letters that stand before the digits of a fact: `RM` of `RM450`."""
-    return frozenset(re.findall(r"^\W*([^\W\d_]+)[-\u2010\u2011]?(?=\d)", fact))
 
 
 def _normal(text: str) -> str:

@@ -9,13 +9,14 @@ THIN = "\u2007"
 MONEY = r"(?:[$€£¥₹₽₩₺¢]|[A-Z]{3}|US\$)?\s?"
 SIGN = re.compile(rf"([-\u2010-\u2015\u2212])([\s{THIN}]?){MONEY}$")
 MINUS = re.compile(
-    r"(?:(?<!\w)(?:minus|negative|min|mínusz?|miinus|eksi|âm|минус|мінус|μείον|ناقص|מינוס|माइनस|(?:sıfırın"
+    r"(?:(?<!\w)(?:minus|negative|mínusz?|miinus|eksi|âm|минус|мінус|μείον|ناقص|מינוס|माइनस|(?:sıfırın"
     r"|0['’]ın) altında)\s"
-    rf"|(?:零下|负|負|マイナス|氷点下|영하|마이너스|ลบ|ติดลบ)\s?){MONEY}$",
+    rf"|(?:零下|(?<![勝胜自抱])[负負]|マイナス|氷点下|영하|마이너스|ลบ|ติดลบ)\s?){MONEY}$",
     re.IGNORECASE,
 )
 LESS = re.compile(
-    r"(?<!\bau )(?<!\bal )(?<!\bao )(?<!\b[dpl]o )(?<!\bo )(?<!\bou )\b(?:moins|menos|meno)\s$", re.IGNORECASE
+    r"(?<!\bau )(?<!\bal )(?<!\bao )(?<!\bl[eo] )(?<!\bpelo )(?<!\bo )(?<!\bou )\b(?:moins|menos|meno|min)\s$",
+    re.IGNORECASE,
 )
 DEGREES = re.compile(r"\s?(?:°|deg|degr|grad|grau)", re.IGNORECASE)
 """`moins 7 °C`: without degrees it is `less`."""
@@ -42,12 +43,10 @@ LOWER = re.compile(
 
 
 def is_negative(before: str, after: str, cell: bool) -> bool:
-    if BELOW_ZERO.match(after):
+    if BELOW_ZERO.match(after) or (LESS.search(before) and DEGREES.match(after)):
         return True
-    if LESS.search(before) and DEGREES.match(after):
-        return True
-    if MINUS.search(before):
-        return not re.search(r"\d\s?(?:minus|negative)\s$", before, re.IGNORECASE)
+    if below := MINUS.search(before):
+        return not before[: below.start()].rstrip()[-1:].isdigit()
     if cell and OPENED.search(before) and CLOSED.match(after):
         return True
     if cell and re.match(r"\s?[-−–]\s*$", after):

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from itertools import combinations, takewhile
 
 from verifiers.checklists.characters import plain
-from verifiers.checklists.factors import FACTORS
-from verifiers.checklists.numbers import Decimals, figure
+from verifiers.checklists.fact_figures import figure
+from verifiers.checklists.numbers import Decimals, Figure
 from verifiers.checklists.prose import words
 from verifiers.contract.text import escaped
 
-SIGNS = frozenset("+-−–—()%‰°.,'’*~≈_⁄^")
+SIGNS = frozenset("+-−–—()%‰°.,'’*~≈_/⁄^")
 """What a cell may have beside letters, digits and signs of a currency."""
 
 
@@ -26,8 +26,8 @@ def sum_fault(cells: Sequence[str], decimals: Decimals, column: str) -> str:
         return f"a cell of {column!r} is not one number"
     if len({number.percent for number in read}) > 1:
         return f"{column!r} has shares beside numbers"
-    rests = {_rest(cell) for cell, number in zip(cells, read, strict=True) if not number.unit} - {()}
-    if len({number.unit for number in read} - {""}) + bool(rests) > 1 or not _is_one(rests):
+    rests = {(number.unit, _rest(cell, number)) for cell, number in zip(cells, read, strict=True)} - {("", ())}
+    if not all(_is_one(*pair) for pair in combinations(rests, 2)):
         return f"{column!r} has numbers in more than one unit"
     total = sum((number.value for number in read[:-1]), start=type(read[0].value)())
     if total == read[-1].value:
@@ -40,15 +40,18 @@ def _is_plain(cell: str) -> bool:
     return all(one in SIGNS or unicodedata.category(one) in ("Sc", "Mn", "Mc") for one in signs)
 
 
-def _rest(cell: str) -> tuple[str, ...]:
-    """What stands beside the number: the words, without factors."""
-    found = words(re.sub(r"[\d.,'’]+", " ", plain(cell)))
-    return tuple(word for word in found if word not in FACTORS)
+def _rest(cell: str, number: Figure) -> tuple[str, ...]:
+    """The words that stand beside the number."""
+    beside = plain(cell).replace(plain(number.text).removeprefix("-"), " ")
+    return tuple(words(re.sub(r"[\d.,'’]+", " ", beside)))
 
 
-def _is_one(rests: set[tuple[str, ...]]) -> bool:
-    """Whether all say the same, up to the endings of their words."""
-    return all(len(one) == len(other) and all(map(_alike, one, other)) for one, other in combinations(rests, 2))
+def _is_one(first: tuple[str, tuple[str, ...]], second: tuple[str, tuple[str, ...]]) -> bool:
+    """Whether two cells have one unit, or the same words up to their endings."""
+    (unit, rest), (other_unit, other_rest) = first, second
+    if unit and other_unit:
+        return unit == other_unit
+    return len(rest) == len(other_rest) and all(map(_alike, rest, other_rest))
 
 
 def _alike(one: str, other: str) -> bool:
