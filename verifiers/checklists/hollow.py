@@ -1,7 +1,7 @@
 """What is there and says nothing: sections without words of their own, code that does nothing, columns without a cell.
 
-Gaps are known by their usual words, see `gaps`; a section that says its
-heading again, or what another section says, is known whatever its words.
+Gaps are known by their usual words, see `gaps`; a section that says its heading again, or what another section says, is
+known whatever its words.
 """
 
 from __future__ import annotations
