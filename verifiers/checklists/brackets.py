@@ -17,6 +17,8 @@ from dataclasses import dataclass
 SQUARE = re.compile(r"[\[【〔［⟦]([^\[\]【】〔〕［］⟦⟧\n]{1,200})[\]】〕］⟧](?!\()")
 ROUND = re.compile(r"(?<!\])[(（{⟨〈]([^()（）{}⟨⟩〈〉\n]{1,200})[)）}⟩〉]")
 RAISED = re.compile("[⁰¹²³⁴-⁹]+(?:[,⁻][⁰¹²³⁴-⁹]+)*(?![⁺⁻])")
+NARROWED = {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0x3001: 0x2C}
+"""Full-width signs and digits, each by the one that it stands for, so that places stay where they are."""
 NORMAL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 NO_KEYS = frozenset({"", "x", "X", "...", "…", "sic", "sic!"})
 REMARK = re.compile(
@@ -29,20 +31,25 @@ LEAD = re.compile(
     r"^(?:see(?: also)?|cf\.?|e\.g\.,?|vgl\.|siehe(?: auch)?|voir|véase|also|source:|ref\.|after|@)\s*", re.IGNORECASE
 )
 LOCATOR = re.compile(
-    r"[,:;]?\s*(?:\b(?:pp?|S|ss?|ch|chap|chapter|sec|section|fig|figure|tab|table|vol|no|lines?|ll?|para|art|Kap|Abb|pages?"
+    r"[,:;]?\s*(?:\b(?:pp?|S|ss?|ch|chap|chapter|sec|section|fig|figure|tab|table|vol|no|lines?|ll?|para|art|Kap"
+    r"|Abb|pages?"
     r"|Seite|páginas?|pos|loc|f+|n)\b\.?|§+|¶)\s*[\divxlc]+.*$|:\s*\d+.*$|,\s*(?:ibid|emphasis|translat)\w*.*$",
     re.IGNORECASE,
 )
 JOINS = re.compile(r"\s*[,/]\s*|\s+(?:and|und|et|y|&)\s+")
 YEAR = r"(?:1[5-9]|20)\d\d[a-z]?|n\.\s?d\.|in press|forthcoming"
 PARTICLES = "and|&|et|und|y|e|og|och|en|al\\.?|von|van|der|den|de|del|della|la|le|du|di|da|dos|bin|ibn|ter|zu"
+SMALL = re.compile(rf"{PARTICLES}|al")
 NAMES = rf"[^\W\d_][\w'’.\-]*(?:,?\s(?:{PARTICLES}|[^\W\d_a-z][\w'’.\-]*)){{0,6}}"
-NAME_YEAR = re.compile(rf"({NAMES}),?\s\(?({YEAR})\)?")
+NAME_YEAR = re.compile(rf"({NAMES})(?:,\s?|\s)\(?({YEAR})\)?")
 NAME_PAGE = re.compile(rf"({NAMES}),\s(?:pp?|S)\.\s?\d[\d\s–-]*")
 NO_NAMES = re.compile(
-    r"(?:jan|feb|mar|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez|ene|abr|ago|dic|janv|févr|mars|avr|juin|juil|août)\w*"
-    r"|spring|summer|autumn|fall|winter|since|until|till|from|in|as|before|after|by|during|early|mid|late|circa|ca|about"
-    r"|version|release|edition|figure|fig|table|tab|chapter|section|appendix|annex|part|volume|vol|model|class|year|fy|q\d"
+    r"(?:jan|feb|mar|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez|ene|abr|ago|dic|janv|févr|mars|avr|juin|juil"
+    r"|août)\w*"
+    r"|spring|summer|autumn|fall|winter|since|until|till|from|in|as|before|after|by|during|early|mid|late|circa|ca"
+    r"|about"
+    r"|version|release|edition|figure|fig|table|tab|chapter|section|appendix|annex|part|volume|vol|model|class|year"
+    r"|fy|q\d"
     r"|windows|office|olympics?|euro|expo|world|cup|mon|tues?|wednes|thurs|fri|satur|sun(?:day)?|\w+day|born|died|est"
     r"|founded|seit|bis|ab|im|um|vor|nach|depuis|en|desde|source|data|photo|updated?|published|revised|copyright",
     re.IGNORECASE,
@@ -57,7 +64,8 @@ SAYS = re.compile(
 )
 BY = re.compile(r"\b(?:according to|per|by|see|following|nach|laut|selon|según|secondo)\s$", re.IGNORECASE)
 NUMBER_WORD = re.compile(
-    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty(?:-\w+)?|hundred|thousand|million"
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty(?:-\w+)?|hundred|thousand"
+    r"|million"
     r"|dozen|eins?|eine|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn)\s$",
     re.IGNORECASE,
 )
@@ -82,7 +90,7 @@ class Cited:
 
 def cited_in(text: str, known: Sequence[str]) -> list[Cited]:
     """All places of one block that cite, in order."""
-    return sorted(_BracketPlaces(text, known), key=_start)
+    return sorted(_BracketPlaces(text.translate(NARROWED), known), key=_start)
 
 
 def cited_within(cited: Sequence[Cited], start: int, end: int) -> Sequence[Cited]:
@@ -96,6 +104,7 @@ def _start(place: Cited) -> int:
 
 def without_cited(text: str, known: Sequence[str]) -> str:
     """A block without what cites: its numbers are no figures. A number that is no key, `[500]`, stays."""
+    text = text.translate(NARROWED)
     kept, at = [], 0
     for place in cited_in(text, known):
         noted = text.startswith("[^", place.start) or not text.startswith("[", place.start)
@@ -246,11 +255,16 @@ def _is_reference(key: str) -> bool:
     named = NAME_YEAR.fullmatch(key)
     return (
         named is not None
-        and key[:1].isupper()
+        and not key[:1].islower()
+        and not any(word.islower() and not SMALL.fullmatch(word) for word in re.findall(r"[^\W\d_]+", named[1]))
         and not any(NO_NAMES.fullmatch(word.strip(".,")) for word in named[1].split()[:1])
     )
 
 
 def _bare(key: str) -> str:
     """For finding a key however its parts are joined: `Smith, 2020`, `Smith & Jones (2020)`."""
-    return re.sub(r"[\s,()@]+|\b(?:and|und|et|y)\b|&", " ", key.removeprefix("^")).replace("  ", " ").strip()
+    return (
+        re.sub(r"[\s,()@]+|\b(?:and|und|et|y)\b|&", " ", key.translate(NARROWED).removeprefix("^"))
+        .replace("  ", " ")
+        .strip()
+    )

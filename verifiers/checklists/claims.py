@@ -66,11 +66,42 @@ CLAIM = re.compile(
     re.IGNORECASE,
 )
 
+OTHER_TEXTS = (
+    r"(?:diese[rs]? (?:text|antwort|aufsatz|absatz|beitrag)|(?:ce|le présent) texte|cette (?:réponse|rédaction)"
+    r"|(?:este|el presente)"
+    r" (?:texto|ensayo)|esta (?:respuesta|redacción|resposta|redação)|(?:questo|il presente) (?:testo|tema)"
+    r"|questa risposta"
+    r"|deze tekst|dit (?:antwoord|opstel)|(?:ten|niniejszy) tekst|ta odpowiedź|(?:этот|данный) (?:текст|ответ))"
+)
+OTHER_SAYS = (
+    r"(?:erfüllt|enthält|behandelt|erwähnt|nennt|erklärt|beschreibt|handelt von|spricht|befasst sich|traite|parle"
+    r"|contient|mentionne"
+    r"|remplit|respecte|répond|explique|décrit|aborde|habla|trata|contiene|menciona|cumple|explica|describe|incluye"
+    r"|fala"
+    r"|contém|cumpre|atende|descreve|parla|tratta|menziona|soddisfa|rispetta|spiega|descrive|gaat over|bevat|noemt"
+    r"|voldoet|beschrijft|mówi|zawiera|opisuje|omawia|spełnia|wyjaśnia|wspomina|содержит|говорит|описывает|рассказывает"
+    r"|отвечает|выполняет|упоминает|объясняет)"
+)
+OTHER_ALL = (
+    r"(?:alle (?:anforderungen|kriterien|vorgaben|bedingungen) (?:sind|wurden)|tou(?:te)?s les (?:exigences"
+    r"|critères|consignes|conditions)"
+    r" sont|todos los (?:requisitos|criterios) (?:están|son)|tutti i (?:requisiti|criteri) sono"
+    r"|todos os (?:requisitos|critérios)"
+    r" (?:são|estão|foram)|alle (?:eisen|criteria|voorwaarden) (?:zijn|worden)|wszystkie (?:wymagania|kryteria"
+    r"|warunki) (?:są|zostały)"
+    r"|все (?:требования|критерии|условия) (?:выполнены|соблюдены|учтены))"
+)
+OTHER_CLAIM = re.compile(
+    rf"\b(?:{OTHER_TEXTS} (?:auch |aussi |también |anche |também |ook |też |также )?{OTHER_SAYS}|{OTHER_ALL})\b",
+    re.IGNORECASE,
+)
+
 GOES_ON = re.compile(rf"it {HOW}(?:{MENTIONS}|{HAS}|{DOES})\b", re.IGNORECASE)
 
 
 def is_claim(sentence: str) -> bool:
-    return CLAIM.search(plain(sentence)) is not None
+    said = plain(sentence)
+    return CLAIM.search(said) is not None or OTHER_CLAIM.search(said) is not None
 
 
 def without_claims(text: str) -> str:

@@ -21,6 +21,7 @@ SHORT_SENTENCE = 4
 STRUCK = re.compile(r"~~(?=\S).*?~~")
 NO_LINE = re.compile(r"\s*(?:```|~~~)|\s{0,3}\[(?!\^)[^\]]+\]:\s")
 """Fences, and where a link leads."""
+SENTENCE_SIGNS = re.compile(r"[\s.,;:!?…'\"“”„«»()*_\u2010-\u2015-]+(?!\d)")
 RUN = re.compile(r"(\D)\1{3,}")
 
 
@@ -42,7 +43,12 @@ def _lines(document: Document) -> int:
 
 
 def _different(texts: Iterable[str]) -> int:
-    return len({plain(text) for text in texts if words(text) and not is_gap(text)})
+    return len({_said(text) for text in texts if words(text) and not is_gap(text)})
+
+
+def _said(text: str) -> str:
+    """Without the signs of a sentence."""
+    return SENTENCE_SIGNS.sub(" ", plain(text)).strip()
 
 
 def character_count(text: str) -> int:
@@ -56,7 +62,7 @@ COUNTED: Mapping[str, Callable[[Document], int]] = {
     "paragraphs": lambda document: _different(block.text for block in document.of("paragraph")),
     "lines": _lines,
     "list_items": lambda document: _different(block.text for block in document.of("item")),
-    "headings": lambda document: sum(bool(words(block.text)) for block in document.of("heading")),
+    "headings": lambda document: len({_said(block.text) for block in document.of("heading") if words(block.text)}),
     "tables": lambda document: sum(len(block.rows) > 1 for block in document.of("table")),
     "code_blocks": lambda document: len({block.text.strip() for block in document.of("code") if block.closed} - {""}),
     "links": lambda document: len(set(map(same_address, document.addresses))),

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from verifiers.checklists.fact_figures import figure, figures
 from verifiers.checklists.item_data import Amount, Faults, ItemData, Sources, amount, listed
-from verifiers.checklists.numbers import figure
 from verifiers.contract.text import escaped
 
 MAX_DERIVING_FACTS = 60
@@ -74,9 +74,12 @@ class NumbersItem(ItemData):
             yield f"these have to stand in it: {listed(self.required)}"
 
     def faults(self, sources: Sources) -> Faults:
-        unread = next((text for text in (*self.facts, *self.required) if figure(text) is None), None)
+        unread = next((text for text in self.facts if not figures(text)), None)
         if unread is not None:
-            yield f"has a fact that is not one number: {escaped(unread)!r}", "Write `12.5` or `40%`."
+            yield f"has a fact without a number: {escaped(unread)!r}", "Write `12.5`, `40%` or `9:30`."
+        unread = next((text for text in self.required if figure(text) is None), None)
+        if unread is not None:
+            yield f"requires what is not one number: {escaped(unread)!r}", "Write `12.5` or `40%`."
         if self.derived != "none" and len(self.facts) > MAX_DERIVING_FACTS:
             yield "has too many facts to derive from", f"At most {MAX_DERIVING_FACTS}, or `none`."
         if not (self.facts or self.required or self.from_sources):

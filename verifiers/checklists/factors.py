@@ -54,7 +54,8 @@ LETTER = re.compile(r"\s?([MBTmbt])(?!\w)")
 MEASURES = (
     r"tonnes|tons|kg|kilos|people|persons|users|customers|inhabitants|readers|visitors|households|jobs|workers|copies"
     r"|dollars|euros|pounds|francs|yen|rupees|roubles|usd|eur|gbp|chf|barrels|litres|liters|gallons|bushels|years|cars"
-    r"|homes|views|downloads|followers|subscribers|times|units|doses|cases|voters|votes|shares|trees|hectares|acres|parameters|tokens|€|\$|£"
+    r"|homes|views|downloads|followers|subscribers|times|units|doses|cases|voters|votes|shares|trees|hectares|acres"
+    r"|parameters|tokens|€|\$|£"
 )
 MEASURE = re.compile(rf"\s?(?:{MEASURES})(?!\w)", re.IGNORECASE)
 CURRENCY = re.compile(r"(?:[$€£¥₹₽₩₺¢]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|CAD|AUD|INR|Rs|R|kr)\.?)\s?[-−–]?$")
@@ -62,7 +63,15 @@ SHARE = re.compile(rf"[\s-]?({_any_of(SHARES)})(?!\w)", re.IGNORECASE)
 TEN_TO = re.compile(r"\s?[x×·*⋅]\s?10(?:\s?\^\s?\(?\s?([-−–+]?\d{1,3})\)?|\*\*([-+]?\d{1,3}))(?!\d)", re.IGNORECASE)
 E_NOTATION = re.compile(r"[eE]([-+−]?\d{1,3})(?!\w)")
 PART = re.compile(r"(?:\s|\sand\s)?(\d{1,3})⁄(\d{1,3})|\s(?:and\s)?(\d)/(\d{1,2})(?![\d/])")
-HALF = re.compile(r"(?:\s|-)and(?:\s|-)a(?:\s|-)(half|third|quarter)(?!\w)", re.IGNORECASE)
+HALF = re.compile(
+    r"(?:\s|-)(?:and(?:\s|-)a(?:\s|-)(half|third|quarter)|et demie?s?|y medi[oa]|e mezz[oa]|e mei[oa]"
+    r"|en een hal(?:f|ve)"
+    r"|und ein(?:e|en|er)? halb\w*)(?!\w)",
+    re.IGNORECASE,
+)
+CLOCK = re.compile(r"\b(?:las|la|às|as|le|alle|dalle)\s$", re.IGNORECASE)
+"""Before an hour: `las tres y media` is a time."""
+SHARE_BEFORE = re.compile(r"(?:(?<![^\s(])%|(?<!\w)(?:yüzde|asilimia|ehuneko)\s|百分之)\s?$", re.IGNORECASE)
 PARTS = {"half": Fraction(1, 2), "third": Fraction(1, 3), "quarter": Fraction(1, 4)}
 RAISED = re.compile(r"\^\(?-?\d+\)?|\*\*\d+|_\d+|\s(?:squared|cubed)(?!\w)", re.IGNORECASE)
 """What follows makes a power of it, or names its base."""
@@ -85,8 +94,8 @@ class Tail:
                 self.end = part.end()
         if power := E_NOTATION.match(text, self.end):
             self._take(power.end(), Fraction(10) ** int(power[1].replace("−", "-")))
-        if half := HALF.match(text, self.end):
-            self.added += PARTS[half[1].lower()]
+        if (half := HALF.match(text, self.end)) and not CLOCK.search(before):
+            self.added += PARTS[(half[1] or "half").lower()]
             self.end = half.end()
         if power := TEN_TO.match(text, self.end):
             exponent = int(re.sub("[−–]", "-", power[1] or power[2]))
@@ -99,6 +108,8 @@ class Tail:
             self.share = SHARES[re.sub(r"\s", " ", share[1].lower())]
             self.points = "point" in share[1].lower() or "punkt" in share[1].lower()
             self.end = share.end()
+        elif SHARE_BEFORE.search(before) and not text[self.end : self.end + 1].isalpha():
+            self.share = Fraction(1)
         if raised := RAISED.match(text, self.end):
             self.raised, self.end = True, raised.end()
 

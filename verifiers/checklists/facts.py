@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, permutations, takewhile
 
 from verifiers.checklists.brackets import without_cited
+from verifiers.checklists.characters import plain
 from verifiers.checklists.document import Document
+from verifiers.checklists.language import language_of
 from verifiers.checklists.numbers import Figure, WrittenNumber, decimals_of, numbers_in
+from verifiers.checklists.prose import words
 
 NUMERAL = re.compile(r"(?:\d+\.)*\d+[.)]\s|(?:\d+\.)+\d+\s|(?:\w+ )?\d{1,2}:\s")
 """Before the words of a heading."""
@@ -19,19 +22,35 @@ POINT = re.compile(r"(?:^|(?<=[:;,.!?]\s)|(?<=\sand\s)|(?<=\sor\s))\((\d{1,2})\)
 """What numbers the points of a sentence, from one on: `(1) wheat and (2) barley`."""
 
 
-def document_numbers(document: Document, known: Sequence[str], *, code: bool = True) -> Iterator[WrittenNumber]:
+def document_numbers(
+    document: Document, known: Sequence[str], *, code: bool = True, marks: Collection[str] = ()
+) -> Iterator[WrittenNumber]:
     """All numbers of a text but the keys that it cites and the numerals of its headings and points. `code`: also those
     in blocks of code."""
     decimals = decimals_of(document.everything)
+    language = language_of(document.everything)
     for block in document.marked_blocks:
         if block.kind == "code":
             lines = block.text.splitlines() if code else []
-            yield from (one for line in lines for one in numbers_in(line, "point"))
+            yield from (one for line in lines for one in numbers_in(line, "point", marks=marks))
             continue
         text = NUMERAL.sub("", block.text, count=1) if block.kind == "heading" else _without_points(block.text)
-        yield from numbers_in(without_cited(text, known), decimals)
+        yield from numbers_in(without_cited(text, known), decimals, language=language, marks=marks)
         for row in block.rows:
-            yield from (one for cell in row for one in numbers_in(without_cited(cell, known), decimals, cell=True))
+            for cell, header in zip(row, block.rows[0], strict=False):
+                said = without_cited(cell, known)
+                label = tuple(words(plain(header if cell is row[0] else f"{row[0]} {header}")))
+                for number in numbers_in(said, decimals, cell=True, language=language, marks=marks):
+                    yield _labelled(number, label)
+
+
+def _labelled(number: WrittenNumber, label: tuple[str, ...]) -> WrittenNumber:
+    """What a cell counts that does not say so is said by its row and its column."""
+    readings = (
+        tuple(one if one.unit or one.counted else replace(one, counted=label) for one in reading)
+        for reading in number.readings
+    )
+    return replace(number, readings=tuple(readings))
 
 
 def _without_points(text: str) -> str:
@@ -52,12 +71,13 @@ MOST_COMPARED = 500
 class Facts:
     """Which numbers agree with the facts; see `NumbersItem`."""
 
-    def __init__(self, facts: Iterable[Figure], derived: str) -> None:
+    def __init__(self, facts: Iterable[Figure], derived: str, parts: Iterable[Figure] = ()) -> None:
+        """`parts`: of dates, times and ranges, from which nothing is derived."""
         facts = list(facts)
         base = list(dict.fromkeys((fact.value, fact.percent) for fact in facts))
-        self._facts = facts
+        self._facts = [*facts, *parts]
         self._by_value: dict[tuple[Fraction, bool], list[Figure]] = {}
-        for fact in facts:
+        for fact in self._facts:
             self._by_value.setdefault((fact.value, fact.percent), []).append(fact)
         self._plain = {value for value, percent in base if not percent}
         self._percent = {value for value, percent in base if percent} | {100 * value for value in self._plain}
@@ -78,8 +98,10 @@ class Facts:
             plain = [value for value, percent in base if not percent]
             if plain:
                 self._plain.add(sum(plain, Fraction()) / len(plain))
-        base_plain = {value for value, percent in base if not percent}
-        base_percent = {value for value, percent in base if percent}
+        self._plain |= {fact.value for fact in self._facts if not fact.percent}
+        self._percent |= {fact.value for fact in self._facts if fact.percent}
+        base_plain = {value for value, percent in self._by_value if not percent}
+        base_percent = {value for value, percent in self._by_value if percent}
         self._derived = {(value, False) for value in self._plain - base_plain}
         self._derived |= {(value, True) for value in self._percent - base_percent}
         self._rounded: dict[tuple[bool, int], set[Fraction]] = {}

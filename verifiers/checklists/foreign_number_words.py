@@ -16,6 +16,9 @@ from text_to_num import alpha2digit
 
 TOKEN = re.compile(r"[^\W\d_]+(?:[-\u2010\u2011][^\W\d_]+)*")
 VALUE = re.compile(r"(\d{1,30})(?:,(\d{1,30}))?")
+NEVER = re.compile(r"(?!)")
+HALVES = {"de": re.compile(r"(\w+?)einhalb\w?"), "nl": re.compile(r"(\w+?)(?:ën|en)(?:een)?hal(?:f|ve)")}
+"""`dreieinhalb`, `drieënhalf`."""
 SHARES = {
     "de": re.compile(r"[\s-](?:prozent|promille)", re.IGNORECASE),
     "fr": re.compile(r"\s(?:pour\s(?:cent|mille)(?!\w))", re.IGNORECASE),
@@ -122,6 +125,11 @@ def _value(words: str, code: str) -> Fraction | None:
     """Where they are one number and nothing else. What stands for one only by itself is not read by the library."""
     if words in DOUBTFUL[code].split() and words[:2] in ("un", "ei"):
         return Fraction(1)
+    if words in ("anderthalb", "anderthalbe", "anderhalf", "anderhalve"):
+        return Fraction(3, 2)
+    if half := HALVES.get(code, NEVER).fullmatch(words):
+        whole = _value(half[1], code)
+        return None if whole is None else whole + Fraction(1, 2)
     read = VALUE.fullmatch(alpha2digit(words, code, 0))
     if read is None:
         return None

@@ -1,84 +1,27 @@
 """What is there and says nothing: sections without words of their own, code that does nothing, columns without a cell.
 
-Gaps are known by their usual words (`TBD`, `to be written`, `see above`), as claims are; a section that says its
-heading again, or what another section says, is known whatever its words.
+Gaps are known by their usual words, see `gaps`; a section that says its heading again, or what another section says, is
+known whatever its words.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Sequence
 
 from verifiers.checklists.characters import plain
+from verifiers.checklists.gaps import is_gap_mark
 from verifiers.checklists.markdown import MarkdownBlock
 from verifiers.checklists.prose import words
 
-GAP = re.compile(
-    r"(?:tb[adc]|to[ -]?do|n/?a|wip|xxx+|placeholder|lorem ipsum\b.*|(?:some |your |insert )?(?:text|content) here"
-    r"|(?:this section )?(?:is |will be |(?:is )?(?:still )?to be )(?:written|added|done|completed|filled(?:"
-    r" in)?|determined"
-    r"|announced|provided|inserted|empty|left (?:blank|empty))(?: (?:later|soon|below|here|in))*|(?:to"
-    r" )?follows?(?: later| soon)?"
-    r"|coming soon|under construction|work in progress|(?:see|as) (?:above|below|before)|(?:wird|folgt)"
-    r" (?:noch )?(?:nachgereicht"
-    r"|ergänzt|später|noch)|folgt|siehe (?:oben|unten)|offen|à (?:compléter|venir|rédiger)|voir (?:ci-dessus"
-    r"|ci-dessous|plus haut)"
-    r"|(?:item|point|entry|bullet|element|punkt|élément|elemento) ?(?:no\. ?)?\w{0,2}"
-    r"|por (?:completar|hacer|escribir)|pendiente|véase (?:arriba|abajo)|da (?:completare|scrivere)|待补充|待定|未定"
-    r"|準備中)"
-)
 PARTS = frozenset(["section", "chapter", "part", "paragraph", "abschnitt", "kapitel", "chapitre", "sección", "sezione"])
-ANNOUNCING = PARTS | frozenset(
-    [
-        "this",
-        "the",
-        "is",
-        "are",
-        "a",
-        "an",
-        "of",
-        "for",
-        "and",
-        "about",
-        "here",
-        "our",
-        "we",
-        "you",
-        "in",
-        "it",
-        "describes",
-        "presents",
-        "contains",
-        "covers",
-        "discusses",
-        "explains",
-        "shows",
-        "gives",
-        "lists",
-        "treats",
-        "reports",
-        "dieser",
-        "der",
-        "die",
-        "das",
-        "beschreibt",
-        "enthält",
-        "cette",
-        "le",
-        "la",
-        "les",
-        "décrit",
-        "contient",
-        "esta",
-        "este",
-        "describe",
-        "contiene",
-        "questa",
-        "questo",
-        "descrive",
-        "contiene",
-    ]
+ANNOUNCING = PARTS.union(
+    re.findall(
+        r"\w+",
+        "this the is are a an of for and about here our we you in it describes presents contains covers discusses"
+        " explains shows gives lists treats reports dieser der die das beschreibt enthält cette le la les décrit"
+        " contient esta este describe contiene questa questo descrive",
+    )
 )
 """`This section describes the results`."""
 SHORT_SECTION = 4
@@ -104,7 +47,7 @@ def is_gap(text: str, heading: str = "") -> bool:
     own = own_words(text, heading)
     echo = words(plain(text)) in ([], words(plain(heading)))
     announced = own <= ANNOUNCING and not own.isdisjoint(PARTS)
-    return echo or announced or GAP.fullmatch(plain(text).strip(" .…!()[]*_-:")) is not None
+    return echo or announced or is_gap_mark(plain(text))
 
 
 def own_words(text: str, heading: str) -> frozenset[str]:
@@ -122,14 +65,6 @@ def empty_columns(rows: Sequence[Sequence[str]]) -> Iterable[int]:
 def _says_nothing(cell: str) -> bool:
     """A tick or a star says something, a dash does not."""
     return NO_SIGN.fullmatch(cell) is not None or (bool(words(cell)) and is_gap(cell))
-
-
-def is_idle_python(tree: ast.Module) -> bool:
-    """Whether nothing in it does or defines anything."""
-    return all(
-        isinstance(part, ast.Pass) or (isinstance(part, ast.Expr) and isinstance(part.value, (ast.Constant, ast.Name)))
-        for part in tree.body
-    )
 
 
 def is_all_comment(code: str) -> bool:

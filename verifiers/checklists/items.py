@@ -13,11 +13,12 @@ from verifiers.checklists import citations, spec, structure
 from verifiers.checklists.characters import bare, plain, script_of, spaced_out, visible, whole_words
 from verifiers.checklists.counts import COUNTED, RUN, character_count
 from verifiers.checklists.document import NARROW, SIGNS, Document
+from verifiers.checklists.fact_figures import figure, figures, mark_of
 from verifiers.checklists.facts import Facts, document_numbers, source_numbers
 from verifiers.checklists.finding import ItemFinding, finding, listed
 from verifiers.checklists.item_data import amount
 from verifiers.checklists.markdown import ADDRESS
-from verifiers.checklists.numbers import Decimals, Figure, WrittenNumber, decimals_of, figure
+from verifiers.checklists.numbers import Decimals, Figure, WrittenNumber, decimals_of
 from verifiers.contract.text import escaped
 
 MARKUP = re.compile(r"[#*_`~|<>\[\]()\n\\]|://|^\s*[-+]\s")
@@ -131,17 +132,21 @@ def _is_shown(found: str, seen: str, sites: str) -> bool:
 def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) -> ItemFinding:
     # A list may write its facts as English does, or as the text's language does.
     ways: tuple[Decimals, ...] = ("point", "comma") if decimals_of(document.everything) == "comma" else ("point",)
-    facts = [Facts(read, item.derived) for way in ways if (read := _figures(item.facts, way))]
+    read = [[figures(text, way) for text in item.facts] for way in ways]
+    whole = [[one for found in facts if len(found) == 1 for one in found] for facts in read]
+    parts = [[one for found in facts if len(found) > 1 for one in found] for facts in read]
+    facts = [Facts(own, item.derived, more) for own, more in zip(whole, parts, strict=True)]
+    marks = frozenset(mark for text in (*item.facts, *item.required) for mark in mark_of(text))
     needed = [(text, _figures([text], *ways)) for text in item.required]
     given = {(fact.value, fact.percent) for fact in _figures(item.facts, *ways)}
-    more = [one for _, asked in needed for one in asked if (one.value, one.percent) not in given]
+    own = [one for _, asked in needed for one in asked if (one.value, one.percent) not in given]
     extra = [one for source in sources for one in source_numbers(source.text)] if item.from_sources else []
-    facts.append(Facts([*extra, *more], "none"))
+    facts.append(Facts([*extra, *own], "none"))
     keys = [source.key for source in sources]
-    found = list(document_numbers(document, keys))
+    found = list(document_numbers(document, keys, marks=marks))
     strange = [one for one in found if not (_free(one, item) or any(known.agree(one) for known in facts))]
     wrong = [f"{escaped(number.text)} is no fact and does not follow from them" for number in strange]
-    outside = list(document_numbers(document, keys, code=False))
+    outside = list(document_numbers(document, keys, code=False, marks=marks))
     wrong += [
         f"{escaped(text)} does not occur"
         for text, asked in needed

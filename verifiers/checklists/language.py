@@ -35,6 +35,10 @@ BY_SCRIPT = {
 }  # fmt: skip
 WHERE = {word: [code for code in LITTLE_WORDS if word in LITTLE_WORDS[code].split()] for word in
          " ".join(LITTLE_WORDS.values()).split()}  # fmt: skip
+LETTERS = {"pl": "łęąśżź", "cs": "řůě", "tr": "ğı", "pt": "ãõ", "es": "ñ", "de": "ß", "fr": "œ"}
+"""In words that are no names. They say more than little words, for those are shared."""
+UNKNOWN = re.compile("[ățșőűơư]", re.IGNORECASE)
+"""Letters of languages that write in Latin and are none of those above."""
 COMMA = frozenset({"de", "fr", "es", "it", "pt", "nl", "pl", "sv", "da", "tr", "cs", "id", "ru", "el", "hy", "ka"})
 """Languages whose decimals have a comma; Mexico's Spanish, which has a point, is known by its numbers."""
 ENOUGH = 8
@@ -42,19 +46,24 @@ ENOUGH = 8
 
 
 @lru_cache(maxsize=256)
-def language_of(text: str) -> str:
-    """Its code, such as `en`; `en` where nothing says otherwise, `` for a longer text in a language not known here."""
+def language_of(text: str, otherwise: str = "en") -> str:
+    """Its code, such as `en`; `otherwise` where nothing tells, `` for a longer text in a language not known here."""
     scripts = Counter(script_of(one) for one in text[:20_000] if one.isalpha())
     script = max(scripts, key=lambda one: scripts[one], default="LATIN")
     if script != "LATIN":
         if script in ("CJK", "HIRAGANA", "KATAKANA") and scripts["HIRAGANA"] + scripts["KATAKANA"]:
             return "ja"
         return "fa" if script == "ARABIC" and re.search("[پچژگک]", text) else BY_SCRIPT.get(script, "")
-    found = re.findall(r"[^\W\d_]+", text[:20_000].casefold())
+    small = text[:20_000].casefold()
+    found = re.findall(r"[^\W\d_]+", small)
     votes: Counter[str] = Counter()
     for word in found:
         votes.update({code: 6 // len(WHERE[word]) for code in WHERE.get(word, ())})
+    unnamed = " ".join(re.findall(r"(?<![^\W\d_])[^\W\d_A-Z][^\W\d_]*", text[:20_000]))
+    votes.update({code: 6 * sum(map(unnamed.count, letters)) for code, letters in LETTERS.items()})
+    if len(UNKNOWN.findall(unnamed)) > 1:
+        return ""
     best = max(LITTLE_WORDS, key=lambda code: votes[code])
     if votes[best] >= 3:
         return "en" if votes["en"] == votes[best] else best
-    return "en" if len(found) < ENOUGH or votes["en"] else ""
+    return otherwise if len(found) < ENOUGH or votes["en"] else ""

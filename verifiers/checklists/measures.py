@@ -34,7 +34,7 @@ SPELLED = {
     " секунд 秒",
     "minute": "min mins minute minutes minuten minutos minuti мин минута минуты минут 分钟",
     "hour": "h hr hrs hour hours stunde stunden heure heures horas час часа часов 小时 時間",
-    "day": "day days tage tagen jour jours día días giorno giorni день дня дней",
+    "day": "day days tage tagen jour jours día días giorno giorni день дня дней den dny dní dnů dzień dni",
     "week": "week weeks woche wochen semaine semaines semana semanas settimana settimane неделя недели недель",
     "month": "month months monat monate monaten mois mes meses mese mesi месяц месяца месяцев 个月",
     "year": "year years yr yrs jahr jahre jahren ans année années año años anno anni год года лет",

@@ -18,6 +18,11 @@ NEGATIONS = (
     r"|aucun\w*|guère|ne|refus\w+|nunca|jamás|nadie|ningun\w*|ningún|tampoco|ni|non(?!-)|nessun\w*|niente|né|não|nem"
     r"|ninguém|nenhum\w*|niet|geen|nooit|nauwelijks|ikke|inte|ingen|inget|aldrig|aldri|nigdy|żad\w+|není|nikdy|nincs"
     r"|soha|ei|eivät|tidak|bukan|jangan|değil|yok|hiç|asla|не|нет|нельзя|никогда|никто|ничего|ни|едва|ні|немає"
+    r"|anything but|far from|alles andere als|weit (?:davon )?entfernt|alles behalve|allesbehalve|ver(?:re)? van"
+    r"|mitnichten"
+    r"|tout sauf|loin d\w*|tutt['’]altro che|lungi da\w*|lontan\w da\w*|todo menos|lejos de\w*|tudo menos|longe d\w+"
+    r"|långt ifrån|allt annat än|langt fra|alt andet end|alt annet enn|wszystko,? tylko|dalek\w+ od|zdaleka|vš\w+ jen"
+    r"|korántsem|minden,? csak|далек\w* от|далёк\w* от|отнюдь|jauh dari|κάθε άλλο|μακριά από"
     r"|δεν|δε|μην|ούτε|ποτέ|لا|لم|لن|ليس|ليست|غير|نه|לא|אין|नहीं|मत"
 )
 CONDITIONS = (
@@ -41,8 +46,10 @@ DENIED = re.compile(
 CONTRAST = re.compile(r"(?<=\w), not\b[^,;:.!?]*[,;:]|\bwith no\b", re.IGNORECASE)
 ENDS = re.compile(r"[.!?]\s|[。！？]")
 CLAUSES = re.compile(
-    r"[.!?;:,()\"«»“”„]|\s[-\u2013\u2014]\s|[。！？，；：、「」]|\b(?:and|but|or|so|because|when|while|although|though|since|where|as|than"
-    r"|who|which|und|aber|oder|sondern|weil|wenn|als|während|obwohl|et|mais|ou|car|quand|y|pero|o|porque|cuando|e|ma|perché"
+    r"[.!?;:,()\"«»“”„]|\s[-\u2013\u2014]\s|[。！？，；：、「」]|\b(?:and|but|or|so|because|when|while|although|though|since"
+    r"|where|as|than"
+    r"|who|which|und|aber|oder|sondern|weil|wenn|als|während|obwohl|et|mais|ou|car|quand|y|pero|o|porque|cuando|e"
+    r"|ma|perché"
     r"|quando|mas|и|но|а|или|потому|когда)\b",
     re.IGNORECASE,
 )

@@ -16,7 +16,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -42,16 +42,27 @@ BELOW = re.compile("(?<=[A-Za-z])[₀-₉]+")
 SUBSCRIPTS = re.compile("[₀-₉]+")
 VULGAR = re.compile("(?<=[0-9])([¼-¾⅐-⅞])")
 BEFORE = re.compile(r"([^\W\d_]+)([-\u2010\u2011]?)$")
-CURRENCIES = frozenset({"USD", "EUR", "GBP", "CHF", "JPY", "CNY", "CAD", "AUD", "INR"})
+CURRENCIES = frozenset(
+    re.findall(
+        r"\w+",
+        "USD EUR GBP CHF JPY CNY CAD AUD INR RM Rp Rs KSh Ksh TSh USh SEK NOK DKK PLN CZK HUF TRY BRL MXN ZAR KRW"
+        " SGD HKD NZD IDR MYR THB PHP VND KES NGN EGP SAR AED ILS RUB UAH",
+    )
+)
 LENGTHS = frozenset({"km", "m", "dm", "cm", "mm", "ft", "mi"})
+LABEL = re.compile(r"([^\W\d_]+)\s?[:=(\u2012-\u2015-]\s?$")
+"""What is counted may stand before its number: `Teachers: 14`."""
+ENDED = re.compile(r"\s*(?:[^\w\s]|\n|$|[^\W\d_]+\s?[:=])")
 BOUND = re.compile(rf"[<>≤≥≠±√≮≯]\s?{MONEY}$")
 RANGE = re.compile(rf"\s?[-\u2010-\u2014]\s?{MONEY}|\s(?:to|or|bis|oder|à|a|hasta|до)\s{MONEY}")
 ORDINAL = re.compile(r"(?:st|nd|rd|th|ers?|ère|ème|er|º|ª)(?!\w)")
 DATE = re.compile(
-    r"(?<!\d)(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2}))(?!\d)|(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
+    r"(?<!\d)(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2}))(?!\d)"
+    r"|(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
 )
 NAME = re.compile(r"(?<!\w)(?:0[xXbBoO]\w+|v?\d+(?:\.\d+){2,}(?![,\d])|\d+(?:-\d+){2,})(?!\w)")
 """Hexadecimals, versions, addresses, and what is dialled."""
+ENGLISH_SHARE = re.compile(r"[\s-](?:per\s?cent|pct|percentage)(?!\w)", re.IGNORECASE)
 MAX_DIGITS = 300
 
 
@@ -124,8 +135,12 @@ def decimals_of(text: str) -> Decimals:
     return "comma" if votes["comma"] > votes["point"] else "point"
 
 
-def numbers_in(text: str, decimals: Decimals = "point", *, cell: bool = False) -> list[WrittenNumber]:
-    """All numbers of a text, digits first, then words. Overlong ones are left out. `cell`: it is one of a table."""
+def numbers_in(
+    text: str, decimals: Decimals = "point", *, cell: bool = False, language: str = "en", marks: Collection[str] = ()
+) -> list[WrittenNumber]:
+    """All numbers of a text, digits first, then words. Overlong ones are left out. `cell`: it is one of a table;
+    `language`: that of its surroundings, where the text itself does not tell; `marks`: letters that stand before digits
+    and make no name with them (`RM450`)."""
     text = _normal(text)
     dates = [(match.start(), match.end()) for match in DATE.finditer(text)]
     seen = NAME.sub(lambda name: " " * len(name.group()), _undated(text, dates))
@@ -135,20 +150,12 @@ def numbers_in(text: str, decimals: Decimals = "point", *, cell: bool = False) -
             continue
         near = dates[bisect_right(dates, (match.start(), len(text))) - 1 :][:1]
         dated = len(match.group()) < 4 and any(start <= match.start() < end for start, end in near)
-        if len(match.group()) <= MAX_DIGITS and not _is_name(text, match.start(), match.group()):
+        if len(match.group()) <= MAX_DIGITS and not _is_name(text, match.start(), match.group(), marks):
             places.append(_number(seen, match, decimals, cell, dated))
     for first, second in reversed(list(pairwise(places))):
         if RANGE.fullmatch(seen[first.end : second.start]):
             first.number = _as_well(first.number, second.number)
-    return [*(place.number for place in places), *_spelled(text)]
-
-
-def figure(text: str, decimals: Decimals = "point") -> Figure | None:
-    """The number that a cell or a fact holds, perhaps with a sign of a currency or a unit beside it."""
-    found = numbers_in(text.strip("* "), decimals, cell=True)
-    if len(found) != 1 or len(found[0].readings[0]) != 1:
-        return None
-    return found[0].readings[0][0]
+    return [*(place.number for place in places), *_spelled(text, language)]
 
 
 def _normal(text: str) -> str:
@@ -158,7 +165,9 @@ def _normal(text: str) -> str:
     text = BELOW.sub(lambda lowered: unicodedata.normalize("NFKC", lowered.group()), text)
     text = SUBSCRIPTS.sub(lambda lowered: f"_{unicodedata.normalize('NFKC', lowered.group())}", text)
     text = unicodedata.normalize("NFKC", BLANKS.sub(THIN, VULGAR.sub(r" \1", text)).replace(THIN, "\x1f"))
-    text = text.replace("\x1f", THIN).translate({0x66B: ".", 0x66C: ",", 0x2018: QUOTE, 0x2019: QUOTE, 0x2212: "−"})
+    text = text.replace("\x1f", THIN).translate(
+        {0x66B: ".", 0x66C: ",", 0x2018: QUOTE, 0x2019: QUOTE, 0x2212: "−", 0x2796: "−"}
+    )
     return re.sub(rf"{THIN}(?!\d)|(?<!\d){THIN}", " ", text)
 
 
@@ -264,13 +273,13 @@ def _figure(digits: str, text: str) -> Figure:
     return Figure(text, value, False, len(digits.partition(".")[2]), len(digits.replace(".", "").lstrip("0")))
 
 
-def _is_name(text: str, start: int, digits: str) -> bool:
+def _is_name(text: str, start: int, digits: str, marks: Collection[str]) -> bool:
     """Whether digits belong to letters before them, as in `H2O`, `GPT4`, `IPv6`, `COVID-19` and `m2`.
 
     Not so in `USD999`, `rose9` and `mid-2024`: what is glued to an ordinary word is still a number.
     """
     before = BEFORE.search(text, max(0, start - 40), start)
-    if before is None or before[1] in CURRENCIES:
+    if before is None or before[1] in CURRENCIES or before[1] in marks:
         return False
     if before[2]:
         return before[1] != before[1].lower()
@@ -285,7 +294,8 @@ def _share(tail: Tail) -> str:
 def _of_what(before: str, after: str) -> tuple[str, tuple[str, ...]]:
     """The unit of a number, or the words behind it."""
     unit = unit_of(before, after)
-    near = re.match(r"[\s-]?((?:[^\W\d_]+[ -]){0,2}[^\W\d_]+)", after)
+    label = LABEL.search(before) if ENDED.match(after) else None
+    near = label or re.match(r"[\s-]?((?:[^\W\d_]+[ -]){0,2}[^\W\d_]+)", after)
     return unit, () if unit or not near else tuple(re.split("[ -]", near[1].casefold()))
 
 
@@ -293,10 +303,12 @@ def _is_power(unit: str, digits: str) -> bool:
     return unit in LENGTHS and digits in ("2", "3")
 
 
-def _spelled(text: str) -> Iterator[WrittenNumber]:
-    language = language_of(text)
+def _spelled(text: str, language: str) -> Iterator[WrittenNumber]:
+    language = language_of(text, language)
     words = [SpelledNumber(*one, False) for one in foreign(text, language)]
     for one in [*spelled(text, SHARE), *words]:
+        if language != "en" and one not in words and not ENGLISH_SHARE.match(text, one.end):
+            continue
         before = text[max(0, one.start - 40) : one.start]
         tail = Tail(text, one.end, before, 0)
         after = text[tail.end : tail.end + 60]

@@ -31,9 +31,13 @@ SHORT = "approx mt ft tbsp tsp gov sen rep capt col gen lt sgt rev hon dept est 
 SHORT += (
     " ca vgl abb tab bzw dhr mevr sig dott prof dr mr mrs ms st art hr fr u mme mlle mmes np tzw tj e.g i.e z.b d.h"
 )
+SHORT += " hab inż ks ul mgr płk mjr kpt lek gm woj św nr rys ryc zob tzn tzw m.in np por godz red ing mudr judr doc"
+SHORT += " mgr tj např atd viz sv"
 JOINS = frozenset(SHORT.split())
 """Abbreviations that stand before what they belong to, beside those that the library knows."""
-NUMBERED = frozenset({"no", "nos", "p", "pp", "art", "fig", "figs", "eq", "vol", "ca", "approx", "abb", "tab"})
+NUMBERED = frozenset(
+    {"no", "nos", "p", "pp", "art", "fig", "figs", "eq", "vol", "ca", "approx", "abb", "tab", "nr", "por", "godz"}
+)
 """Those of them that belong to a number, and are words or letters otherwise."""
 SPELLED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \u00a0][^\W\d_]){3,}(?![^\W_])")
 """A word in single letters, at least four."""
@@ -46,6 +50,9 @@ LAST = 80
 """Characters of a sentence in which its last words are looked for."""
 SURROGATES = re.compile("[\ud800-\udfff]")
 CLOSERS = "\"'”’»)]"
+INITIALS = frozenset({"pl", "cs"})
+"""Languages whose initials the library does not know."""
+INITIAL = re.compile(r"(?:^|[.,(]|\b(?:[iza]|od|dla|przez|pro))\s*\b[^\W\d_a-z]\.\s*$")
 DOTTED_DAYS = frozenset({"de", "da", "cs", "pl", "tr"})
 
 
@@ -114,5 +121,7 @@ def _goes_on(before: str, piece: str, language: str, capitals: bool) -> bool:
     if word.isdecimal() and len(word) <= 2 and language in DOTTED_DAYS and begins.isalpha():
         return not re.search(r"\b(?:in|um|von|bis|seit|war|es|auf|zu)\s+\d{1,2}\.\s*$", before)
     if language == "fr" and word in ("m", "mm"):
+        return True
+    if language in INITIALS and INITIAL.search(before):
         return True
     return word in JOINS and (word not in NUMBERED or begins.isdigit())

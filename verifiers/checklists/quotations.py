@@ -65,6 +65,17 @@ LITTLE_IN_PLACE = (
 )
 """What an editor may put other words in the place of: pronouns, articles, forms of `be` and `have`."""
 IN_PLACE = "|".join(sorted(set(LITTLE_IN_PLACE.split()), key=len, reverse=True))
+NO_PRONOUNS = frozenset(
+    re.findall(
+        r"\w+",
+        "is are was were be been has have had do does did a an the ist sind war waren hat haben hatte hatten wird"
+        " werden wurde wurden der die das den dem des est sont était étaient ont avait le la les es son era eran fue"
+        " ha han había è sono erano hanno aveva é são foi был была было были",
+    )
+)
+PRONOUNS = frozenset(LITTLE_IN_PLACE.split()) - NO_PRONOUNS
+STOPS = r"(?=\W*(?:$|[.!?…,;:]))"
+"""Where words of an editor may end a quotation: beside the last word of a clause, or at a pronoun."""
 IN_BETWEEN = rf"\W*(?:(?i:{IN_PLACE})\b\W+){{0,4}}?"
 ENDINGS = frozenset(["s", "es", "ed", "d", "ing", "en", "n", "e", "t", "te", "ten", "er", "em", "st"])
 """Of a word, in square brackets: `hold[s]`."""
@@ -246,6 +257,9 @@ def _loosely(part: str) -> str:
         ending = _is_ending(inserted)
         pieces += [_literal(before, first=not at), ENDING if ending else IN_BETWEEN]
         at = inserted.end()
+        if not ending and not re.search(r"\w", part[at:]):
+            named = (words(before.casefold()) or [""])[-1] in PRONOUNS
+            pieces[-1] = "" if named else rf"(?:\W*\b(?i:{'|'.join(sorted(PRONOUNS))})\b|{STOPS})"
         if not ending:
             at += len(part[at:]) - len(part[at:].lstrip())
     pieces.append(_literal(part[at:], first=not at))

@@ -8,20 +8,14 @@ import re
 from verifiers.checklists.characters import plain, whole_words
 from verifiers.checklists.document import Document
 from verifiers.checklists.finding import ItemFinding, finding, listed
-from verifiers.checklists.hollow import (
-    SHORT_SECTION,
-    empty_columns,
-    is_all_comment,
-    is_gap,
-    is_idle_python,
-    own_words,
-    section_text,
-)
+from verifiers.checklists.hollow import SHORT_SECTION, empty_columns, is_all_comment, is_gap, own_words, section_text
+from verifiers.checklists.idle_code import is_idle_python
 from verifiers.checklists.json_schema import JsonError, faults_of, read_json
 from verifiers.checklists.markdown import MarkdownBlock
-from verifiers.checklists.numbers import Figure, decimals_of, figure
+from verifiers.checklists.numbers import decimals_of
 from verifiers.checklists.prose import words
 from verifiers.checklists.spec import CodeItem, FormatItem, HeadingsItem, JsonItem, OrderItem, TableItem
+from verifiers.checklists.table_sums import sum_fault
 from verifiers.contract.text import escaped
 
 JSON_NAMES = ("", "json")
@@ -100,27 +94,9 @@ def table(item: TableItem, document: Document) -> ItemFinding:
         wrong.append(f"{len(rows)} rows, at most {item.most_rows} may be")
     if not wrong:
         decimals = decimals_of(document.everything)
-        numbered = {
-            column: [figure(row[wanted.index(plain(column))], decimals) for row in rows] for column in item.sums
-        }
-        wrong += [fault for column in item.sums if (fault := _sum_fault(numbered[column], column))]
+        summed = {column: [row[wanted.index(plain(column))] for row in rows] for column in item.sums}
+        wrong += [fault for column in item.sums if (fault := sum_fault(summed[column], decimals, escaped(column)))]
     return finding(item, not wrong, listed(wrong) or "the table is there and complete", rows=len(rows))
-
-
-def _sum_fault(numbers: list[Figure | None], column: str) -> str:
-    if len(numbers) < 2:
-        return f"{escaped(column)!r} has nothing to add up"
-    read = [number for number in numbers if number is not None]
-    if len(read) < len(numbers):
-        return f"a cell of {escaped(column)!r} is not one number"
-    if len({number.percent for number in read}) > 1:
-        return f"{escaped(column)!r} has shares beside numbers"
-    if len({number.unit for number in read} - {""}) > 1:
-        return f"{escaped(column)!r} has numbers in more than one unit"
-    total = sum((number.value for number in read[:-1]), start=type(read[0].value)())
-    if total == read[-1].value:
-        return ""
-    return f"{escaped(column)!r} adds up to {escaped(str(total))}, the last row says {escaped(read[-1].text)}"
 
 
 def code(item: CodeItem, document: Document) -> ItemFinding:
