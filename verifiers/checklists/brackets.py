@@ -139,7 +139,7 @@ class _BracketPlaces:
 
     def __iter__(self) -> Iterator[Cited]:
         for match in SQUARE.finditer(self._text):
-            letter = len(match[1]) == 1 and self._text[match.end() : match.end() + 1].isalpha()
+            letter = len(match[1]) == 1 and match[1].isalpha() and self._text[match.end() : match.end() + 1].isalpha()
             if not letter and (keys := self._square(match[1])):
                 yield Cited(match.start(), match.end(), keys)
         for match in ROUND.finditer(self._text):

@@ -78,8 +78,9 @@ LOOKALIKES = str.maketrans(
 """The part of Unicode's confusables (UTS 39) that turns letters of other scripts into the Latin ones they look like."""
 LATIN = re.compile(
     r"LATIN (?:CAPITAL|SMALL) LETTER (?:DOTLESS |SCRIPT )?([A-Z])(?: WITH .*)?$|LATIN .*CAPITAL ([A-Z])$"
+    r"|^SQUARED ([A-Z]+)$"
 )
-"""By their names: `ø` is an `o`, the small capital `ᴛ` a `t`."""
+"""By their names: `ø` is an `o`, the small capital `ᴛ` a `t`, and `🆓` is `free`."""
 NATIVE = (re.compile("[\u0370-\u03ff]"), re.compile("[\u0400-\u052f]"), re.compile("[\u0531-\u0587]"))
 SPACED = re.compile(r"(?<!\w)\w(?:[ .\-_*~|/\u00b7]\w){2,}(?!\w)")
 UNSPACED = ("CJK UNIFIED", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
@@ -221,7 +222,7 @@ def bare(text: str) -> str:
 @lru_cache(maxsize=65536)
 def _latin(character: str) -> str:
     found = None if character.isascii() else LATIN.search(unicodedata.name(character, ""))
-    return (found[1] or found[2]).lower() if found else character
+    return next(filter(None, found.groups())).lower() if found else character
 
 
 def _undisguised(word: str, native: list[re.Pattern[str]]) -> str:

@@ -41,14 +41,16 @@ SHARES = dict.fromkeys(HUNDREDTHS.split(";"), Fraction(1))
 SHARES |= dict.fromkeys(("‰", "per mille", "permille", "per mil", "promille"), Fraction(1, 10))
 SHARES |= dict.fromkeys(("‱", "basis points", "bps", "bp"), Fraction(1, 100))
 SHARES |= {"ppm": Fraction(1, 10_000), "ppb": Fraction(1, 10_000_000)}
-UNSPACED = "[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+ENDED = rf"(?:(?<=[{UNSPACED}])|(?![^\W{UNSPACED}]))"
+"""The end of a word. In scripts without blanks the next one may follow at once: `85%가`."""
 
 
 def _any_of(names: Iterable[str]) -> str:
     return "|".join(re.escape(name).replace(r"\ ", r"\s") for name in sorted(names, key=len, reverse=True))
 
 
-FACTOR = re.compile(rf"[\s-]?({_any_of(FACTORS)})(?:(?<={UNSPACED})|(?!\w))\.?", re.IGNORECASE)
+FACTOR = re.compile(rf"[\s-]?({_any_of(FACTORS)}){ENDED}\.?", re.IGNORECASE)
 LETTER = re.compile(r"\s?([MBTmbt])(?!\w)")
 """Millions, billions, trillions; or metres, tonnes, a part of a figure or a molar solution."""
 MEASURES = (
@@ -59,7 +61,7 @@ MEASURES = (
 )
 MEASURE = re.compile(rf"\s?(?:{MEASURES})(?!\w)", re.IGNORECASE)
 CURRENCY = re.compile(r"(?:[$€£¥₹₽₩₺¢]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|CAD|AUD|INR|Rs|R|kr)\.?)\s?[-−–]?$")
-SHARE = re.compile(rf"[\s-]?({_any_of(SHARES)})(?!\w)", re.IGNORECASE)
+SHARE = re.compile(rf"[\s-]?({_any_of(SHARES)}){ENDED}", re.IGNORECASE)
 TEN_TO = re.compile(r"\s?[x×·*⋅]\s?10(?:\s?\^\s?\(?\s?([-−–+]?\d{1,3})\)?|\*\*([-+]?\d{1,3}))(?!\d)", re.IGNORECASE)
 E_NOTATION = re.compile(r"[eE]([-+−]?\d{1,3})(?!\w)")
 PART = re.compile(r"(?:\s|\sand\s)?(\d{1,3})⁄(\d{1,3})|\s(?:and\s)?(\d)/(\d{1,2})(?![\d/])")

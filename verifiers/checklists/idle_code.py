@@ -1,8 +1,8 @@
 """Says whether a block of Python does nothing, by what does something: an allow-list over its syntax tree.
 
-A call, an import, an assignment, a `return` of something, `raise`, `assert`, a sum, a class that has fields or methods
-or extends another, and an expression over names that the block defines. Empty definitions, literals and names alone do
-nothing; nor does a sentence that happens to parse (`rain is not snow`).
+A call, an import, an assignment, a `return` of something by a function, `raise`, `assert`, a sum, a class that has
+fields or methods or extends another, and an expression over names that the block defines. Empty definitions, literals
+and names alone do nothing; nor does a sentence that happens to parse (`rain is not snow`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ DOES = (
     *(ast.Call, ast.Import, ast.ImportFrom, ast.Assign, ast.AugAssign, ast.NamedExpr, ast.Raise, ast.Assert),
     *(ast.Delete, ast.Yield, ast.YieldFrom, ast.Await, ast.BinOp, ast.comprehension),
 )
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 OVER_NAMES = (ast.Compare, ast.BoolOp, ast.Subscript, ast.Attribute, ast.FormattedValue)
 
 
 def is_idle_python(tree: ast.Module) -> bool:
     """Whether nothing in it does or defines anything."""
     nodes = list(ast.walk(tree))
+    within = {id(part) for node in nodes if isinstance(node, DEFINITIONS) for part in ast.walk(node)}
     known = set(dir(builtins)) | {name for node in nodes for name in _defined(node)}
-    return not any(_does(node, known) for node in nodes)
+    return not any(_does(node, known) for node in nodes if not isinstance(node, ast.Return) or id(node) in within)
 
 
 def _does(node: ast.AST, known: set[str]) -> bool:

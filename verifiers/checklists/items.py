@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -168,7 +169,8 @@ def _free(number: WrittenNumber, item: spec.NumbersItem) -> bool:
 
 
 def _script(item: spec.ScriptItem, document: Document) -> ItemFinding:
-    counted = Counter(script_of(character) for character in RUN.sub(r"\1\1\1", document.shown) if character.isalpha())
+    text = unicodedata.normalize("NFKC", RUN.sub(r"\1\1\1", document.shown))  # circled letters are letters
+    counted = Counter(script_of(character) for character in text if character.isalpha())
     share = sum(counted[script] for script in item.scripts) / max(1, counted.total())
     reason = f"{share:.1%} of the letters are of {', '.join(item.scripts)}, asked: {item.share:.0%}"
     return finding(item, share >= item.share, reason, letters=dict(counted.most_common()[:5]))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from verifiers.checklists.factors import ENDED
+
 SPELLED = {
     "km": "km kilometre kilometres kilometer kilometers kilometern kilomètre kilomètres kilómetro kilómetros 公里 千米"
     " chilometro chilometri quilómetro quilómetros км",
@@ -105,17 +107,15 @@ def _any_of(names: Iterable[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(names, key=len, reverse=True))
 
 
-UNSPACED = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
-END = rf"(?:(?<={UNSPACED})|(?!\w))"
 AFTER = re.compile(
-    rf"[\s-]?(?:(?:square|cubic|sq\.?|cu\.?|degrees?|full|whole|long|short|more|further)\s)?({_any_of(UNIT_OF)}){END}",
+    rf"[\s-]?(?:(?:square|cubic|sq\.?|cu\.?|degrees?|full|whole|long|short|more|further)\s)?({_any_of(UNIT_OF)}){ENDED}",
     re.IGNORECASE,
 )
 NAUTICAL = re.compile(
     r"[\s-]?(?:nautical miles?|milles? (?:marins?|nautiques?)|millas? náuticas?|miglia? (?:marine?|nautiche?))\b", re.I
 )
 SECONDS = re.compile(r"[ \u00a0\u202f\u2007]s(?![\w'’])")
-SYMBOL = re.compile(rf"[\s-]?({_any_of(SYMBOLS)})(?!\w)")
+SYMBOL = re.compile(rf"[\s-]?({_any_of(SYMBOLS)}){ENDED}")
 HOURLY = re.compile(
     r"\s?(?:/\s?h(?:our|r)?|per hour|an hour|pro stunde|in der stunde|par heure|à l['’]heure|por hora"
     r"|all['’]ora|в час)(?!\w)",

@@ -18,6 +18,7 @@ NEGATIONS = (
     r"|aucun\w*|guère|ne|refus\w+|nunca|jamás|nadie|ningun\w*|ningún|tampoco|ni|non(?!-)|nessun\w*|niente|né|não|nem"
     r"|ninguém|nenhum\w*|niet|geen|nooit|nauwelijks|ikke|inte|ingen|inget|aldrig|aldri|nigdy|żad\w+|není|nikdy|nincs"
     r"|soha|ei|eivät|tidak|bukan|jangan|değil|yok|hiç|asla|не|нет|нельзя|никогда|никто|ничего|ни|едва|ні|немає"
+    r"|myth|misconception|rumou?rs?|falsely|wrongly|Mythos|Gerüchte?|falsch\w*|unwahr\w*|mythe|rumeurs?|mito|bulo|diceria"
     r"|anything but|far from|alles andere als|weit (?:davon )?entfernt|alles behalve|allesbehalve|ver(?:re)? van"
     r"|mitnichten"
     r"|tout sauf|loin d\w*|tutt['’]altro che|lungi da\w*|lontan\w da\w*|todo menos|lejos de\w*|tudo menos|longe d\w+"
@@ -62,6 +63,8 @@ CLAUSE = 200
 THAT = frozenset(
     ["that", "dass", "daß", "que", "qu", "che", "что", "чтобы", "dat", "att", "że", "hogy", "ότι", "bahwa"]
 )
+THAT_FOLLOWS = re.compile(rf",(?=\s(?:{'|'.join(sorted(THAT))})\b)", re.IGNORECASE)
+"""A comma before it (`Wir glauben nicht, dass`) begins no clause of its own here."""
 
 
 def may_be_put_in(text: str) -> bool:
@@ -79,7 +82,8 @@ def may_be_left_out(text: str) -> bool:
 
 def is_negated(source: str, start: int, end: int) -> bool:
     """Whether a negation stands right before or behind a part of a source, or governs it by `that`."""
-    clause = NO_NEGATION.sub(" ", CLAUSES.split(source[max(0, start - CLAUSE) : start])[-1])
+    before = THAT_FOLLOWS.sub(" ", source[max(0, start - CLAUSE) : start])
+    clause = NO_NEGATION.sub(" ", CLAUSES.split(before)[-1])
     behind = source[end : end + 20]
     if NEGATED.match(behind[1:] if behind[:1] == " " else behind):
         return True

@@ -16,6 +16,9 @@ from verifiers.contract.text import escaped
 SIGNS = frozenset("+-−–—()%‰°.,'’*~≈_/⁄^")
 """What a cell may have beside letters, digits and signs of a currency."""
 
+LONGEST_ENDING = 3
+"""`Kind` and `Kinder` are counted alike, `Euro` and `Eurocent` are not."""
+
 
 def sum_fault(cells: Sequence[str], decimals: Decimals, column: str) -> str:
     """Why the last cell is not the sum of the others; empty where it is."""
@@ -56,4 +59,4 @@ def _is_one(first: tuple[str, tuple[str, ...]], second: tuple[str, tuple[str, ..
 
 def _alike(one: str, other: str) -> bool:
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-    return common >= (min(len(one), len(other)) + 1) // 2
+    return common >= (min(len(one), len(other)) + 1) // 2 and max(len(one), len(other)) - common <= LONGEST_ENDING
