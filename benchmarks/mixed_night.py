@@ -44,7 +44,7 @@ ASSAY = (sys.executable, "-I", "-m", "appliance.cli.main")
 TAUGHT = "arithmetic"
 OWN = "own/till"
 MIX = (TAUGHT, "programs", "knights", "mail_search", OWN, "theorems")
-TOKENS = 384
+TOKENS = 768
 FULL = {
     "hidden": 128,
     "layers": 3,
@@ -52,7 +52,7 @@ FULL = {
     "demonstrations": 8000,
     "teaching": 1000,
     "batch": 32,
-    "steps": 24,
+    "steps": 32,
     "tasks": 16,
     "rollouts": 16,
     "sealed": 240,
@@ -128,7 +128,7 @@ def settings_of(data: Path, model: Path, size: Mapping[str, int]) -> dict[str, s
         "RECIPE__TRAINING__CHECKPOINT_EVERY": size["steps"],
         "RECIPE__TRAINING__DIFFICULTY": "adaptive",
         "RECIPE__TRAINING__PACKING": "true",
-        "RECIPE__TRAINING__LEARNING_RATE": 5e-4,
+        "RECIPE__TRAINING__LEARNING_RATE": 2e-4,
         "RECIPE__AGENT__MAX_TOKENS": TOKENS,
         "RECIPE__AGENT__CONCURRENT": 64,
         "RECIPE__EVALUATION__SEALED_ITEMS": size["sealed"],
