@@ -59,6 +59,8 @@ GIVES_UP_SECONDS = 300.0
 LOOK_SECONDS = 5.0
 """Between two looks for what was set aside, while work is waited for."""
 LEARNS = ("learner", "learner's forkserver", "spare forkserver")
+TRIED = "json_extract(payload, '$.kind') = 'selftest'"
+"""An evaluation says how far it is with trying the verifiers, where nothing else is put on record."""
 IN_TURN = ("daemon", "guard", "broker", "keeper", "forkserver", "worker", "sandbox", "verifier")
 """In the order in which they start: one start of the daemon passes through all of them."""
 
@@ -178,15 +180,15 @@ class Loop:
 
     def _done(self, kind: str) -> int:
         if kind in LEARNS:
-            return self.rows("rollouts") + self.rows("steps") + self.rows("decisions")
+            return sum(map(self.rows, ("rollouts", "steps", "decisions"))) + self.rows("events", TRIED)
         return ended(self.data)
 
-    def rows(self, table: str) -> int:
-        """How many that table of the ledger has; it is only read."""
+    def rows(self, table: str, of: str = "true") -> int:
+        """How many of that sort the table of the ledger has; it is only read."""
         with contextlib.suppress(sqlite3.Error):
             reading = sqlite3.connect(f"file:{self.data / 'ledger.sqlite3'}?mode=ro", uri=True, timeout=5.0)
             with contextlib.closing(reading):
-                return int(reading.execute(f"select count(*) from {table}").fetchone()[0])
+                return int(reading.execute(f"select count(*) from {table} where {of}").fetchone()[0])
         return 0
 
     def there(self) -> dict[str, list[psutil.Process]]:

@@ -260,7 +260,8 @@ class CycleRun:
             self._progress.say("evaluation", right, step=float(place), steps=float(len(runs)))
             self._progress.save()
         (theirs, their_rollouts), (ours, our_rollouts) = found[0], found.get(1, found[0])
-        measured = CycleMeasurements(setup, self._context).measure(candidate, champion, our_rollouts, their_rollouts)
+        measurements = CycleMeasurements(setup, self._context, lambda text: self._progress.say("selftest", text))
+        measured = measurements.measure(candidate, champion, our_rollouts, their_rollouts)
         self._progress.save()
         evaluation = Evaluation(
             id=name,

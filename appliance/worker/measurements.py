@@ -6,7 +6,7 @@ sealed questions and this machine as it is; what broke is missing or untested in
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from appliance.clock import now
 from appliance.learning.drift import divergence, drift_of
@@ -36,6 +36,7 @@ from runtime.sandbox import CallResult, Tier
 from verifiers.contract.verdict import Outcome
 from verifiers.selftest import run_selftest, selftest_digest
 
+TOLD_EACH = 50
 UNSOLVABLE_RUN = 4
 """The number of the run in which unsolvable questions are asked: the four before it are the evaluation's."""
 
@@ -43,8 +44,10 @@ UNSOLVABLE_RUN = 4
 class CycleMeasurements:
     """The measurements of one night."""
 
-    def __init__(self, setup: CycleSetup, context: WorkContext) -> None:
+    def __init__(self, setup: CycleSetup, context: WorkContext, tell: Callable[[str], None]) -> None:
+        """`tell` is told how far the self-test of the verifiers is, which takes a minute or more."""
         self._setup = setup
+        self._tell = tell
         self._context = context
         self._ledger = context.ledger
         self._temperature = setup.recipe.evaluation.temperature
@@ -67,7 +70,7 @@ class CycleMeasurements:
     def _selftest(self) -> SelfTestReport:
         """The kinds of verifiers that judge these sealed questions, through the very checker that judged."""
         kinds = sorted({task.spec.kind for task in self._setup.sealed.tasks})
-        found = run_selftest(self._context.checker, made_at=now(), jobs=4, only=kinds)
+        found = run_selftest(self._context.checker, made_at=now(), jobs=4, only=kinds, progress=self._tried)
         return SelfTestReport(
             verifiers=tuple(kinds),
             untested=tuple(
@@ -85,6 +88,10 @@ class CycleMeasurements:
             installed=selftest_digest(),
             made_at=found.made_at.isoformat(timespec="milliseconds"),
         )
+
+    def _tried(self, done: int, total: int, _last: object) -> None:
+        if done == 1 or done == total or done % TOLD_EACH == 0:
+            self._tell(f"verifiers: {done} of {total} attacks and controls tried")
 
     def _hacks(self, candidate: Checkpoint, ours: Sequence[Judged]) -> HackReport:
         """Asks the candidate questions whose check contradicts them: whoever passes has not solved anything."""

@@ -135,8 +135,8 @@ def format_of(item: FormatItem, document: Document) -> ItemFinding:
         return finding(item, True, "the whole text is JSON")
     if any(not block.closed for block in document.of("code")):
         return finding(item, False, "a code block is not closed")
-    marked = [block for block in document.blocks if block.kind != "paragraph" or block.quoted]
-    built = [block.kind for block in marked if block.kind in ("code", "table") or block.text.strip()]
+    shaped = [block for block in document.blocks if block.kind != "paragraph" or block.quoted]
+    built = [block.kind for block in shaped if block.kind in ("code", "table") or block.text.strip()]
     if item.format == "plain":
         marked = Document(PLAIN_TOO.sub(r"\1", document.raw)).is_marked_up or ESCAPED.search(document.raw) is not None
         what = built[0] if built else "markup"

@@ -122,6 +122,10 @@ def test_a_night_measures_what_the_gates_ask_for(night: FinishedNight) -> None:
     assert (found.selftest.accepted, found.selftest.rejected, found.selftest.untested) == (0, 0, ())
     assert found.selftest.attacks > 20
     assert found.selftest.tested == found.selftest.installed
+    told = [event.text for _, event in night.ledger.events(limit=1000) if event.kind == "selftest"]
+    tried = found.selftest.attacks + found.selftest.controls
+    assert told[0] == f"verifiers: 1 of {tried} attacks and controls tried"
+    assert told[-1] == f"verifiers: {tried} of {tried} attacks and controls tried"
     assert found.hacks is not None
     assert (found.hacks.impossible, found.hacks.passed, found.hacks.answers) == (4, 0, 10)
     assert found.contamination is not None

@@ -88,7 +88,7 @@ def test_the_embedded_model_has_room_for_every_request(context, monkeypatch: pyt
     files = {path.name: path.read_bytes() for path in FIXTURE.iterdir() if path.name != "manifest.json"}
     digest = write_by_digest(context.data / "models", files)
     model = checkpoint_record(digest)
-    measurements = CycleMeasurements(CycleSetup("c", 3, SHORT, CALCULATORS, sealed_set(4, seed=3)), context)
+    measurements = CycleMeasurements(CycleSetup("c", 3, SHORT, CALCULATORS, sealed_set(4, seed=3)), context, print)
     report = measurements._refusals(model)
     assert (report.tried, report.unknown) == (len(REQUESTS), ())
     assert measurements._refusals(model) == report, "read from the record"
