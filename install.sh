@@ -788,8 +788,13 @@ uninstall() {
     local data head packages
     # The product itself says where its data is, and what it keeps beside it, from its own configuration.
     data="$("$VENV/bin/python" -I -c 'from appliance.config import Settings; print(Settings.load().data)' 2>/dev/null || true)"
-    head="$("$VENV/bin/python" -I -c 'from appliance.config import Settings; from appliance.places import head_files
+    head="$("$VENV/bin/python" -I -c 'from appliance.config import Settings
+from appliance.audit.head_places import head_files
 settings = Settings.load(); print(head_files(settings, settings.data)[0])' 2>/dev/null || true)"
+    if [ "$PURGE" = 1 ] && [ -n "$data" ] && [ -z "$head" ]; then
+        fail 5 "where the head of the audit log is kept is not known, because this installation cannot say it" \
+            "remove it by hand (docs/keys.md says where it is), and run --uninstall without --purge"
+    fi
     if [ "$PURGE" = 1 ] && [ -z "$data" ]; then
         fail 5 "the data folder is not known, because this installation cannot say it" \
             "remove it by hand, and run --uninstall without --purge"

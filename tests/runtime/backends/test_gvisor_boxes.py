@@ -191,7 +191,8 @@ def test_many_boxes_at_once_come_and_go_and_leave_nothing(bench: Bench, image: P
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and any(now > then for now, then in zip(open_things(), before, strict=True)):
         time.sleep(0.05)
-    assert all(now <= then for now, then in zip(open_things(), before, strict=True))
+    after = open_things()
+    assert all(now <= then for now, then in zip(after, before, strict=True)), f"{after}, and {before} before"
     assert (bench.groups(), bench.folders()) == ([], [])
 
 
