@@ -300,6 +300,19 @@ def able_environment(checkout: Path) -> Path:
     return venv
 
 
+def test_purge_without_knowing_where_the_head_is_kept_removes_nothing(checkout: Path) -> None:
+    able_environment(checkout)
+    data = checkout.parent / "data"
+    data.mkdir()
+    (data / "ledger.sqlite3").write_text("yours")
+    places = {"ASSAY_DATA": str(data), "ASSAY_AUDIT__HEAD": str(data / "head")}
+    result = install(checkout, "--uninstall", "--purge", **places)
+    assert result.returncode == 5
+    assert "where the head of the audit log is kept is not known" in result.stderr
+    assert (data / "ledger.sqlite3").read_text() == "yours"
+    assert (checkout / ".venv").exists()
+
+
 def test_purge_removes_the_data_folder_that_the_configuration_names_and_nothing_beside_it(checkout: Path) -> None:
     able_environment(checkout)
     data = checkout.parent / "data"
