@@ -27,6 +27,27 @@ print(first.pid, spare.pid, flush=True)
 time.sleep(1000)
 """
 
+TAKES_A_SPARE = """
+import ctypes, sys
+from appliance.daemon.fork_server import ForkServer
+SET, GET = 36, 37  # PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER
+libc = ctypes.CDLL(None)
+def adopts():
+    value = ctypes.c_int()
+    libc.prctl(GET, ctypes.byref(value), 0, 0, 0)
+    return value.value
+libc.prctl(SET, int(sys.argv[1]), 0, 0, 0)
+server = ForkServer.begun()
+before, send = adopts(), server.send
+meanwhile = []
+server.send = lambda *arguments: (meanwhile.append(adopts()), send(*arguments))
+spare = server.spare()
+print(before, *meanwhile, adopts())
+spare.end()
+server.end()
+"""
+"""Says whether this process is what orphans are given to: before it takes a spare, meanwhile, and after."""
+
 
 @pytest.fixture
 def server() -> Iterator[ForkServer]:
@@ -90,13 +111,11 @@ def test_one_is_forked_beside_a_worker_that_works_and_has_no_descriptor_of_the_o
     spare.end()
 
 
-def test_orphans_are_the_core_s_only_while_it_takes_a_spare(server: ForkServer) -> None:
-    spare = server.spare()
-    assert spare is not None
-    spare.end()
-    program = "import os, time; os.fork() and os._exit(0); time.sleep(0.2); print(os.getppid())"
-    orphan = subprocess.run([sys.executable, "-I", "-c", program], stdout=subprocess.PIPE, timeout=60, check=True)
-    assert int(orphan.stdout) != os.getpid()
+@pytest.mark.parametrize("before", [0, 1], ids=["not adopting", "adopting"])
+def test_orphans_are_the_core_s_only_while_it_takes_a_spare(before: int) -> None:
+    program = [sys.executable, "-c", TAKES_A_SPARE, str(before)]
+    told = subprocess.run(program, stdout=subprocess.PIPE, text=True, timeout=60, check=True).stdout
+    assert told.split() == [str(before), "1", str(before)]
 
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["running", "stopped"])
