@@ -13,7 +13,9 @@ _HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
 
 def printable(text: str, *, limit: int = 0, lines: bool = False) -> str:
     """`limit` in characters of the result, 0 for none; what is cut off is shown as one `…`."""
-    escaped = "".join(_shown(character, lines=lines) for character in (text[: limit + 1] if limit else text))
+    looked_at = text[: limit + 1] if limit else text
+    plain = looked_at.isprintable()  # nothing of what is hidden; most texts are, and there are thousands on a screen
+    escaped = looked_at if plain else "".join(_shown(character, lines=lines) for character in looked_at)
     return escaped[: limit - 1] + "…" if limit and len(escaped) > limit else escaped
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -26,7 +28,9 @@ sys.path.append(str(Path(__file__).parent / "fixtures"))
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # Heads of audit logs are kept outside the data folder: those of the tests, where they are thrown away.
-os.environ.setdefault("XDG_STATE_HOME", tempfile.mkdtemp(prefix="assay-state-"))
+if "XDG_STATE_HOME" not in os.environ:
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="assay-state-")
+    atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 # As in the product's own processes: at Python's own 700 a tenth of a test's time goes by, a fifth of a screen's.
 gc.set_threshold(20_000, 20, 50)
