@@ -13,30 +13,29 @@ then. What is under way may be kept (`keeping`), so that another process goes on
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from appliance.agent.answers import NO_ANSWER, Final, final_answer
 from appliance.agent.assignment import Assignment, Ending, LiveRollout, needs_world
-from appliance.agent.branching import Branching, BranchPoint, has_come_some_way, higher, joined
+from appliance.agent.branching import Branching, BranchPoint, joined
 from appliance.agent.budget import AgentBudget
 from appliance.agent.calls import LOST, ToolCalls, WorldEnd, call_of
 from appliance.agent.conversation import Conversation
 from appliance.agent.keeping import Replay, RolloutKeeper, can_repeat
 from appliance.agent.kept_rollouts import is_of
 from appliance.agent.parsing import shown
+from appliance.agent.rollout_branches import RolloutBranches
 from appliance.inference.engine import Engine, GenerationRequest, Turn
 from appliance.records.rollouts import Message, PartialRollout, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus
 from appliance.rendering.renderer import Malformed, Renderer, ToolRequest
 from appliance.scheduling.joining import joined as continued
 from curriculum.contract.task import Task
 from curriculum.seeds import derive
-from runtime.errors import HostLostError, SandboxError
+from runtime.errors import HostLostError
 from runtime.sandbox import SessionPool
 from verifiers.contract.kinds import AnswerForm
 
-log = logging.getLogger(__name__)
 AHEAD = 64
 """Rollouts that are begun beyond the engine's rows: it reads their prompts together. They hold no session yet."""
 
@@ -77,9 +76,7 @@ class Agent:
         self._on_finish: OnFinish | None = None
         self._stop_reason: Callable[[], str] = never_stop
         self._polled_at = 0.0
-        self._branching: Branching | None = None
-        self._branches = 0
-        self._samples = 0
+        self._branches = RolloutBranches(None)
         self.keeper: RolloutKeeper | None = None
         """Keeps rollouts of training that do not branch."""
         self.last_failure = ""
@@ -110,9 +107,7 @@ class Agent:
         self._waiting = deque(assignments)
         self._order, self._finished, self.stopped = [], {}, ""
         self._on_finish, self._stop_reason, self._polled_at = on_finish, stop_reason, self._clock()
-        self._branching, self._branches = branching, 0
-        behind = branching.behind if branching is not None else 0
-        self._samples = max(behind, max((one.sample for one in assignments), default=-1) + 1)
+        self._branches = RolloutBranches(branching, assignments)
         try:
             while (self._waiting or any(not live.streamed for live in self._live.values())) and not self._advance():
                 pass
@@ -178,7 +173,7 @@ class Agent:
 
     @property
     def _keeper(self) -> RolloutKeeper | None:
-        return self.keeper if self._branching is None else None
+        return self.keeper if self._branches.wanted is None else None
 
     def under_way(self) -> list[PartialRollout]:
         """Lists what there is of the rollouts of training that are under way."""
@@ -313,10 +308,7 @@ class Agent:
         # Where a branch left stays to be seen in its spans.
         turn, live.begun = (continued if live.branch_of is None else joined)(live.begun, turn), None
         read = live.said.take(turn)
-        if self._branching is not None and self._branching.at_entropy and self._branches_of(live):
-            live.point = higher(
-                live.point, live.said, turn, live.calls, fresh=live.session is None, fresh_world=live.world is None
-            )
+        self._branches.look(live, turn)
         if turn.ended == "length":
             return self._end(number, RolloutEnd.TOKENS)
         if isinstance(read, str):
@@ -332,7 +324,7 @@ class Agent:
             call = ToolCall(code=read.code, status=ToolStatus.PARSE_ERROR, error=read.reason)
             return self._return(number, call, f"error: {read.reason}"[: self._budget.max_result_chars])
         try:
-            self._calls.start(number, live, read, keep=self._keeps(live, read))
+            self._calls.start(number, live, read, keep=self._branches.keeps(live, read))
         except LOST as error:
             return self._lose(number, error)
         return False
@@ -367,16 +359,10 @@ class Agent:
         """Forces a tool result on the row, so that it goes on with its next turn; where the model's format writes the
         conversation anew, the row is given up for a new one."""
         live = self._live[number]
-        stopped = False
-        if call.status.failed and self._branches_at_failure(live):
-            point = BranchPoint(live.said.before_last_turn(), live.calls - 1)
-            point.state(live.running).kept = live.running is not None
-            stopped = self._branch(live, point)
+        stopped = self._branch(live, self._branches.before(live, call))
         live.running = None
         forced = live.said.give_back(call, text)
-        mends = call.status.failed and self._branching is not None and self._branching.where == "repair"
-        if mends and len(live.said.ids) < live.max_tokens:
-            stopped |= self._branch(live, BranchPoint(live.said, live.calls))
+        stopped |= self._branch(live, self._branches.behind(live, call))
         if live.replay is not None and live.replay.diverges(live.said.nodes[-1]):
             return self._begin_anew(number)
         if forced is None:
@@ -393,57 +379,11 @@ class Agent:
         self._engine.resume(number, forced)
         return stopped
 
-    def _branches_of(self, live: LiveRollout) -> int:
-        """Counts the branches that it may have yet."""
-        wanted = self._branching
-        if wanted is None or live.streamed or not live.assignment.temperature:
-            return 0
-        if live.branch_of is not None or live.branches:
-            return 0
-        late = wanted.first is not None and live.assignment.sample >= wanted.first
-        return 0 if late else wanted.left(self._branches)
-
-    def _branches_at_failure(self, live: LiveRollout) -> bool:
-        """Says whether it branches from before its next call, if that fails."""
-        wanted = self._branching
-        return wanted is not None and wanted.at_failures and has_come_some_way(live.said.nodes)
-
-    def _keeps(self, live: LiveRollout, request: ToolRequest) -> bool:
-        """Says whether what the call that comes changes may have to go back behind it."""
-        if not self._branches_of(live):
-            return False
-        state = live.point.state(request) if live.point is not None else None
-        if not self._branches_at_failure(live):
-            return state is not None and state.keep()
-        if state is not None and state.kept:  # a moment is kept for one call, and this one may fail
-            live.point = None
-        elif state is not None:
-            state.keep()
-        return True
-
-    def _branch(self, live: LiveRollout, point: BranchPoint) -> bool:
+    def _branch(self, live: LiveRollout, point: BranchPoint | None) -> bool:
         """Begins the branches that leave it there; True asks the loop to stop."""
-        count = self._branches_of(live)
-        if needs_world(live.assignment.task):
-            count = min(count, self._budget.worlds + self._budget.worlds // 2 - self._world_rollouts)
-        wanted = self._branching
-        if count <= 0 or wanted is None:
-            return False
-        try:
-            sessions = point.sessions(live.session, count)
-        except SandboxError as error:  # the attempt itself goes on as it would without
-            log.warning("%s could not branch: %s", live.assignment.id, error)
-            live.branches = count
-            return False
-        self._branches += count
-        worlds = self._calls.fork(point, live, count)
-        first = self._samples + live.assignment.sample * wanted.each
-        now = self._clock()
-        branches = [
-            live.branch(point, session, world, first + number, now)
-            for number, (session, world) in enumerate(zip(sessions, worlds, strict=True))
-        ]
-        return any([self._begin(branch) for branch in branches])  # noqa: C419 - all of them
+        worlds = self._budget.worlds + self._budget.worlds // 2 - self._world_rollouts
+        begun = self._branches.begin(live, point, self._calls, worlds, self._clock())
+        return any([self._begin(branch) for branch in begun])  # noqa: C419 - all of them
 
     def _lose(self, number: int, error: Exception) -> bool:
         """Ends a rollout that the infrastructure failed, unless it can go on elsewhere."""
@@ -456,7 +396,7 @@ class Agent:
     def _can_move(self, live: LiveRollout) -> bool:
         """Says of a rollout whose host is gone whether it may be made on another; a branch and what a world was asked
         for cannot be."""
-        alone = self._branching is None and live.branch_of is None
+        alone = self._branches.wanted is None and live.branch_of is None
         return alone and not needs_world(live.assignment.task) and live.moves < MOVES
 
     def _move(self, number: int) -> bool:
@@ -498,7 +438,7 @@ class Agent:
     def _finish(self, number: int, ended: RolloutEnd, answer: str | None = None, answers: int = 0) -> bool:
         live = self._live.pop(number)
         lost = ended is RolloutEnd.INFRA_ERROR
-        stopped = live.point is not None and not lost and self._branch(live, live.point)
+        stopped = not lost and self._branch(live, live.point)
         rollout = live.end(ended, self._clock(), answer, answers)
         if self._keeper is not None and not lost:
             self._keeper.ended(rollout)
