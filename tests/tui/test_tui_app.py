@@ -44,7 +44,7 @@ Screen = Pilot[None]
 
 
 def open_app(appliance: Appliance, **given: Any) -> AssayApp:
-    return AssayApp(appliance.socket, seconds=0.05, **given)
+    return AssayApp(appliance.socket, seconds=0.25, **given)
 
 
 async def until(pilot: Screen, holds: Callable[[], bool], seconds: float = 20.0) -> None:
