@@ -35,6 +35,8 @@ class LossCause(Enum):
     DIED = "died"
     BROKER = "broker"
     """Whoever started it is gone, and it with them."""
+    STARVED = "starved"
+    """Others had the processors until the wall clock of a call with patience was over."""
 
 
 LOST_BY: dict[Cause, LossCause] = {
@@ -187,7 +189,7 @@ class NextStep(Enum):
     SANDBOX = "sandbox"
     """Likewise, in a sandbox of its own."""
     BROKEN = "broken"
-    """The place is gone with its broker: this call and all later ones fail."""
+    """The place is gone, and the call is not to blame: this one and all later ones fail."""
 
 
 def what_follows(tier: Tier, outcome: CallOutcome, seconds: float) -> NextStep:
@@ -195,7 +197,7 @@ def what_follows(tier: Tier, outcome: CallOutcome, seconds: float) -> NextStep:
     kind = outcome.kind
     if kind in (ReplyKind.OK, ReplyKind.EXCEPTION):
         return NextStep.ANSWER
-    if kind is LossCause.BROKER:
+    if kind in (LossCause.BROKER, LossCause.STARVED):
         return NextStep.BROKEN
     if tier is Tier.SANDBOX:
         return NextStep.EMPTY

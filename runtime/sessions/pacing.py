@@ -74,7 +74,12 @@ def spent(before: BoxUsage, now: BoxUsage, unseen: float = 0.0) -> Spent:
 
 
 def is_over(pace: Pace, used: Spent, wall: float) -> bool:
-    if wall >= pace.wall or wall - used.waited >= pace.own:
+    return wall >= pace.wall or is_used_up(pace, used, wall)
+
+
+def is_used_up(pace: Pace, used: Spent, wall: float) -> bool:
+    """Says whether the time is over that is a call's own: others did not take it."""
+    if wall - used.waited >= pace.own:
         return True
     return used.computed is not None and used.computed >= pace.own * max(1.0, pace.cpus)
 
@@ -86,6 +91,8 @@ class OwnTime:
         self.pace = pace
         self.is_asked = False
         """Whether a look is under way."""
+        self.is_used_up = False
+        """Whether its own time was over at the last look."""
         self._before: BoxUsage | None = None
         self._unseen = 0.0
         """Seconds by which the first look came late."""
@@ -103,6 +110,7 @@ class OwnTime:
             if self._before is None:
                 self._before, self._unseen = usage, max(0.0, wall - self.first_look(self.pace.own))
             used = spent(self._before, usage, self._unseen)
+        self.is_used_up = is_used_up(self.pace, used, wall)
         if is_over(self.pace, used, wall):
             return None
         return max(MEASURE_PAUSE_SECONDS, min(self.pace.own + used.waited, self.pace.wall) - wall)

@@ -42,6 +42,7 @@ UNREPEATABLE = "the session has to go on in another place, and what it computed 
 KNOWN_SECONDS = 10.0
 """How long a place may take to say that it has heard something."""
 BROKER_GONE = "the broker of this session's sandbox is gone, and its state with it"
+STARVED = "others had the processors until the time of a call was over, and the session's state is gone with it"
 ALL_SNAPSHOTS = "all {snapshots} snapshots of this session have been taken"
 TAKE_A_NEW_ONE = "Open a new session; it starts a broker again where there is none."
 
@@ -344,6 +345,8 @@ class SessionPlacement:
                 self._move(port, outcome, Tier.PROCESS)
             case NextStep.SANDBOX:
                 self._move(port, outcome, Tier.SANDBOX)
+            case NextStep.BROKEN if outcome.kind is LossCause.STARVED:
+                self._break_with(InfrastructureError(STARVED, hint="Open a new session when the machine is less busy."))
             case NextStep.BROKEN:
                 self._break()
 

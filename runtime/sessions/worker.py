@@ -171,7 +171,7 @@ class Worker:
         for call in innocent:
             kind = LossCause.BROKER if why is LossCause.BROKER else LossCause.DIED
             call.done(CallOutcome(kind, b"", b"", 0.0, blamed=False))
-        if why in (LossCause.TIMEOUT, LossCause.BROKER):
+        if why in (LossCause.TIMEOUT, LossCause.STARVED, LossCause.BROKER):
             self._known(why)
         self._launcher.end(self.handle, lambda termination: self._has_ended(termination, why))
 
@@ -337,7 +337,7 @@ class Worker:
                 own.pace = own.pace._replace(own=own.pace.own + WARNED_SECONDS)
                 left = own.left(usage, wall)
             if left is None:
-                self.lose(LossCause.TIMEOUT, call)
+                self.lose(LossCause.TIMEOUT if own.is_used_up else LossCause.STARVED, call)
                 return
             call.deadline = time.monotonic() + left
             if self._clock is None or call.deadline < self._clock_due:

@@ -168,6 +168,7 @@ def test_a_call_that_nobody_waits_for_goes_on_for_as_long_as_others_had_the_proc
     assert own.left(BoxUsage(cpu_seconds=5.5, waits={1: 2.5}), 2.0) == pytest.approx(1.5)
     assert own.left(BoxUsage(cpu_seconds=5.9, waits={1: 99.0}), 11.95) == pacing.MEASURE_PAUSE_SECONDS
     assert own.left(BoxUsage(cpu_seconds=5.9, waits={1: 99.0}), 12.0) is None, "it ends all the same"
+    assert not own.is_used_up, "but it did nothing for that"
 
 
 @pytest.mark.parametrize(
@@ -179,6 +180,7 @@ def test_it_is_over_by_what_it_computed_rested_or_by_its_wall_clock_where_nobody
     own = OwnTime(Pace(2.0, 12.0, 1.0))
     own.left(BoxUsage(cpu_seconds=5.0, waits={1: 1.0}) if isinstance(usage, BoxUsage) and usage.waits else usage, 0.1)
     assert own.left(usage, 2.1) is None
+    assert own.is_used_up
 
 
 def test_what_went_before_a_first_look_that_came_late_does_not_count() -> None:
@@ -227,4 +229,5 @@ def test_a_session_with_patience_goes_on_while_others_have_the_processors(
         )
         slow = "time.sleep(1.2); print('done')"
         assert session.start(slow, seconds=0.4, patience=FOR_EVER).result().output == "done\n"
-        assert session.start(slow, seconds=0.4, patience=1.5).result().status is CallStatus.TIMEOUT
+        with pytest.raises(InfrastructureError, match="others had the processors"):
+            session.start(slow, seconds=0.4, patience=1.5).result()
