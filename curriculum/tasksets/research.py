@@ -7,6 +7,7 @@ from the corpus (`needed_pages`). Pages that give an answer away are in it, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from random import Random
 
 from curriculum.contract.taskset import TaskDraft
@@ -154,10 +155,7 @@ def _report(level: int, rng: Random, starts: int) -> Item:
         "numbers than those of the pages that it cites, and cites no pages but such as one needs for these figures."
     )
     on_the_way = _read(corpus, chains, blocked)
-    sources = tuple(
-        CitedSource(key=shown.id, text=f"{shown.title}\n{shown.text}")
-        for shown in (page_of(corpus, page) for page in on_the_way)
-    )
+    sources = tuple(_source(corpus.edition, page) for page in on_the_way)
     stated = {fact for page in on_the_way for fact in corpus.graph.stated.get(page, ())}
     facts = {str(corpus.graph.facts[fact]) for fact in stated if RELATIONS[fact[1]].value in (YEAR, COUNT)}
     items: list[HardItem] = [
@@ -178,6 +176,12 @@ def _report(level: int, rng: Random, starts: int) -> Item:
     answer = "# Figures\n\n" + "\n\n".join(line[0].upper() + line[1:] for line in lines) + f"\n\n# Sources\n\n{cited}"
     spec = ChecklistSpec(items=tuple(items), question=text, sources=sources, allowed=("copy",))
     return Item(text=text, key=_key(corpus, "report", chains), spec=spec, answer=answer, world=_world(corpus, chains))
+
+
+@lru_cache(1 << 13)
+def _source(edition: int, page: int) -> CitedSource:
+    shown = page_of(research_corpus(edition), page)
+    return CitedSource(key=shown.id, text=f"{shown.title}\n{shown.text}")
 
 
 def _figures(corpus: ResearchCorpus, level: int, rng: Random, starts: int) -> list[FactChain]:

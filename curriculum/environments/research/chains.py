@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from random import Random
 from typing import Literal, NamedTuple
 
@@ -75,11 +75,16 @@ def fact_of(graph: FactGraph, entity: int, hop: Hop) -> FactKey | None:
 
 def facts_of(graph: FactGraph, chain: FactChain) -> list[FactKey]:
     """What it goes through, in order. The chain holds."""
+    return [fact for _, fact in _way(graph, chain)]
+
+
+def _way(graph: FactGraph, chain: FactChain) -> list[tuple[int, FactKey]]:
+    """Where it is before each hop, and the fact that the hop takes."""
     found, now = [], chain.start
     for hop in chain.hops:
         fact = fact_of(graph, now, hop)
         assert fact is not None
-        found.append(fact)
+        found.append((now, fact))
         now = fact[0] if hop.back else graph.facts[fact]
     return found
 
@@ -98,47 +103,66 @@ def end_of(chain: FactChain) -> str:
 
 def derivable(corpus: ResearchCorpus, chain: FactChain, without: Collection[int]) -> bool:
     """Whether its value follows from the corpus without these pages."""
-    graph = corpus.graph
-    reached, now = {0}, chain.start
-    for at, (fact, hop) in enumerate(zip(facts_of(graph, chain), chain.hops, strict=True)):
-        if at in reached:
-            if any(page not in without for page in graph.homes[fact]):
+    return _follows(corpus, chain, _way(corpus.graph, chain), without)
+
+
+def _follows(
+    corpus: ResearchCorpus, chain: FactChain, way: list[tuple[int, FactKey]], without: Collection[int]
+) -> bool:
+    homes, hops, given = corpus.graph.homes, chain.hops, corpus.given
+    reached = {0}
+    for at, (now, fact) in enumerate(way):
+        if at not in reached:
+            continue
+        for page in homes[fact]:
+            if page not in without:
                 reached.add(at + 1)
-            for page, hops in corpus.given.get(now, ()):
-                if page not in without and chain.hops[at : at + len(hops)] == hops:
-                    reached.add(at + len(hops))
-        now = fact[0] if hop.back else graph.facts[fact]
-    return len(chain.hops) in reached
+                break
+        if now in given:
+            for page, some in given[now]:
+                if page not in without and hops[at : at + len(some)] == some:
+                    reached.add(at + len(some))
+    return len(hops) in reached
 
 
 def giveaways(corpus: ResearchCorpus, chain: FactChain) -> list[int]:
     """The quiz pages that answer it, or a part of it that begins anywhere in it."""
-    found, now = [], chain.start
-    for at, (fact, hop) in enumerate(zip(facts_of(corpus.graph, chain), chain.hops, strict=True)):
+    return _given_away(corpus, chain, _way(corpus.graph, chain))
+
+
+def _given_away(corpus: ResearchCorpus, chain: FactChain, way: list[tuple[int, FactKey]]) -> list[int]:
+    found = set()
+    for at, (now, _) in enumerate(way):
         for page, hops in corpus.given.get(now, ()):
             common = min(len(hops), len(chain.hops) - at)
             if chain.hops[at : at + common] == hops[:common]:
-                found.append(page)
-        now = fact[0] if hop.back else corpus.graph.facts[fact]
-    return sorted(set(found))
+                found.add(page)
+    return sorted(found)
 
 
 def needed_pages(corpus: ResearchCorpus, chain: FactChain, blocked: Collection[int]) -> list[int] | None:
     """The page of each hop, when each is another and the value does not follow without it; None otherwise."""
+    return _needed(corpus, chain, _way(corpus.graph, chain), blocked)
+
+
+def _needed(
+    corpus: ResearchCorpus, chain: FactChain, way: list[tuple[int, FactKey]], blocked: Collection[int]
+) -> list[int] | None:
     pages = []
-    for fact in facts_of(corpus.graph, chain):
+    for _, fact in way:
         homes = [page for page in corpus.graph.homes[fact] if page not in blocked]
         if len(homes) != 1:
             return None
         pages += homes
     if len(set(pages)) < len(pages):
         return None
-    if any(derivable(corpus, chain, {*blocked, page}) for page in pages):
+    if any(_follows(corpus, chain, way, {*blocked, page}) for page in pages):
         return None
-    return pages if derivable(corpus, chain, blocked) else None
+    return pages if _follows(corpus, chain, way, blocked) else None
 
 
-def _steps(graph: FactGraph, entity: int, *, plain: bool) -> list[Hop]:
+@lru_cache(1 << 14)
+def _steps(graph: FactGraph, entity: int, *, plain: bool) -> Sequence[Hop]:
     """Where one may go from there: with `plain`, by what its own page says."""
     kind = graph.entities[entity].kind
     steps = [
@@ -189,8 +213,8 @@ def drawn_chain(
             hops += [Hop(one.name) for one in rows if (now, one.name) in graph.facts][:1]
         chain = FactChain(first, tuple(hops))
         if len(hops) == length and (end != "entity" or _is_telling(graph, chain, now)):
-            blocked = giveaways(corpus, chain)
-            if needed_pages(corpus, chain, blocked) is not None:
+            way = _way(graph, chain)
+            if _needed(corpus, chain, way, _given_away(corpus, chain, way)) is not None:
                 return chain
     raise LookupError(f"no chain of {length} hops from {start} to a value of {end}")
 

@@ -44,9 +44,9 @@ class ListPage(NamedTuple):
     subjects: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FactGraph:
-    """Pages are numbered: first the entities', then those of lists."""
+    """Pages are numbered: first the entities', then those of lists. There is one of an edition: `fact_graph`."""
 
     country: str
     entities: Sequence[CorpusEntity]
