@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from runtime.broker_api import Handle, Termination, Ticket
 from runtime.errors import InfrastructureError, SandboxError
@@ -22,9 +22,11 @@ from runtime.framing import FrameError
 from runtime.profile import BackendName, BoxUsage, Cause, Profile
 from runtime.reactor import Reactor
 from runtime.sandbox import ClosesOnExit, Priority
-from runtime.sessions import BrokerConnection
 from runtime.settings import RuntimeSettings
 from verifiers.boxes.frames import Frames, encode
+
+if TYPE_CHECKING:  # loaded with the first box: most checks need none
+    from runtime.sessions import BrokerConnection
 
 READ = 1 << 20
 START_SECONDS = 90.0
@@ -37,7 +39,7 @@ GIVES_WAY_UNTIL = 10.0
 is busy for long, and a clock that is longer than this was given by somebody who means it."""
 LAST_SECONDS = 0.5
 """Of the time for an answer, in which it has its share, too: what is late has to be ended in time."""
-Question = Callable[[BrokerConnection, Callable[[Any], None]], Ticket | None]
+Question = Callable[["BrokerConnection", Callable[[Any], None]], Ticket | None]
 """Asks the broker something, and says what is to be called with the answer."""
 
 
@@ -250,6 +252,8 @@ class ToolBoxes(ClosesOnExit):
 
     def connected(self) -> tuple[Reactor, BrokerConnection]:
         """Where the broker is asked. Raises InfrastructureError when these boxes are closed."""
+        from runtime.sessions import BrokerConnection
+
         with self._lock:
             if self._open is None:
                 if self._closed:

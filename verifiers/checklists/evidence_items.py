@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from verifiers.checklists.fact_figures import figure, figures
 from verifiers.checklists.item_data import Amount, Faults, ItemData, Sources, amount, listed
 from verifiers.contract.text import escaped
 
@@ -74,6 +73,8 @@ class NumbersItem(ItemData):
             yield f"these have to stand in it: {listed(self.required)}"
 
     def faults(self, sources: Sources) -> Faults:
+        from verifiers.checklists.fact_figures import figure, figures  # its tables are for lists that have numbers
+
         unread = next((text for text in self.facts if not figures(text)), None)
         if unread is not None:
             yield f"has a fact without a number: {escaped(unread)!r}", "Write `12.5`, `40%` or `9:30`."
