@@ -27,7 +27,7 @@ from textual.widgets import ContentSwitcher, Footer
 from appliance.client import ApiError
 from tui.command_line import CommandInput, CommandLine, TypedCommand, find_command
 from tui.ordered_keys import OrderedKeysApp
-from tui.panels import Absent, PlainText, RecordTable, TopLine, ViewLine
+from tui.panels import WIDE, Absent, PlainText, RecordTable, TopLine, ViewLine
 from tui.reader import Reading, ViewReader
 from tui.text import BAD, plain
 from tui.theme import DARK, LIGHT, THEMES, styles_of
@@ -64,7 +64,7 @@ class AssayApp(OrderedKeysApp):
     TITLE = "assay"
     COMMANDS = {ScreensFirst}  # noqa: RUF012 - declared so by Textual
     COMMAND_PALETTE_BINDING = "ctrl+p"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - declared so by Textual
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - declared so by Textual
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "judge('approve')", "approve", show=False),
         Binding("r", "judge('reject')", "reject", show=False),
