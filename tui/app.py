@@ -2,17 +2,19 @@
 
 What always holds: nothing here decides anything; what the visible screen shows is read again while it is looked at, and
 while the daemon is not there the program says so and keeps trying. Text that others wrote reaches a screen only as
-`tui.text.plain` text. With `read_only` no request goes out that could change anything.
+`tui.text.plain` text. With `read_only` no request goes out that could change anything. Keys are dealt with in their
+order (`tui.ordered_keys`): what follows `:` or `/` is text, and what is typed before a dialog is there reaches it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from textual import on, work
-from textual.app import App, ComposeResult, SystemCommand
+from textual import events, on, work
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import DiscoveryHit, Hits
 from textual.containers import Vertical
@@ -24,7 +26,8 @@ from textual.widgets import ContentSwitcher, Footer
 
 from appliance.client import ApiError
 from tui.command_line import CommandInput, CommandLine, TypedCommand, find_command
-from tui.panels import Absent, PlainText, RecordTable, TopLine, ViewLine
+from tui.ordered_keys import OrderedKeysApp
+from tui.panels import WIDE, Absent, PlainText, RecordTable, TopLine, ViewLine
 from tui.reader import Reading, ViewReader
 from tui.text import BAD, plain
 from tui.theme import DARK, LIGHT, THEMES, styles_of
@@ -39,6 +42,10 @@ FRAME_SECONDS = 0.05
 """For the last line's keys, once the page is there."""
 ACTING = {"judge", "rollback", "submit", "cancel_job"}
 NEEDS_DAEMON = {*ACTING, "open_view", "filter", "open_record", "older", "newer"}
+AT_ONCE = {"q", "T", "question_mark", "ctrl+c", "ctrl+p", "ctrl+q"}
+"""Keys that do not wait for the daemon's first answer."""
+WITHOUT_DAEMON = {"quit", "light", "dark", "help"}
+"""Commands."""
 
 
 class ScreensFirst(SystemCommandsProvider):
@@ -49,7 +56,7 @@ class ScreensFirst(SystemCommandsProvider):
             yield DiscoveryHit(name, run, help=about)
 
 
-class AssayApp(App[None]):
+class AssayApp(OrderedKeysApp):
     """`socket` is the daemon's; `seconds` lie between two readings, and each waits `patience_seconds` for an answer.
     The key at `key` signs, or that of `name`, else the only one that the person has."""
 
@@ -57,7 +64,7 @@ class AssayApp(App[None]):
     TITLE = "assay"
     COMMANDS = {ScreensFirst}  # noqa: RUF012 - declared so by Textual
     COMMAND_PALETTE_BINDING = "ctrl+p"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - declared so by Textual
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - declared so by Textual
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "judge('approve')", "approve", show=False),
         Binding("r", "judge('reject')", "reject", show=False),
@@ -103,6 +110,7 @@ class AssayApp(App[None]):
             seconds=seconds,
         )
         self._reading: Reading | None = None
+        self._asking = True
         self._first = next((view for view in views if view.name == first), views[0])
         self.current = self._first
         self._light = light
@@ -125,7 +133,7 @@ class AssayApp(App[None]):
                 with ContentSwitcher(initial=f"view-{self._first.name}", id="panes"):
                     yield self._first.make()
                 yield PlainText(id="problem")
-                yield CommandLine()
+        yield CommandLine()
         yield Footer(show_command_palette=False)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -183,8 +191,18 @@ class AssayApp(App[None]):
         ]
         return all(one is not None and one.is_mounted for one in found)
 
+    def holds(self, typed: events.Key | events.Paste) -> bool:
+        """While the daemon has not answered for the first time, keys wait for it, and are then dealt with."""
+        at_once = isinstance(typed, events.Key) and typed.key in AT_ONCE
+        return self._asking and self.screen is self.main and not at_once
+
+    async def _answered(self) -> None:
+        """The daemon, for the first time; or it is not there."""
+        self._asking = False
+        await self.keys_may_go()
+
     @on(Arrived)
-    def _show(self, message: Arrived) -> None:
+    async def _show(self, message: Arrived) -> None:
         if not self._is_whole():
             return
         switcher = self.main.query_one("#whole", ContentSwitcher)
@@ -194,13 +212,19 @@ class AssayApp(App[None]):
             if switcher.current != "absent":
                 switcher.current = "absent"
                 self.refresh_bindings()
+            await self._answered()
             return
         self._reading = message.found
         self._show_reading()
         if switcher.current != "main":
             switcher.current = "main"
             self.refresh_bindings()
-            self.call_after_refresh(self._opened)
+            self.call_after_refresh(self._came)
+
+    async def _came(self) -> None:
+        """The daemon is there, and its page drawn."""
+        self._opened()
+        await self._answered()
 
     def _opened(self) -> None:
         if self._is_whole():
@@ -270,9 +294,8 @@ class AssayApp(App[None]):
 
     def action_command(self) -> None:
         if self.screen is self.main:
-            names = [one.name for one in self.commands()]
-            if self.is_there:
-                self.main.query_one(CommandLine).open(":", "a screen or a command; tab completes", names=names)
+            names = [one.name for one in self.commands() if self.is_there or one.name in WITHOUT_DAEMON]
+            self.main.query_one(CommandLine).open(":", "a screen or a command; tab completes", names=names)
 
     @on(CommandInput.Undecided)
     def _undecided(self, message: CommandInput.Undecided) -> None:
@@ -280,11 +303,14 @@ class AssayApp(App[None]):
 
     @on(CommandLine.Left)
     def _left_line(self) -> None:
-        self.pane.focus_first()
+        if self.is_there:
+            self.pane.focus_first()
+        else:
+            self.main.set_focus(None)
 
     @on(CommandLine.Entered)
-    def _entered(self, message: CommandLine.Entered) -> None:
-        self.pane.focus_first()
+    async def _entered(self, message: CommandLine.Entered) -> None:
+        self._left_line()
         if message.sign == "/":
             wrong = self.pane.filter_by(message.typed)
             if wrong:
@@ -294,16 +320,21 @@ class AssayApp(App[None]):
         found = find_command(self.commands(), message.typed)
         if isinstance(found, str):
             self.say(found)
-        else:
-            command, rest = found
-            command.run(rest)
+            return
+        command, rest = found
+        if not self.is_there and command.name not in WITHOUT_DAEMON:
+            self.say(f"{command.name} needs the daemon, which does not answer.")
+            return
+        done = command.run(rest)
+        if isawaitable(done):
+            await done
 
     def commands(self) -> list[TypedCommand]:
         """What can be typed behind `:` and looked for in the palette."""
 
         def opens(view: View) -> TypedCommand:
-            def run(typed: str) -> None:
-                self.run_worker(self._open_filtered(view, typed))
+            async def run(typed: str) -> None:
+                await self._open_filtered(view, typed)
 
             return TypedCommand(view.name, f"{view.title}: {view.about}", run)
 
@@ -332,7 +363,7 @@ class AssayApp(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         for one in self.commands():
-            if self.is_there or one.name in ("quit", "light", "dark"):
+            if self.is_there or one.name in WITHOUT_DAEMON:
                 yield SystemCommand(one.name, one.about, lambda run=one.run: run(""))
 
     def _set_theme(self, name: str) -> None:

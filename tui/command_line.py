@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import ClassVar
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -66,9 +65,6 @@ class CommandInput(Input):
         Binding("escape", "give_up", show=False),
     ]
 
-    class GivenUp(Message):
-        """Escape was pressed."""
-
     class Undecided(Message):
         """What was completed is the beginning of several names."""
 
@@ -82,8 +78,16 @@ class CommandInput(Input):
         if several:
             self.post_message(self.Undecided(several))
 
+    async def action_submit(self) -> None:
+        self.line.enter(self.value)
+
     def action_give_up(self) -> None:
-        self.post_message(self.GivenUp())
+        self.line.leave()
+
+    @property
+    def line(self) -> CommandLine:
+        assert isinstance(self.parent, CommandLine)
+        return self.parent
 
 
 class CommandLine(Horizontal):
@@ -125,13 +129,11 @@ class CommandLine(Horizontal):
         self.query_one(CommandInput).can_focus = False
         self.remove_class("-open")
 
-    @on(Input.Submitted, "#command-typed")
-    def _entered(self, event: Input.Submitted) -> None:
-        event.stop()
+    def enter(self, typed: str) -> None:
+        """The program is told before the next key reaches it."""
         self.close()
-        self.post_message(self.Entered(self.sign, event.value))
+        self.app.post_message(self.Entered(self.sign, typed))
 
-    @on(CommandInput.GivenUp)
-    def _given_up(self) -> None:
+    def leave(self) -> None:
         self.close()
-        self.post_message(self.Left())
+        self.app.post_message(self.Left())

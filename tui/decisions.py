@@ -18,8 +18,10 @@ def decision_detail(decision: Decision) -> Text:
     for finding in decision.findings:
         sign, style = GATES[finding.outcome]
         text.append(f"  {sign} ", style)
-        text.append_text(plain(f"{finding.gate:<26} {figure_text(finding):>8}  "))
-        text.append_text(plain(finding.reason, DIM))
+        figure, reason = figure_text(finding), finding.reason.removeprefix(f"{finding.gate.partition('/')[2]}: ")
+        said = reason.startswith(figure)  # what the reason begins with is not said twice
+        text.append_text(plain(f"{finding.gate:<26} {'' if said else f'{figure:>8}  '}"))
+        text.append_text(plain(reason, DIM))
         text.append("\n")
     add_field(text, "would change it", decision.would_change)
     add_field(text, "made", f"{decision.made_at}, policy {short(decision.policy)}, {decision.id}")

@@ -54,14 +54,17 @@ class Dialog(ModalScreen[str | None]):
 
 class TypedConfirmation(Dialog):
     """`act` happens when the first digits of `digest` were typed, and after them a passphrase where `key` names what it
-    opens. It is called with the passphrase, empty without `key`."""
+    opens. It is called with the passphrase, empty without `key`. `to` says what they are typed for."""
 
-    def __init__(self, title: str, digest: str, body: Text, act: Callable[[str], str], *, key: str = "") -> None:
+    def __init__(
+        self, title: str, digest: str, body: Text, act: Callable[[str], str], *, to: str, key: str = ""
+    ) -> None:
         super().__init__()
         self._heading = title
         self._digest = digest
         self._body = body
         self._act = act
+        self._to = to
         self._key = key
 
     def compose(self) -> ComposeResult:
@@ -72,7 +75,7 @@ class TypedConfirmation(Dialog):
             yield PlainText.of(heading)
             with VerticalScroll(id="dialog-body"):
                 yield PlainText.of(self._body)
-            yield PlainText(f"Type {self._digest[:DIGITS]} and press enter; escape leaves everything as it is.")
+            yield PlainText(f"Type {self._digest[:DIGITS]} to {self._to}; escape leaves everything as it is.")
             yield Input(id="dialog-typed", max_length=64)
             if self._key:
                 yield PlainText.of(plain(f"Passphrase of {self._key}, which signs it"))

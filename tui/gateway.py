@@ -116,4 +116,4 @@ class GatewayPane(TablePane):
             lines=True,
         )
         body.append_text(detail(one, more=self._answers.get("detail")))
-        self.host.put(TypedConfirmation("Delete this session", one.id, body, act))
+        self.host.put(TypedConfirmation("Delete this session", one.id, body, act, to="delete it"))

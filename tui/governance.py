@@ -18,6 +18,10 @@ from tui.text import BAD, CARE, DIM, GOOD, STRONG, add_field, plain, short
 from tui.view import Answers, ApiQuestion
 
 MOST_CHARACTERS = 20_000
+TOLD = ("outcome", "verdict", "job", "state", "stage", "candidate", "manifest", "person", "step", "reason", "message")
+"""Fields of an entry, or of the record in it, that say what it is about."""
+OF_A_RECORD = ("cycle", "evaluation", "artifact", "step", "answers")
+"""Kinds of entries that carry no more than a record's name and digest."""
 
 
 class Rules(NamedTuple):
@@ -27,17 +31,13 @@ class Rules(NamedTuple):
 
 
 def row(line: AuditLine) -> Row:
-    brief = _moved(line) if line.kind == "aliases" else ""
-    brief = brief or ", ".join(
-        f"{name} {_brief(value)}" for name, value in line.what.items() if name != "row" and value != ""
-    )
     return Row(
         str(line.number),
         (
             plain(str(line.number), DIM),
             plain(line.at[:16].replace("T", " "), DIM),
             plain(line.kind, limit=18),
-            plain(brief, DIM, limit=30),
+            plain(what_of(line), DIM, limit=200),
         ),
     )
 
@@ -51,8 +51,32 @@ def _moved(line: AuditLine) -> str:
     return ", ".join(f"{name} -> {short(str(digest)) if digest else 'none'}" for name, digest in changed)
 
 
-def _brief(value: object) -> str:
-    return value[:24] if isinstance(value, str) else "…" if isinstance(value, (dict, list)) else str(value)
+def what_of(line: AuditLine) -> str:
+    """What it is about, with its figures first: what was decided, about what, by whom; else whose record it is."""
+    if line.kind == "aliases" and (moved := _moved(line)):
+        return moved
+    known: dict[str, object] = {}
+    for name, value in line.what.items():
+        if name != "row":
+            known |= value if isinstance(value, dict) else {name: value}
+    told = [_told(name, known[name]) for name in TOLD if _is_short(known.get(name))]
+    row = line.what.get("row")
+    if isinstance(row, dict) and line.kind in OF_A_RECORD:
+        told.append(str(row.get("key", "")))
+    return ", ".join(told) or ", ".join(
+        f"{name} {value[:24] if isinstance(value, str) else value}" for name, value in known.items() if _is_short(value)
+    )
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, (str, int, float)) and value != ""
+
+
+def _told(name: str, value: object) -> str:
+    text = str(value)
+    if name in ("candidate", "manifest"):
+        return short(text)
+    return text if isinstance(value, str) else f"{name} {text}"
 
 
 def detail(line: AuditLine, status: Status | None = None) -> Text:
@@ -96,7 +120,7 @@ def rules_text(rules: Rules) -> Text:
 class GovernancePane(TablePane):
     TABLE = Table(
         name="audit",
-        columns=(("entry", 6), ("at", 16), ("kind", 18), ("what", 30)),
+        columns=(("entry", 6), ("at", 16), ("kind", 18), ("what", 60)),
         empty="No entry yet.",
         row=row,
         detail=detail,

@@ -110,4 +110,6 @@ class JobsPane(TablePane):
             self.host.client().cancel(job.id)
             return f"{job.id} is called off."
 
-        self.host.put(TypedConfirmation("Call this job off", job.id, plain(job.question, lines=True), act))
+        self.host.put(
+            TypedConfirmation("Call this job off", job.id, plain(job.question, lines=True), act, to="call it off")
+        )

@@ -109,6 +109,7 @@ class LearningPane(Pane):
                 continue
             self._drawn[name] = drawn
             plot.plt.clear_data()
+            plot.border_subtitle = subtitle_of(points)
             if points:
                 steps, values = zip(*points, strict=True)
                 for bound in bounds_of(curves) if name == "success" else ():
@@ -125,6 +126,13 @@ class LearningPane(Pane):
             place = min(max(trained.index(cycle.id) + step, 0), len(trained) - 1)
             self._wanted = trained[place]
             self.host.ask()
+
+
+def subtitle_of(points: Sequence[tuple[float, float]]) -> str:
+    """What a curve does not show: that there is none, or one point, which nobody sees."""
+    if not points:
+        return "no point so far"
+    return f"one point so far: {points[0][1]:.3g}" if len(points) == 1 else ""
 
 
 def ticks_of(steps: Sequence[float]) -> list[float]:

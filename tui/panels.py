@@ -119,8 +119,20 @@ class ViewLine(PlainText):
                 self.post_message(self.Clicked(name))
 
 
+WIDE = 100
+"""Columns of a terminal in which a text stands beside a table."""
+LEAST_CELLS = 6
+"""Of a last column."""
+
+
+def last_width(columns: Sequence[tuple[str, int]], room: int) -> int:
+    """How wide the last column is where the whole table has so much room."""
+    others = sum(width for _, width in columns[:-1]) + 2 * len(columns)
+    return max(LEAST_CELLS, min(columns[-1][1], room - others))
+
+
 class RecordTable(DataTable[Text]):
-    """Rows with keys: when they change, the cursor stays on its record."""
+    """Rows with keys: when they change, the cursor stays on its record. What has no room in a cell ends with `…`."""
 
     def __init__(self, table: Table) -> None:
         super().__init__(id=table.name, cursor_type="row", cell_padding=1, show_cursor=True)
@@ -148,15 +160,30 @@ class RecordTable(DataTable[Text]):
         with self.app.batch_update():
             self.clear()
             for row in rows:
-                self.add_row(*row.cells, key=row.key)
+                self.add_row(*map(_in_one_line, row.cells), key=row.key)
             keys = [row.key for row in rows]
             if selected in keys and not at_top:
                 self.move_cursor(row=keys.index(selected), animate=False)
+
+    def fit(self, room: int) -> None:
+        """Narrows the last column where all have no room, and widens it again where they have."""
+        column = next(reversed(self.columns.values()), None)
+        width = last_width(self.table.columns, room)
+        if column is not None and column.width != width:
+            column.width = width
+            self._require_update_dimensions = True
+            self.draw()
 
     def draw(self) -> None:
         """Draws it in the colours of now."""
         self._clear_caches()
         self.refresh()
+
+
+def _in_one_line(cell: Text) -> Text:
+    shown = cell.copy()
+    shown.no_wrap, shown.overflow = True, "ellipsis"
+    return shown
 
 
 class Detail(VerticalScroll):

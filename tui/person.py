@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from appliance.client import (
+    TAKE_IT_OUT,
     ApiClient,
     KeyFileError,
     Status,
@@ -19,6 +20,7 @@ from appliance.client import (
     keys_folder,
     login_name,
     signed_approval,
+    taking_back,
     unlock,
 )
 from tui.decisions import decision_detail
@@ -56,29 +58,28 @@ def judging(
     body.append_text(
         plain(f"decision digest  {decision.digest()}\npolicy digest    {decision.policy}\n", DIM, lines=True)
     )
-    return TypedConfirmation(f"{verdict.capitalize()} this candidate", candidate, body, act, key=str(key.path))
+    return TypedConfirmation(
+        f"{verdict.capitalize()} this candidate", candidate, body, act, to=f"{verdict} it", key=str(key.path)
+    )
 
 
 def rolling_back(status: Status, client: Client) -> Dialog | str:
-    """Takes the canary out of service; where there is none, the previous champion returns."""
-    aliases = status.aliases
-    canary, previous = aliases.get("canary"), aliases.get("previous")
-    if canary is not None:
-        heading, digest = "Take the canary out of service", canary
-        effect = f"{short(canary)} is tried beside the champion, which then answers every job."
-        done = f"{short(canary)} is out of service."
-    elif previous is not None:
-        heading, digest = "Roll back to the previous champion", previous
-        effect = f"{short(aliases.get('champion'))} leaves service; the model above returns."
-        done = f"{short(previous)} is in service again."
-    else:
+    """Takes the canary out of service; where there is none, the champion, and the one before returns. As with the
+    command, the digits of what goes are typed."""
+    taken = taking_back(status.aliases)
+    if taken is None:
         return "There is no previous champion to go back to."
+    if taken.back is None:
+        heading, done = "Take the canary out of service", f"{short(taken.going)} is out of service."
+    else:
+        heading, done = "Take the champion out of service", f"{short(taken.back)} is in service again."
 
     def act(_passphrase: str) -> str:
         client().rollback(login_name(), "from the terminal program")
         return done
 
-    return TypedConfirmation(heading, digest, plain(effect), act)
+    body = plain("\n".join(taken.effects), lines=True)
+    return TypedConfirmation(heading, taken.going, body, act, to=TAKE_IT_OUT)
 
 
 def submitting(client: Client) -> Dialog:

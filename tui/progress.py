@@ -13,6 +13,7 @@ from tui.text import BAD, DIM, FAINT, GOOD, STRONG, percent, plain, sparkline
 if TYPE_CHECKING:  # loaded with the first answer
     from appliance.client import Cycle, Event, Status
 
+STOPPED = ("cancelled", "failed", "set_aside")
 PHASES = ("prepare", "warm_start", "training", "evaluation", "decision")
 NONE_YET = "No cycle yet: `assay cycle start` begins one, or the schedule does."
 
@@ -51,7 +52,9 @@ def _phases(cycle: Cycle, width: int) -> Text:
         if index < reached:
             text.append(f"  ✓ {name}", GOOD)
         elif index == reached:
-            text.append(f"  ▸ {name}", STRONG if cycle.state == "running" else BAD)
+            text.append(
+                f"  {'✗' if cycle.state in STOPPED else '▸'} {name}", STRONG if cycle.state == "running" else BAD
+            )
         else:
             text.append(f"  · {name}", DIM)
     return plain(cycle.id, STRONG, limit=max(12, width - text.cell_len)).append_text(text)
@@ -70,16 +73,16 @@ def _how_far(events: Sequence[Event], width: int) -> Text:
     text = Text()
     text.append("━" * filled, GOOD)
     text.append("━" * (bar - filled), FAINT)
-    # A step is called as the ledger and the rollouts call it: the first one is 0.
-    said = f"step {newest.figures['step']:.0f}, " if newest.kind == "step" else f"{newest.kind.replace('_', ' ')} "
-    text.append_text(plain(f"  {said}{done:.0f} of {steps:.0f}{' done' if newest.kind == 'step' else ''}"))
+    counted_as = "" if newest.kind == "step" else f"{newest.kind.replace('_', ' ')} "
+    text.append_text(plain(f"  {counted_as}{done:.0f} of {steps:.0f}{'' if counted_as else ' steps'}"))
     text.append(f"  {100 * done / steps:.0f} %", DIM)
     return text
 
 
 def _spent(cycle: Cycle, width: int) -> Text:
     spent = ", ".join(f"{phase.replace('_', ' ')} {_minutes(seconds)}" for phase, seconds in cycle.seconds.items())
-    return plain(f"done in {_minutes(sum(cycle.seconds.values()))}: {spent}", DIM, limit=width)
+    said = "cancelled after" if cycle.state == "cancelled" else "done in"
+    return plain(f"{said} {_minutes(sum(cycle.seconds.values()))}{': ' if spent else ''}{spent}", DIM, limit=width)
 
 
 def _figures(status: Status, events: Sequence[Event], width: int) -> Text:

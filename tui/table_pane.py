@@ -17,13 +17,16 @@ from textual.containers import Horizontal
 
 from appliance.client import ApiClient, Status
 from tui.dialogs import ReadingScreen
-from tui.panels import Detail, PlainText, RecordTable
+from tui.panels import WIDE, Detail, PlainText, RecordTable
 from tui.table import Row, Table
 from tui.text import DIM, plain
 from tui.view import Answers, ApiQuestion, Pane
 
 PAGE = 100
 """Records."""
+WIDE_SHARE = 66
+"""Per cent of the width that the table has there at most, as assay.tcss says."""
+SCROLLBAR = 1
 
 
 class TablePane(Pane):
@@ -62,6 +65,10 @@ class TablePane(Pane):
         with Horizontal(classes="pane-body"):
             yield RecordTable(self.TABLE)
             yield Detail()
+
+    def on_resize(self) -> None:
+        width = self.size.width
+        self.table.fit((width * WIDE_SHARE // 100 if self.app.size.width >= WIDE else width) - SCROLLBAR)
 
     # what subclasses say
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[Any]:

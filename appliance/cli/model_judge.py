@@ -14,6 +14,7 @@ from appliance.cli.person import SigningOptions, confirm
 from appliance.cli.show import short, show_fields, show_json, show_line
 from appliance.client import ApiClient, ApiError, Decision
 from appliance.client.login import login_name
+from appliance.client.rollback import QUARANTINE, TAKE_IT_OUT, taking_back
 from appliance.client.signing import signed_approval
 
 Confirm = Annotated[
@@ -29,7 +30,6 @@ Hours = Annotated[
     typer.Option("--hours", min=0.01, help="How long your signature counts; as long as the policy allows."),
 ]
 SIGNING = parameters_of(SigningOptions, leave_out=["confirm"])
-QUARANTINE = "only a new evaluation (`assay model evaluate`) and an approval of the decision on that bring it back"
 DIGITS = 8
 """Of a decision's digest, at least."""
 
@@ -85,14 +85,12 @@ def rollback(
     Example: assay model rollback
     """
     api = client_of(context, data)
-    aliases = api.status().aliases
-    going = aliases.get("canary") or aliases["champion"]
-    if going is not None and (aliases.get("canary") or aliases["previous"]):
+    taken = taking_back(api.status().aliases)
+    if taken is not None:
         if not as_json:
-            back = "the champion stays" if aliases.get("canary") else f"{short(aliases['previous'])} comes back"
-            show_line(f"{short(going)} goes out of service, and {back}.")
-            show_line(f"{short(going)} is then in quarantine: {QUARANTINE}.")
-        confirm("take it out of service", going, sure)
+            for effect in taken.effects:
+                show_line(effect)
+        confirm(TAKE_IT_OUT, taken.going, sure)
     names = api.rollback(person or login_name(), reason)
     if as_json:
         from appliance.cli.documents.models import AliasesDocument
@@ -100,7 +98,8 @@ def rollback(
         show_json(AliasesDocument(dict(names)))
     else:
         show_line(f"champion is {short(names['champion'])}; previous is {short(names['previous'])}")
-        show_line(f"{short(going)} is in quarantine: {QUARANTINE}")
+        if taken is not None:
+            show_line(f"{short(taken.going)} is in quarantine: {QUARANTINE}")
 
 
 def _judge(

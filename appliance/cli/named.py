@@ -76,7 +76,9 @@ def _data(context: typer.Context) -> Path | None:
     return context.params.get("data") or context.find_root().params.get("data")
 
 
-JobId = Annotated[str, typer.Argument(help="Its id, as `jobs ls` has it.", autocompletion=jobs)]
+JobId = Annotated[
+    str, typer.Argument(help="Its id, as `jobs ls` has it, or its first digits (6 or more).", autocompletion=jobs)
+]
 RolloutId = Annotated[str, typer.Argument(help="Its id, as `rollouts ls` has it.", autocompletion=rollouts)]
 TasksetName = Annotated[
     str, typer.Argument(metavar="NAME", help="A taskset, as `assay curriculum ls` names it.", autocompletion=tasksets)

@@ -75,7 +75,7 @@ class GatewayStatus(FrozenModel):
             return f"at {self.base_url}, {used}"
         if self.enabled:
             return f"nothing answers at {self.base_url} yet: `assay logs gateway` says why"
-        return "switched off: set gateway.enabled to true and start the daemon again, or run `assay gateway serve`"
+        return "switched off: set gateway.enabled and restart, or run `assay gateway serve`"
 
 
 class Status(FrozenModel):

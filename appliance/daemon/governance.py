@@ -21,6 +21,7 @@ from appliance.daemon import views
 from appliance.daemon.canaries import Canaries, record_taken_back
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError
 from appliance.daemon.events import EventLog
+from appliance.daemon.naming import no_model
 from appliance.daemon.trust import Trust
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import verify
@@ -221,10 +222,7 @@ class Governance:
             return digest
         checkpoint = self._ledger.checkpoint(name)
         if checkpoint is None:
-            raise NotThereError(
-                f"no model is called {name!r}",
-                hint="`assay model ls` shows what there is; give at least six digits, or an alias",
-            )
+            raise no_model(name)
         return checkpoint.manifest
 
     def _evaluation(self, decision: Decision) -> Evaluation:

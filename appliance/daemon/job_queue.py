@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 
 from appliance.client.messages import StoredFile, SubmitJob
 from appliance.config import Settings
-from appliance.daemon.errors import BrokenError, NotThereError, RefusedByPolicyError, RequestError
+from appliance.daemon.errors import BrokenError, RefusedByPolicyError, RequestError
 from appliance.daemon.events import EventLog
+from appliance.daemon.naming import job_named
 from appliance.jobs.job_files import JobFiles
 from appliance.jobs.lifecycle import WAITS, asked_again, overdue, taken_up_again
 from appliance.jobs.solver_round import solvers_for
@@ -106,12 +107,12 @@ class JobQueue:
         """Calls a job off, also one that is being worked on: its worker sees it within a second. The job as it then is.
 
         Raises NotThereError, RefusedByPolicyError for one that has ended otherwise."""
-        job = self._known(name)
+        job = job_named(self.ledger, name)
         update = {"state": JobState.CANCELLED, "step": "", "reason": "cancelled by a person", "updated": self.now()}
         ended = self.ledger.put_job(job.model_copy(update=update))
         if ended.state is not JobState.CANCELLED:
             raise RefusedByPolicyError(
-                f"job {name} has ended already: {ended.state.value}", hint=f"see `assay jobs show {name}`"
+                f"{job.id} has ended already: {ended.state.value}", hint=f"see `assay jobs show {job.id}`"
             )
         return ended
 
@@ -119,11 +120,11 @@ class JobQueue:
         """A new job that asks the same with the next seed. A deadline that has passed is left out.
 
         Raises NotThereError, RefusedByPolicyError for one that has not ended."""
-        job = self._known(name)
+        job = job_named(self.ledger, name)
         if not job.state.ended:
             raise RefusedByPolicyError(
-                f"job {name} has not ended: it is {job.state.value}",
-                hint=f"wait for it (`assay jobs watch {name}`), or cancel it first",
+                f"{job.id} has not ended: it is {job.state.value}",
+                hint=f"wait for it (`assay jobs watch {job.id}`), or cancel it first",
             )
         now = self.now()
         again = asked_again(
@@ -139,12 +140,12 @@ class JobQueue:
 
     def resume(self, name: str) -> Job:
         """Has a job tried again that was set aside. Raises NotThereError, RefusedByPolicyError for any other."""
-        job = self._known(name)
+        job = job_named(self.ledger, name)
         if job.state is not JobState.SET_ASIDE:
             raise RefusedByPolicyError(
-                f"job {name} was not set aside: it is {job.state.value}", hint=f"see `assay jobs show {name}`"
+                f"{job.id} was not set aside: it is {job.state.value}", hint=f"see `assay jobs show {job.id}`"
             )
-        self.ledger.leases.revive(work_of(name))
+        self.ledger.leases.revive(work_of(job.id))
         update = {"state": JobState.QUEUED, "reason": "", "updated": self.now()}
         return self.ledger.put_job(job.model_copy(update=update))
 
@@ -175,12 +176,6 @@ class JobQueue:
             waits = "" if self.ledger.alias("champion") else WAITS
             job = job.model_copy(update={"solvers_done": True, "reason": waits})
         return self.ledger.put_job(job)
-
-    def _known(self, name: str) -> Job:
-        job = self.ledger.job(name)
-        if job is None:
-            raise NotThereError(f"there is no job {name!r}", hint="`assay jobs ls` lists them")
-        return job
 
     def _checked(self, files: tuple[JobFile, ...]) -> tuple[JobFile, ...]:
         if len({file.name for file in files}) < len(files):

@@ -10,7 +10,7 @@ from appliance.client.status import Status
 from appliance.clock import seconds_between
 from appliance.daemon import views
 from appliance.daemon.core import Core
-from appliance.daemon.errors import NotThereError
+from appliance.daemon.naming import job_named
 from appliance.jobs.lifecycle import WAITS
 from appliance.ledger.audited import TamperedError
 from appliance.read_only_disk import HINT, read_only_reason
@@ -62,10 +62,8 @@ def jobs_of(core: Core, limit: int) -> list[Job]:
 
 
 def job_detail(core: Core, name: str) -> JobDetail:
-    """Raises NotThereError."""
-    job = core.ledger.job(name)
-    if job is None:
-        raise NotThereError(f"there is no job {name!r}", hint="`assay jobs ls` lists them")
+    """Raises NotThereError, AmbiguousPrefixError."""
+    job = job_named(core.ledger, name)
     artifact = core.ledger.artifact(job.artifact) if job.artifact else None
     bundle = str(core.data / artifact.folder) if artifact else None
     return JobDetail(job=_as_it_stands(core, core.validations.as_it_counts(job)), artifact=artifact, bundle=bundle)

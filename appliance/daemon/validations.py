@@ -14,8 +14,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from appliance.daemon.errors import NotThereError, RefusedByPolicyError
+from appliance.daemon.errors import RefusedByPolicyError
 from appliance.daemon.events import EventLog
+from appliance.daemon.naming import job_named
 from appliance.daemon.trust import Trust
 from appliance.durable_file import replace_file
 from appliance.jobs.content import content_of, contents_of, files_in_words, meaning_file, not_asked, signed_validation
@@ -68,9 +69,7 @@ class Validations:
     def record(self, name: str, envelope: bytes) -> Job:
         """Checks and records a signed validation. Raises NotThereError, RefusedByPolicyError with the reason's name."""
         with self._lock:
-            job = self._ledger.job(name)
-            if job is None:
-                raise NotThereError(f"there is no job {name!r}", hint="`assay jobs validate` lists those that wait")
+            job = job_named(self._ledger, name)
             if why := not_asked(job):
                 raise RefusedByPolicyError(why, hint="`assay jobs retry` makes another job of it")
             asked = ValidationSubject(

@@ -28,8 +28,9 @@ from appliance.audit.log import AuditError, AuditLog
 from appliance.ledger import tables
 from appliance.ledger.comparison import KINDS, bound_row, chained, digest_in, mismatches, steps_digest, texts_of
 from appliance.ledger.ledger import LedgerError
+from appliance.ledger.prefixes import is_prefix, only_one
 from appliance.ledger.rows import differs, payload_of, put_row
-from appliance.ledger.sqlite import PREFIX, SqliteLedger, put_aliases, put_head, put_step, rollout_row, step_rows
+from appliance.ledger.sqlite import SqliteLedger, put_aliases, put_head, put_step, rollout_row, step_rows
 from appliance.ledger.sqlite_jobs import moved_on, put_job_row
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.jobs import Job, Validation
@@ -160,12 +161,11 @@ class AuditedLedger(SqliteLedger):
 
     def checkpoint(self, manifest: str) -> Checkpoint | None:
         prefix = manifest.lower()
-        keys = [manifest]
-        if PREFIX.fullmatch(prefix) and self.in_force.bound("checkpoints", manifest) is None:
-            keys = [key for key in self.in_force.keys("checkpoints") if key.startswith(prefix)] or keys
-        if len(keys) > 1:
-            raise LedgerError(f"more than one checkpoint begins with {prefix}", hint="give more digits of the digest")
-        return self._one(Checkpoint, tables.CHECKPOINTS, keys[0])
+        found = None
+        if is_prefix(prefix) and self.in_force.bound("checkpoints", manifest) is None:
+            keys = [key for key in self.in_force.keys("checkpoints") if key.startswith(prefix)]
+            found = only_one("checkpoint", prefix, keys)
+        return self._one(Checkpoint, tables.CHECKPOINTS, found or manifest)
 
     def alias(self, name: str) -> str | None:
         return self.in_force.aliases.get(name)

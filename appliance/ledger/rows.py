@@ -37,6 +37,11 @@ class Rows:
         found = self._records(shape, select(table.c.payload).where(table.c.key == key))
         return found[0] if found else None
 
+    def _keys(self, table: Table, prefix: str, limit: int) -> list[str]:
+        """Of the rows whose key begins so."""
+        query = select(table.c.key).where(table.c.key.startswith(prefix, autoescape=True))
+        return [row.key for row in self._rows(query.order_by(table.c.key).limit(limit))]
+
     def _newest(self, shape: type[R], table: Table, limit: int | None, **columns: str | None) -> list[R]:
         query = select(table.c.payload)
         for name, value in columns.items():

@@ -7,7 +7,6 @@ hold, such as NaN, is refused); one call is one transaction.
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from appliance.ledger.database import Database
 from appliance.ledger.leases import Leases
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.pass_counts import counting
+from appliance.ledger.prefixes import MOST_LISTED, is_prefix, only_one
 from appliance.ledger.retention import Dropped, drop_tokens
 from appliance.ledger.rows import differs, payload_of, stored_in
 from appliance.ledger.sqlite_jobs import JobRows
@@ -35,8 +35,6 @@ from appliance.records.rollouts import Purpose
 from appliance.records.service import Canary
 from appliance.records.training import ANY_ROLLOUT, Judged, PassCount, RolloutFilter, StepRecord
 from policies.contract.decision import Decision
-
-PREFIX = re.compile(r"[0-9a-f]{6,64}")
 
 
 class SqliteLedger(JobRows, NightRows):
@@ -174,13 +172,10 @@ class SqliteLedger(JobRows, NightRows):
     def checkpoint(self, manifest: str) -> Checkpoint | None:
         exact = self._one(Checkpoint, tables.CHECKPOINTS, manifest)
         prefix = manifest.lower()
-        if exact is not None or PREFIX.fullmatch(prefix) is None:
+        if exact is not None or not is_prefix(prefix):
             return exact
-        query = select(tables.CHECKPOINTS.c.payload).where(tables.CHECKPOINTS.c.key.startswith(prefix)).limit(2)
-        found = self._records(Checkpoint, query)
-        if len(found) > 1:
-            raise LedgerError(f"more than one checkpoint begins with {prefix}", hint="give more digits of the digest")
-        return found[0] if found else None
+        found = only_one("checkpoint", prefix, self._keys(tables.CHECKPOINTS, prefix, MOST_LISTED + 1))
+        return None if found is None else self._one(Checkpoint, tables.CHECKPOINTS, found)
 
     def checkpoints(self, *, cycle: str | None = None, limit: int = 100) -> list[Checkpoint]:
         return self._newest(Checkpoint, tables.CHECKPOINTS, limit, cycle=cycle)

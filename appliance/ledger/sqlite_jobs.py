@@ -14,6 +14,7 @@ from sqlalchemy import func as sql
 
 from appliance.ledger.leases import Leases
 from appliance.ledger.ledger import LedgerError
+from appliance.ledger.prefixes import MOST_LISTED, is_prefix, only_one
 from appliance.ledger.rows import Rows, payload_of, put_row, stored_in
 from appliance.ledger.tables import ARTIFACTS, JOBS
 from appliance.records.artifacts import Artifact
@@ -35,6 +36,8 @@ OF_THE_WORK = (
 USUAL_PRIORITY = 5
 """Of jobs from before there were priorities."""
 MOST_WAIT_SECONDS = 3_600.0
+JOB = "job-"
+"""What the ids of jobs begin with that somebody asked for."""
 
 
 class JobRows(Rows):
@@ -67,6 +70,18 @@ class JobRows(Rows):
 
     def job(self, job: str) -> Job | None:
         return self._one(Job, JOBS, job)
+
+    def find_job(self, name: str) -> Job | None:
+        """Finds it by its id, or by the first digits of one, with `job-` before them or without, where only one job
+        has them. It is not in the protocol: no worker asks.
+
+        Raises AmbiguousPrefixError."""
+        exact = self.job(name)
+        digits = name.lower().removeprefix(JOB)
+        if exact is not None or not is_prefix(digits):
+            return exact
+        found = only_one("job", f"{JOB}{digits}", self._keys(JOBS, f"{JOB}{digits}", MOST_LISTED + 1))
+        return None if found is None else self.job(found)
 
     def jobs(self, limit: int = 50) -> list[Job]:
         return self._newest(Job, JOBS, limit)

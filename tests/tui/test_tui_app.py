@@ -117,7 +117,7 @@ async def test_every_screen_fits_and_says_what_the_ledger_holds(appliance: Appli
         assert f"candidate {decision.candidate[:8]}" in top(pilot)
         assert f"champion {str(decision.champion)[:8]}" in top(pilot)
         said = {
-            "1": ["▸ training", "step 30, 31 of 60 done", "tool errors 3.0 %", "9,339 tokens/s", "memory", "queued"],
+            "1": ["▸ training", "31 of 60 steps", "tool errors 3.0 %", "9,339 tokens/s", "memory", "queued"],
             "2": [made.CYCLE, "success by taskset", "where the time went", "warm start"],
             "3": ["taskset", "level 0", "divisors"],
             "4": ["✗ fail", "question", "NameError: name 'gcd' is not defined"],
@@ -198,7 +198,7 @@ async def test_the_detail_follows_the_cursor_and_enter_opens_it_whole(appliance:
         await until(pilot, lambda: decision.candidate in detail(pilot))
         for finding in decision.findings:
             assert finding.gate in detail(pilot)
-            assert finding.reason in detail(pilot)
+            assert finding.reason.removeprefix(f"{finding.gate.partition('/')[2]}: ") in detail(pilot)
         await pilot.press("down")
         await until(pilot, lambda: str(decision.champion) in detail(pilot))
         await shown(pilot, "6")
@@ -209,6 +209,19 @@ async def test_the_detail_follows_the_cursor_and_enter_opens_it_whole(appliance:
         assert "n with n*n == 2" in pilot.app.screen.query_one(PlainText).text.plain
         await pilot.press("escape")
         assert len(pilot.app.screen_stack) == 1
+
+
+@pytest.mark.parametrize("columns", [80, 99, 110, 160])
+async def test_a_row_that_has_no_room_ends_with_a_sign(appliance: Appliance, columns: int) -> None:
+    appliance.start()
+    made.put_night(appliance.core.ledger, appliance.data)
+    async with open_app(appliance).run_test(size=(columns, 24)) as pilot:
+        await shown(pilot, "8")
+        table = app_of(pilot).pane.query_one(RecordTable)
+        await until(pilot, lambda: 0 < table.virtual_size.width <= table.size.width)
+        drawn = "".join(segment.text for segment in table.render_line(4))
+        said = table.rows_shown[3].cells[-1].plain
+        assert (said in drawn) != drawn.rstrip().endswith("…")
 
 
 async def test_an_evaluation_is_shown_item_by_item_beside_the_champion(appliance: Appliance) -> None:
@@ -514,7 +527,14 @@ async def test_the_candidate_goes_into_service_when_its_digits_were_typed_and_a_
         assert (approval.person, approval.verdict, approval.decision) == ("ada", "approve", decision.digest())
 
         await pilot.press("b")
+        assert f"Type {decision.candidate[:8]} to take it out of service" in everything(pilot)
+        assert f"{decision.candidate[:12]} goes out of service, and {str(decision.champion)[:12]} comes back." in (
+            everything(pilot)
+        )
         await type_and_enter(pilot, str(decision.champion)[:8])
+        assert "nothing was done" in everything(pilot)
+        pilot.app.screen.query_one("#dialog-typed", Input).value = ""
+        await type_and_enter(pilot, decision.candidate[:8])
         await until(pilot, lambda: ledger.alias("champion") == decision.champion)
         await until(pilot, lambda: f"champion {str(decision.champion)[:8]}" in top(pilot))
 

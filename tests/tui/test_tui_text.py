@@ -8,12 +8,15 @@ import pytest
 import tui_records as made
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 from rich.cells import cell_len
 
 from appliance.client import (
     AuditLine,
     CanaryView,
     CheckpointView,
+    Decision,
+    DecisionOutcome,
     Event,
     GateFinding,
     GateOutcome,
@@ -24,6 +27,7 @@ from appliance.client import (
     WorkerStatus,
 )
 from appliance.client.screen import CycleCurves, ProcessUse
+from appliance.client.status import GatewayStatus
 from appliance.records.artifacts import MEANING, Artifact
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState, Validation
@@ -33,10 +37,11 @@ from policies.policy import load
 from runtime.sandbox import Usage
 from tui import governance, jobs, models, rollouts
 from tui.conversation import rollout_text
-from tui.decisions import figure_text
+from tui.decisions import decision_detail, figure_text
 from tui.jobs import JobRecord
-from tui.learning import bounds_of, ticks_of
+from tui.learning import bounds_of, subtitle_of, ticks_of
 from tui.now import machine_text
+from tui.panels import LEAST_CELLS, last_width
 from tui.progress import cycle_text, rate
 from tui.text import plain, sparkline, wilson
 from verifiers.contract.statement import Assurance, StatementPart
@@ -93,7 +98,7 @@ def test_the_bar_counts_finished_steps_of_the_present_phase_only() -> None:
     assert "500" not in cycle_text(snapshot(), begun, 80).plain
     assert "working" in cycle_text(snapshot(), begun, 80).plain
     first = numbered(earlier, event("phase"), event("step", step=0.0, steps=60.0))
-    assert "step 0, 1 of 60 done" in cycle_text(snapshot(), first, 80).plain
+    assert "  1 of 60 steps  2 %" in cycle_text(snapshot(), first, 80).plain
     looked = numbered(event("phase"), event("evaluation", step=2.0, steps=4.0))
     assert "evaluation 2 of 4  50 %" in cycle_text(snapshot(), looked, 80).plain
 
@@ -250,7 +255,83 @@ def test_the_steps_on_an_axis_are_whole_and_equally_far_apart(first: int, more: 
 def test_an_entry_about_names_says_what_each_stands_for_now() -> None:
     what = {"before": {"champion": "a" * 64, "candidate": "b" * 64}, "after": {"champion": "b" * 64, "candidate": None}}
     line = AuditLine(number=7, at=made.at(0), kind="aliases", what=what)
-    assert governance.row(line).cells[-1].plain == "champion -> bbbbbbbb, candida…"
+    assert governance.row(line).cells[-1].plain == "champion -> bbbbbbbb, candidate -> none"
+
+
+@pytest.mark.parametrize(
+    ("kind", "what", "said"),
+    [
+        ("cycle", {"row": {"table": "cycles", "key": "night-1"}}, "night-1"),
+        (
+            "evaluation",
+            {"row": {"table": "evaluations", "key": "night-1.evaluation.3271a9"}},
+            "night-1.evaluation.3271a9",
+        ),
+        ("artifact", {"row": {"table": "artifacts", "key": "artifact-81aa"}}, "artifact-81aa"),
+        ("step", {"row": {"table": "steps", "key": "night-1"}, "step": 29}, "step 29, night-1"),
+        (
+            "decision",
+            {"decision": {"outcome": "hold", "candidate": "3" * 64, "reason": "nobody signed"}, "row": {"key": "d"}},
+            "hold, 33333333, nobody signed",
+        ),
+        ("word", {"word": {"verdict": "approve", "person": "ada", "candidate": "3" * 64}}, "approve, 33333333, ada"),
+        ("job.ended", {"job": "job-5f", "state": "solved", "priority": 5, "bundle": ""}, "job-5f, solved"),
+        ("taskset.added", {"licence": "MIT", "digest": "ab"}, "licence MIT, digest ab"),
+        ("aliases", {"before": {"champion": "a"}}, "champion a"),
+    ],
+)
+def test_every_entry_says_what_it_is_about(kind: str, what: dict[str, JsonValue], said: str) -> None:
+    line = AuditLine(number=7, at=made.at(0), kind=kind, what=what)
+    assert governance.row(line).cells[-1].plain == said
+
+
+def test_a_cancelled_night_says_so_and_is_at_nothing() -> None:
+    cancelled = made.cycle(phase="training", state=CycleState.CANCELLED, seconds={"prepare": 3.0})
+    first, second, *_ = cycle_text(snapshot(cycle=cancelled), (), 100).plain.split("\n")
+    assert "✓ prepare  ✗ training" in first
+    assert second == "cancelled after 3 s: prepare 3 s"
+
+
+def test_a_gates_figure_and_its_taskset_are_said_once() -> None:
+    found = [
+        ("improvement", "+13.7 points on 512 questions"),
+        ("non_regression/gcd", "gcd: +13.7 points on 73 questions"),
+    ]
+    findings = [
+        GateFinding(gate=gate, outcome=GateOutcome.PASSED, figure=13.7, unit="points", reason=reason)
+        for gate, reason in (*found, ("drift", "as far as before"))
+    ]
+    decision = Decision.model_construct(
+        id="d", outcome=DecisionOutcome.HOLD, reason="r", findings=findings, would_change="", made_at="", policy="p"
+    )
+    lines = decision_detail(decision).plain.split("\n")
+    assert [" ".join(line.split()) for line in lines[1:4]] == [
+        "✓ improvement +13.7 points on 512 questions",
+        "✓ non_regression/gcd +13.7 points on 73 questions",
+        "✓ drift +13.7 as far as before",
+    ]
+
+
+def test_a_curve_of_one_point_says_which() -> None:
+    assert [subtitle_of(points) for points in ([], [(0.0, 0.2513)], [(0.0, 0.1), (1.0, 0.2)])] == [
+        "no point so far",
+        "one point so far: 0.251",
+        "",
+    ]
+
+
+@given(st.integers(10, 200))
+def test_a_table_has_the_room_that_there_is_and_no_more_than_it_needs(room: int) -> None:
+    columns = (("entry", 6), ("at", 16), ("what", 60))
+    width = last_width(columns, room)
+    assert LEAST_CELLS <= width <= 60
+    assert 22 + width + 6 <= max(room, 22 + LEAST_CELLS + 6)
+
+
+def test_what_the_gateway_says_has_room_at_80_columns() -> None:
+    off = GatewayStatus(enabled=False, base_url="http://127.0.0.1:8700/v1", answers=False, tokens=0)
+    assert len(off.summary) <= 78
+    assert len(off.model_copy(update={"enabled": True}).summary) <= 78
 
 
 def test_a_night_has_its_whole_name_at_80_columns() -> None:

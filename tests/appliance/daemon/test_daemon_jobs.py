@@ -15,7 +15,9 @@ from appliance.client.messages import SubmitJob
 from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError, RequestError
+from appliance.daemon.status import job_detail
 from appliance.daemon.supervisor import RetryPolicy
+from appliance.ledger.prefixes import AmbiguousPrefixError
 from appliance.records.artifacts import Artifact
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import Job, JobFile, JobState
@@ -289,3 +291,31 @@ def test_what_cannot_be_asked_for_is_refused_with_what_to_do(data, changes, mess
 def test_a_file_that_is_too_large_is_refused(data) -> None:
     with core(data) as running, pytest.raises(RequestError, match="too large"):
         running.jobs.put_file(bytes((8 << 20) + 1))
+
+
+def test_whatever_takes_a_job_takes_the_first_digits_of_its_id(tmp_path: Path) -> None:
+    with core(tmp_path) as running:
+        job = running.jobs.submit(SubmitJob(question="six?", spec=SPEC))
+        digits = job.id.removeprefix("job-")
+        for name in (job.id, digits, digits[:8], f"job-{digits[:6]}"):
+            assert job_detail(running, name).job.id == job.id
+        assert running.jobs.cancel(digits[:8]).state is JobState.CANCELLED
+        assert running.jobs.retry(digits[:8]).retry_of == job.id
+        with pytest.raises(RefusedByPolicyError, match=f"{job.id} was not set aside"):
+            running.jobs.resume(digits[:8])
+        with pytest.raises(NotThereError, match="5 digits are too few, 6 are needed"):
+            running.jobs.cancel(digits[:5])
+        twin = job.model_copy(update={"id": f"job-{digits[:6]}{'0' * 6}"})
+        running.ledger.put_job(twin)
+        with pytest.raises(AmbiguousPrefixError) as caught:
+            job_detail(running, digits[:6])
+        assert job.id in str(caught.value)
+        assert twin.id in str(caught.value)
+
+
+def test_a_model_that_is_named_by_too_few_digits_is_told_how_many_are_needed(tmp_path: Path) -> None:
+    with core(tmp_path) as running:
+        with pytest.raises(NotThereError, match="'ea7': 3 digits are too few, 6 are needed"):
+            running.governance.digest_of("ea7")
+        with pytest.raises(NotThereError, match=r"no model is called 'elsewhere'$"):
+            running.governance.digest_of("elsewhere")

@@ -288,7 +288,24 @@ def test_a_checkpoint_is_found_by_six_digits_unless_two_begin_so(ledger: SqliteL
     with pytest.raises(LedgerError, match="more than one") as caught:
         ledger.checkpoint(made.digest(1)[:7])
     assert "more digits" in caught.value.hint
+    assert twin.manifest in str(caught.value)
+    assert made.digest(1) in str(caught.value)
+    assert caught.value.exit_code == 2
     assert ledger.checkpoint(twin.manifest) == twin
+
+
+def test_a_job_is_found_by_six_digits_unless_two_begin_so(ledger: SqliteLedger) -> None:
+    for digits in ("0ab4d958f481", "0ab4d9aaaaaa", "77aa00112233"):
+        ledger.put_job(made.job(f"job-{digits}"))
+    ledger.put_job(made.job("replay-77aa00-job-77aa00112233"))
+    for name in ("job-77aa00112233", "77aa00112233", "77aa00", "job-77aa00", "77AA0011"):
+        found = ledger.find_job(name)
+        assert found is not None
+        assert found.id == "job-77aa00112233"
+    for name in ("77aa0", "job-77aa0", "77aa01", "job-", "", "job-%77aa0", "replay-77aa00"):
+        assert ledger.find_job(name) is None
+    with pytest.raises(LedgerError, match="more than one job begins with job-0ab4d9: job-0ab4d958f481, job-0ab4d9aaa"):
+        ledger.find_job("0ab4d9")
 
 
 # what is in service

@@ -1,0 +1,28 @@
+"""What is said of a name that nothing has: what is missing, and how to name it."""
+
+from __future__ import annotations
+
+from appliance.daemon.errors import NotThereError
+from appliance.ledger.prefixes import LEAST, too_short
+from appliance.ledger.sqlite_jobs import JOB, JobRows
+from appliance.records.jobs import Job
+
+
+def job_named(ledger: JobRows, name: str) -> Job:
+    """The job with this id, or the only one whose id begins so. Raises NotThereError, AmbiguousPrefixError."""
+    job = ledger.find_job(name)
+    if job is None:
+        why = _needs_more(name.removeprefix(JOB))
+        raise NotThereError(f"there is no job {name!r}{why}", hint="`assay jobs ls` lists them")
+    return job
+
+
+def no_model(name: str) -> NotThereError:
+    return NotThereError(
+        f"no model is called {name!r}{_needs_more(name)}",
+        hint=f"`assay model ls` shows what there is; give at least {LEAST} digits, or an alias",
+    )
+
+
+def _needs_more(digits: str) -> str:
+    return f": {len(digits)} digits are too few, {LEAST} are needed" if too_short(digits) else ""

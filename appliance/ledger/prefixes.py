@@ -1,0 +1,39 @@
+"""Finds a record by the first digits of its name, where only one has them.
+
+What always holds: fewer than `LEAST` digits name nothing, and digits that several names begin with name none of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from appliance.ledger.ledger import LedgerError
+
+LEAST = 6
+PREFIX = re.compile(rf"[0-9a-f]{{{LEAST},64}}")
+MOST_LISTED = 5
+"""Names in a message."""
+
+
+class AmbiguousPrefixError(LedgerError):
+    exit_code = 2
+
+
+def is_prefix(typed: str) -> bool:
+    return PREFIX.fullmatch(typed) is not None
+
+
+def too_short(typed: str) -> bool:
+    """Whether it would be looked for if it were longer."""
+    return re.fullmatch(rf"[0-9a-fA-F]{{1,{LEAST - 1}}}", typed) is not None
+
+
+def only_one(kind: str, prefix: str, names: Sequence[str]) -> str | None:
+    """The name that begins so, None where there is none. Raises AmbiguousPrefixError, which lists them, for several."""
+    if len(names) > 1:
+        listed = ", ".join([*names[:MOST_LISTED], *(["and more"] if len(names) > MOST_LISTED else [])])
+        raise AmbiguousPrefixError(
+            f"more than one {kind} begins with {prefix}: {listed}", hint="give more digits of the one that you mean"
+        )
+    return names[0] if names else None
