@@ -785,12 +785,14 @@ build_vllm() { # build_vllm KIND, in a shell of its own: VENV names another envi
 # --- uninstall --------------------------------------------------------------------------------------------------------
 
 uninstall() {
-    local data head packages
+    local data head place packages
     # The product itself says where its data is, and what it keeps beside it, from its own configuration.
     data="$("$VENV/bin/python" -I -c 'from appliance.config import Settings; print(Settings.load().data)' 2>/dev/null || true)"
     head="$("$VENV/bin/python" -I -c 'from appliance.config import Settings
 from appliance.audit.head_places import head_files
-settings = Settings.load(); print(head_files(settings, settings.data)[0])' 2>/dev/null || true)"
+settings = Settings.load()
+for place in head_files(settings, settings.data):
+    if place != settings.audit.witness: print(place)' 2>/dev/null || true)"
     if [ "$PURGE" = 1 ] && [ -n "$data" ] && [ -z "$head" ]; then
         fail 5 "where the head of the audit log is kept is not known, because this installation cannot say it" \
             "remove it by hand (docs/keys.md says where it is), and run --uninstall without --purge"
@@ -823,7 +825,9 @@ settings = Settings.load(); print(head_files(settings, settings.data)[0])' 2>/de
         if [ -d "$data" ] && plan "remove your data in $data (--purge)"; then
             rm -rf "$data"
             # The head of its audit log: it would refuse a new data folder in the place of this one.
-            if [ -f "$head" ]; then rm -f "$head"; fi
+            while IFS= read -r place; do
+                if [ -f "$place" ]; then rm -f "$place"; fi
+            done <<<"$head"
         fi
     else
         say "your data stays where it is (--purge removes it)"

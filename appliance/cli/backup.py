@@ -103,20 +103,28 @@ def restore(
     Example: assay backup restore /mnt/backup
     """
     from appliance.audit.head_places import head_files
+    from appliance.audit.log import AuditError
     from appliance.backup.restore import restore as put_back
+    from appliance.backup.store import BackupError
     from appliance.cli.audit_renew import accept_restored
     from appliance.clock import file_stamp
+    from appliance.daemon.privileges import require_own_folder, user_account
 
     settings = settings_of(context, data)
     store = _store(folder)
     name, manifest = store.manifest(name)
+    if settings.service.user is not None and not settings.data.exists():
+        require_own_folder(settings.data, user_account(settings.service.user))  # makes it, as that user's
     kept = head_files(settings, settings.data)
 
     revoked: list[str] = []
 
     def accept(made: Path) -> None:
-        if manifest.head:
-            revoked.extend(accept_restored(made, kept, name, manifest.created))
+        try:
+            if manifest.head:
+                revoked.extend(accept_restored(made, kept, name, manifest.created))
+        except AuditError as error:
+            raise BackupError(f"nothing was put back, for its log cannot go on: {error}", hint=error.hint) from error
 
     aside, since = put_back(
         store, manifest, settings.data, stamp=file_stamp(), replace=replace,
@@ -131,6 +139,8 @@ def restore(
             show_line(f"entries of the audit log that are younger than it, and hold no more: {since}")
         if revoked:
             show_line(f"tokens of the gateway that were revoked, make them anew: {', '.join(revoked)}")
+        if manifest.head:
+            show_line(f"the head of its audit log is kept in {', '.join(map(str, kept))}")
         show_line("`assay audit verify`, then start the daemon")
 
 

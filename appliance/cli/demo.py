@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from appliance.audit.head_places import head_files
+from appliance.audit.head_places import head_files, head_name
 from appliance.cli.demo_report import DemoReport, report
 from appliance.cli.demo_screen import DemoProgress, screen
 from appliance.client.messages import SubmitJob
@@ -193,9 +193,10 @@ def _set_aside(settings: Settings, console: Console) -> None:
     with data_lock(data):
         stamp = file_stamp()
         aside = data.with_name(f"{data.name}.{KEPT_ASIDE}-{stamp}")
-        for head, later in zip(head_files(settings, data), head_files(settings, aside), strict=True):
+        for head in head_files(settings, data):
             if head.exists():
-                head.rename(later if later != head else head.with_name(f"{head.name}.{KEPT_ASIDE}-{stamp}"))
+                usual = head.name == head_name(data)
+                head.rename(head.with_name(head_name(aside) if usual else f"{head.name}.{KEPT_ASIDE}-{stamp}"))
         data.rename(aside)
     console.print(f"what was in {data} is now in {aside}", markup=False)
 
