@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from appliance.backup.store import BackupManifest, BackupStore
 
 app = typer.Typer(help="Copies of the data folder: make, list, check, put back, remove.", no_args_is_help=True)
+SHOWN_SECRETS = 10
 Store = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="Where backups are kept, on another disk if there is one.")
 ]
@@ -36,7 +38,7 @@ def create(context: typer.Context, folder: Store, data: Data = None, as_json: Js
     _, manifest = store.manifest(name)
     _show(name, manifest, as_json)
     if not as_json:
-        show_line(f"secret keys are in it, so keep it as you keep them: {', '.join(manifest.secrets) or 'none'}")
+        _show_secrets(manifest.secrets)
 
 
 @app.command("ls")
@@ -162,6 +164,15 @@ def rm(
         show_json(RemovedBackup(backup=name, freed_bytes=freed))
     else:
         show_line(f"removed {name}: {_mib(freed)} MiB")
+
+
+def _show_secrets(names: Sequence[str]) -> None:
+    if names:
+        show_line("secret keys are in it, so keep it as you keep them:")
+    for name in names[:SHOWN_SECRETS]:
+        show_line(f"  {name}")
+    if len(names) > SHOWN_SECRETS:
+        show_line(f"  and {len(names) - SHOWN_SECRETS} more (--json has all)")
 
 
 def _store(folder: Path) -> BackupStore:

@@ -30,6 +30,7 @@ from appliance.daemon.startup import started_broker
 from appliance.errors import AssayError, ExitCode, UsageError
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.lock import data_lock
+from appliance.ledger.lock_owner import DEMONSTRATION
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.jobs import Job, JobState
 from policies.contract.decision import GateOutcome
@@ -51,7 +52,9 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
         _set_aside(settings, console)
     with (
         started_broker(settings) as ground,
-        Core(ground.settings, refused=ground.refused, own_broker=ground.broker is not None) as core,
+        Core(
+            ground.settings, refused=ground.refused, own_broker=ground.broker is not None, purpose=DEMONSTRATION
+        ) as core,
         ground.watched(
             lambda text: core.events.add("broker", text), lambda error: core.events.add("broker", str(error))
         ),
