@@ -39,6 +39,8 @@ GUEST_PACKAGES=1
 EXTRA=()
 SCRATCH=""
 CHECKS="" # the process of style and types beside the tests
+TICKER="" # the process that says that something goes on (install/replacing.sh)
+REPLACING=0 # whether an environment waits aside (install/replacing.sh)
 PY=""
 ADMIN=() # how a command gets the rights of root: nothing, or sudo
 
@@ -106,7 +108,13 @@ plan() {
 }
 
 clean_up() {
+    trap '' INT TERM
+    if [ -n "$TICKER" ]; then kill "$TICKER" 2>/dev/null || true; fi
     if [ -n "$CHECKS" ]; then kill "$CHECKS" 2>/dev/null || true; fi
+    if [ "$REPLACING" = 1 ]; then
+        put_back
+        detail "the environment in $VENV is the one from before again"
+    fi
     if [ -n "$SCRATCH" ]; then rm -rf "$SCRATCH"; fi
 }
 
@@ -204,12 +212,25 @@ can_make_environments() {
     "$1" -I -c 'import sys; assert sys.version_info >= (3, 11); import ensurepip, venv' >/dev/null 2>&1
 }
 
+# The interpreter that an environment was made with, whatever is first on PATH while it is activated: the environment is
+# what may be replaced.
+outside_environment() { # outside_environment PATH
+    local folder
+    folder="$(cd "$VENV/bin" 2>/dev/null && pwd -P)" || folder=""
+    if [ -n "$folder" ] && [ "$(cd "$(dirname "$1")" && pwd -P)" = "$folder" ]; then
+        "$1" -I -c 'import sys; print(sys._base_executable)' 2>/dev/null || true
+    else
+        printf '%s\n' "$1"
+    fi
+}
+
 # The machine's own `python3` when it will do, since that is what its people know; else the newest named one.
 find_python() {
     local name path
     PY=""
     for name in ${ASSAY_PYTHON:+"$ASSAY_PYTHON"} python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3; do
         path="$(command -v "$name" 2>/dev/null || true)"
+        if [ -n "$path" ]; then path="$(outside_environment "$path")"; fi
         if [ -n "$path" ] && can_make_environments "$path"; then
             PY="$path"
             return 0
@@ -327,11 +348,16 @@ browser() {
 # Exit 0 when every file that the installed packages recorded is there in its size: about a quarter of a second, and
 # what a full disk, a killed pip or a careless rm leaves behind shows.
 environment_is_sound() {
-    [ -x "$VENV/bin/python" ] || return 1
+    if [ ! -x "$VENV/bin/python" ]; then
+        echo "its interpreter is not there"
+        return 1
+    fi
     "$VENV/bin/python" -IB - "$ROOT" <<'PYTHON'
 import csv, importlib.util, os, sys, sysconfig
 
 site = sysconfig.get_path("purelib")
+if not os.path.isdir(site):
+    sys.exit("its packages are for another version of Python")
 for entry in os.listdir(site):
     if not entry.endswith(".dist-info"):
         continue
@@ -357,13 +383,14 @@ if os.path.realpath(os.path.dirname(os.path.dirname(origin))) != os.path.realpat
 PYTHON
 }
 
-# What the environment was made from: the interpreter and the dependencies.
-fingerprint() {
-    {
-        cat "$ROOT/pyproject.toml"
-        readlink -f "$PY"
-        "$PY" -I -c 'import sys; print(sys.version)'
-    } | sha256sum | cut -d' ' -f1
+# What the environment was made for. It has an interpreter of its own, whatever python3 is first on PATH.
+fingerprint() { sha256sum <"$ROOT/pyproject.toml" | cut -d' ' -f1; }
+
+version_of() { "$1" -I -c 'import sys; print(sys.version)' 2>/dev/null || true; }
+
+# Whether somebody named another interpreter than the environment has.
+another_python_is_named() {
+    [ -n "${ASSAY_PYTHON:-}" ] && [ -e "$VENV/.assay/made" ] && [ -x "$VENV/bin/python" ] && [ "$(version_of "$VENV/bin/python")" != "$(version_of "$PY")" ]
 }
 
 torch_wanted() {
@@ -384,12 +411,12 @@ record() {
 
 environment_is_current() { # environment_is_current EXTRA
     [ -n "$PY" ] && [ "$(recorded fingerprint)" = "$(fingerprint)" ] || return 1
-    [ "$(recorded torch)" = "$(torch_wanted)" ] || return 1
+    if another_python_is_named || [ "$(recorded torch)" != "$(torch_wanted)" ]; then return 1; fi
     [ "$(recorded extra)" = dev ] || [ "$(recorded extra)" = "$1" ] || return 1
     WHY="$(environment_is_sound 2>&1)" || return 1
 }
 
-make_environment() { # an empty one; a damaged one of ours is made anew
+make_environment() { # an empty one; one of ours that is there waits aside until the new one works
     local free
     if [ -e "$VENV" ] && [ ! -e "$VENV/.assay/made" ] && [ -n "$(ls -A "$VENV")" ]; then
         if [ -x "$VENV/bin/python" ] && can_make_environments "$VENV/bin/python" && "$VENV/bin/python" -I -m pip --version >/dev/null 2>&1; then
@@ -403,8 +430,7 @@ make_environment() { # an empty one; a damaged one of ours is made anew
     [ "$free" -ge "$DISK_MIB" ] ||
         fail 5 "$free MiB are free at $VENV, and $DISK_MIB are needed" "make room, or choose another disk with --prefix"
     record made "install.sh"
-    # Everything but our own record and a runsc that was fetched before.
-    find "$VENV" -mindepth 1 -maxdepth 1 ! -name .assay -exec rm -rf {} +
+    put_aside
     "$PY" -I -m venv "$VENV" || fail 5 "$PY could not make a virtual environment" "read its message above"
     if [ -n "${APT_INSTALLED:-}" ]; then record packages "$APT_INSTALLED"; fi
 }
@@ -430,7 +456,7 @@ with open(sys.argv[1], "rb") as file:
     print(next(d for d in tomllib.load(file)["project"]["dependencies"] if d.startswith("torch")))' "$ROOT/pyproject.toml")"
     if [ "$(torch_wanted)" = cuda ]; then
         say "torch: the ordinary build, with CUDA (an NVIDIA GPU, or --with-cuda)"
-        pip install -qq "$want" || fail 5 "torch could not be installed" "read pip's message above"
+        pip_install "$want" || fail 5 "torch could not be installed" "read pip's message above"
         return
     fi
     # The files that this machine keeps, its configured index, the vendor's CPU index: the first that has a CPU build.
@@ -442,7 +468,7 @@ with open(sys.argv[1], "rb") as file:
         case "$offer" in
         cpu\ *)
             say "torch: ${offer#cpu } from ${names[i]} (no NVIDIA GPU, so no CUDA packages)"
-            pip install -qq --no-deps ${places[i]:+"${places[i]}"} "torch==${offer#cpu }" ||
+            pip_install --no-deps ${places[i]:+"${places[i]}"} "torch==${offer#cpu }" ||
                 fail 5 "torch could not be installed" "read pip's message above"
             return
             ;;
@@ -456,6 +482,7 @@ environment() {
     local extra=base project="$ROOT"
     WHY=""
     if [ "$MODE" = test ]; then extra=dev; fi
+    recover_environment
     if environment_is_current "$extra"; then
         say "environment: $VENV is sound and up to date"
         return 0
@@ -471,26 +498,41 @@ environment() {
     fi
     if [ -n "$WHY" ]; then
         say "environment: making $VENV anew, because it is damaged: $WHY"
-        rm -f "$VENV/.assay/fingerprint"
+    elif [ -n "$(recorded fingerprint)" ] && can_be_updated; then
+        say "environment: bringing $VENV up to date (pyproject.toml asks for something else, or --test for more)"
+    elif [ -n "$(recorded fingerprint)" ]; then
+        say "environment: making $VENV anew with $PY, because $(why_anew); the one that is there is kept until the new one works"
     else
         say "environment: $VENV with $PY (the system's own packages stay as they are)"
     fi
     if [ -n "$WHY" ] || ! can_be_updated; then make_environment; fi
     rm -f "$VENV/.assay/fingerprint"
     install_torch
-    say "packages: pip install --editable $project (about a minute)"
-    pip install -qq --editable "$project" || fail 5 "pip could not install Assay's dependencies" "read its message above"
+    say "packages: pip install --editable $project (one to four minutes, by the network and the machine)"
+    pip_install --editable "$project" || fail 5 "pip could not install Assay's dependencies" "read its message above"
     WHY="$(environment_is_sound 2>&1)" || fail 5 "the environment is not sound after its installation: $WHY" \
         "remove $VENV and run this again; if it stays so, check the disk"
     record extra "$extra"
     record torch "$(torch_wanted)"
     record fingerprint "$(fingerprint)"
+    put_away
 }
 
-# Whether pip can bring it up to date in place: finished once, by this interpreter, for the same kind of torch.
+# Whether pip can bring it up to date in place: finished once, with an interpreter that works and that nobody asked to
+# change, for the same kind of torch.
 can_be_updated() {
     [ -n "$(recorded fingerprint)" ] && [ "$(recorded torch)" = "$(torch_wanted)" ] &&
-        [ "$("$VENV/bin/python" -I -c 'import sys; print(sys.version)' 2>/dev/null)" = "$("$PY" -I -c 'import sys; print(sys.version)')" ]
+        can_make_environments "$VENV/bin/python" && ! another_python_is_named
+}
+
+why_anew() {
+    if another_python_is_named; then
+        echo "ASSAY_PYTHON names another interpreter"
+    elif [ "$(recorded torch)" != "$(torch_wanted)" ]; then
+        echo "it has torch for $(recorded torch), and $(torch_wanted) is wanted"
+    else
+        echo "its interpreter does not work"
+    fi
 }
 
 # --- 3. runsc ---------------------------------------------------------------------------------------------------------
@@ -700,7 +742,7 @@ guest_packages() {
     started="$(date +%s)"
     new="$VENV/.guest-packages.new"
     rm -rf "$new"
-    pip install -qq --no-deps --no-compile --only-binary=:all: --implementation cp --python-version "$version" \
+    pip_install --no-deps --no-compile --only-binary=:all: --implementation cp --python-version "$version" \
         --target "$new" -r "$GUEST_LIST" 2>"$SCRATCH/guest.log" || {
         tail -n 3 "$SCRATCH/guest.log" >&2
         rm -rf "$new"
@@ -732,7 +774,7 @@ vllm_pins() { sed -n "s/^$1 //p" "$VLLM_PINS"; }
 
 # Its pins are not ours, so it lies beside the product's environment, and the product talks to a process in it.
 vllm_environment() {
-    local kind=cpu digest started
+    local kind=cpu digest started interpreter="$PY"
     if [ "$WITH_VLLM" = no ]; then return 0; fi
     if [ -z "$WITH_VLLM" ] && [ ! -e "$VENV-vllm" ]; then return 0; fi
     if [ "$(torch_wanted)" = cuda ]; then kind=gpu; fi
@@ -740,12 +782,14 @@ vllm_environment() {
         say "vllm: $VENV-vllm was made by someone else: it is used as it is"
         return 0
     fi
-    digest="$({ vllm_pins "$kind" && "$PY" -I -c 'import sys; print(sys.version)'; } | sha256sum | cut -d' ' -f1)"
+    if [ -x "$VENV-vllm/bin/python" ] && [ -z "${ASSAY_PYTHON:-}" ]; then interpreter="$VENV-vllm/bin/python"; fi
+    digest="$({ vllm_pins "$kind" && "$interpreter" -I -c 'import sys; print(sys.version)'; } | sha256sum | cut -d' ' -f1)"
     if [ "$(cat "$VENV-vllm/.assay/finished" 2>/dev/null || true)" = "$digest" ]; then
         say "vllm: $VENV-vllm is up to date"
         return 0
     fi
     plan "vllm: build $VENV-vllm with $(vllm_pins "$kind" | tr '\n' ' ')(an environment of its own; about 2.5 GB)" || return 0
+    digest="$({ vllm_pins "$kind" && "$PY" -I -c 'import sys; print(sys.version)'; } | sha256sum | cut -d' ' -f1)"
     started="$(date +%s)"
     if (build_vllm "$kind") && printf '%s\n' "$digest" >"$VENV-vllm/.assay/finished"; then
         detail "$(du -sm "$VENV-vllm" | cut -f1) MiB, $(($(date +%s) - started)) s"
@@ -769,7 +813,7 @@ build_vllm() { # build_vllm KIND, in a shell of its own: VENV names another envi
     while read -r pin; do
         case "$pin" in
         torch==*) install_torch "$pin" || return 1 ;;
-        *) pip install -qq "$pin" || return 1 ;;
+        *) pip_install "$pin" || return 1 ;;
         esac
     done < <(vllm_pins "$1")
     if [ "$1" = cpu ]; then
@@ -785,12 +829,14 @@ build_vllm() { # build_vllm KIND, in a shell of its own: VENV names another envi
 # --- uninstall --------------------------------------------------------------------------------------------------------
 
 uninstall() {
-    local data head packages
+    local data head place packages
     # The product itself says where its data is, and what it keeps beside it, from its own configuration.
     data="$("$VENV/bin/python" -I -c 'from appliance.config import Settings; print(Settings.load().data)' 2>/dev/null || true)"
     head="$("$VENV/bin/python" -I -c 'from appliance.config import Settings
 from appliance.audit.head_places import head_files
-settings = Settings.load(); print(head_files(settings, settings.data)[0])' 2>/dev/null || true)"
+settings = Settings.load()
+for place in head_files(settings, settings.data):
+    if place != settings.audit.witness: print(place)' 2>/dev/null || true)"
     if [ "$PURGE" = 1 ] && [ -n "$data" ] && [ -z "$head" ]; then
         fail 5 "where the head of the audit log is kept is not known, because this installation cannot say it" \
             "remove it by hand (docs/keys.md says where it is), and run --uninstall without --purge"
@@ -800,7 +846,8 @@ settings = Settings.load(); print(head_files(settings, settings.data)[0])' 2>/de
             "remove it by hand, and run --uninstall without --purge"
     fi
     if [ -e "$data/run/lock" ] && ! flock -n "$data/run/lock" true; then
-        fail 5 "a daemon works on $data" "stop it first: $VENV/bin/assay stop"
+        [ "$DRY" = 1 ] || fail 5 "a daemon works on $data" "stop it first: $VENV/bin/assay stop"
+        plan "refuse while a daemon works on $data; stop it first: $VENV/bin/assay stop. Then:" || true
     fi
     case "$PURGE,$data" in
     "1,/" | "1,$HOME" | "1,$ROOT") fail 5 "$data is not a folder to remove" "remove the data by hand" ;;
@@ -823,7 +870,9 @@ settings = Settings.load(); print(head_files(settings, settings.data)[0])' 2>/de
         if [ -d "$data" ] && plan "remove your data in $data (--purge)"; then
             rm -rf "$data"
             # The head of its audit log: it would refuse a new data folder in the place of this one.
-            if [ -f "$head" ]; then rm -f "$head"; fi
+            while IFS= read -r place; do
+                if [ -f "$place" ]; then rm -f "$place"; fi
+            done <<<"$head"
         fi
     else
         say "your data stays where it is (--purge removes it)"
@@ -887,7 +936,10 @@ run_tests() {
 main() {
     # shellcheck source=/dev/null
     . "$ROOT/install/lean.sh"
+    # shellcheck source=/dev/null
+    . "$ROOT/install/replacing.sh"
     parse "$@"
+    trap clean_up EXIT
     trap 'stopped 130' INT
     trap 'stopped 143' TERM
     unset PYTHONPATH PYTHONHOME VIRTUAL_ENV

@@ -39,8 +39,8 @@ class LogSettings(FrozenModel):
 
 class AuditSettings(FrozenModel):
     head: AbsolutePath | None = None
-    """Where the audit log's newest signed head is kept, outside the data folder; otherwise in the user's state
-    folder."""
+    """Where the audit log's newest signed head is kept, outside the data folder; otherwise in the state folder of
+    the user that the data folder belongs to."""
     witness: AbsolutePath | None = None
     """Another file for that head, such as one on a second machine's disk."""
 

@@ -65,15 +65,18 @@ def read_layers(
     `etc_dir` and `xdg_dir` are the folders that hold config.toml. Raises ConfigError.
     """
     environ = os.environ if environ is None else environ
-    if xdg_dir is None:
-        xdg_dir = _home(environ, "XDG_CONFIG_HOME", ".config") / "assay"
     return [
         Layer("default", {"data": str(_home(environ, "XDG_DATA_HOME", ".local/share") / "assay")}),
         file_layer(etc_dir / FILE),
-        file_layer(xdg_dir / FILE),
+        file_layer(user_file(environ) if xdg_dir is None else xdg_dir / FILE),
         environment_layer(environ),
         Layer("flag", _nested(flags or {}), "--{}"),
     ]
+
+
+def user_file(environ: Mapping[str, str] | None = None) -> Path:
+    """The configuration of the user that this runs as."""
+    return _home(os.environ if environ is None else environ, "XDG_CONFIG_HOME", ".config") / "assay" / FILE
 
 
 def file_layer(path: Path) -> Layer:

@@ -218,7 +218,8 @@ class AuditLog:
         except OSError as error:
             raise AuditError(
                 f"the head of the audit log cannot be kept outside the data folder: {error.filename}: {error.strerror}",
-                hint="make its folder writable for the daemon's user, or set audit.head to another file",
+                hint="make its folder writable for the daemon's user, or name another file with audit.head "
+                "(ASSAY_AUDIT__HEAD), the same one for the daemon and for commands",
             ) from error
         raise AuditBroken(
             f"the audit log {self.path} does not hold: entry {found[0]}: {found[1]}", found[0], hint=MOVED

@@ -9,6 +9,7 @@ data folder.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -38,6 +39,8 @@ PAGES = 2_048
 """Of the ledger at once: after each of them Ctrl-C is heard."""
 SPARE_BYTES = 64 << 20
 DAMAGED = "`assay audit verify` says what is wrong; a backup of it would be as damaged"
+OF_MODELS = ("models", "cycles", "artifacts")
+SECRETS = ("token", "tokens", "secret", "secrets")
 Said = Callable[[str], None]
 
 
@@ -80,9 +83,12 @@ def create(data: Path, store: BackupStore, *, stamp: str, now: str, said: Said =
 
 
 def is_secret(name: str) -> bool:
-    """Whether a file below a data folder is a key or a token, by its name."""
+    """Whether a file below a data folder is a key or a token, by its name; a model's tokens are none."""
     path = Path(name)
-    return path.suffix in (".pem", ".key") or "token" in path.name.lower() or "secret" in path.name.lower()
+    if path.suffix in (".pem", ".key"):
+        return True
+    words = re.split(r"[^a-z0-9]+", path.name.lower())
+    return path.parts[0] not in OF_MODELS and any(word.endswith(SECRETS) for word in words)
 
 
 class LedgerFacts:

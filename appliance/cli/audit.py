@@ -60,7 +60,8 @@ def verify(
     from appliance.cli.audit_read import verified
 
     settings = client_settings_of(context, data)
-    checked = verified(settings.data, file, key, known or [], _kept(settings))
+    kept = _kept(settings) if file is None else ()
+    checked = verified(settings.data, file, key, known or [], kept)
     found = checked.found
     if as_json:
         from appliance.cli.documents.data import AuditCheckDocument
@@ -75,6 +76,7 @@ def verify(
                 clock_back=found.back,
                 key=checked.fingerprint,
                 differs=tuple(checked.differs),
+                kept=tuple(map(str, kept)),
                 notes=tuple(checked.notes),
             )
         )
@@ -83,7 +85,14 @@ def verify(
             show_line(f"all {found.entries} entries hold")
         else:
             show_line(f"entry {found.bad} is the first bad one: {found.problem}")
-        show_fields([("good entries", found.entries), ("head", found.head), ("signed by", checked.fingerprint)])
+        show_fields(
+            [
+                ("good entries", found.entries),
+                ("head", found.head),
+                *(("kept outside in", place) for place in kept),
+                ("signed by", checked.fingerprint),
+            ]
+        )
         if found.back is not None:
             show_line(f"the clock was set back before entry {found.back}")
         for text in checked.differs:

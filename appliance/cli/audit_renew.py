@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from appliance import __version__
+from appliance.audit.head_places import acting_for_owner
 from appliance.audit.kept_heads import KeptHeads
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import MACHINES, load_key, load_or_make, public_file
@@ -29,7 +30,8 @@ def begin_anew(data: Path, reason: str, kept: Sequence[Path] | None = None) -> P
     path = log_file(data)
     stamp = file_stamp()
     aside = path.with_name(f"log.before-{stamp}.jsonl")
-    with data_lock(data):
+    heads = KeptHeads(kept_files(data, kept))
+    with acting_for_owner(data), data_lock(data):
         before: dict[str, str | None] = {"file": None, "sha256": None, "ledger": None}
         with SqliteLedger(data / "ledger.sqlite3") as plain:
             head = plain.audit_head()
@@ -41,7 +43,6 @@ def begin_anew(data: Path, reason: str, kept: Sequence[Path] | None = None) -> P
             plain.put_audit_head(None)
         keys = {name: load_or_make(data, name) for name in MACHINES}
         lines = {name: PublicKey.of(key.public_key()).line for name, key in keys.items()}
-        heads = KeptHeads(kept_files(data, kept))
         with AuditedLedger(data / "ledger.sqlite3", path, keys["daemon"], utc_now, heads, accept=True) as ledger:
             ledger.audit.append(BEGIN, version=__version__, renewed=reason, before={**before}, **lines)
             adopt(ledger, reason)
@@ -59,7 +60,7 @@ def accept(data: Path, kept: Sequence[Path]) -> Head:
             "put a copy of the data folder back, or begin a new log: `assay audit renew`",
             ExitCode.FAILED_VERDICT,
         )
-    with data_lock(data):
+    with acting_for_owner(data), data_lock(data):
         key = load_key(data, "daemon")
         AuditedLedger(data / "ledger.sqlite3", log_file(data), key, utc_now, KeptHeads(kept), accept=True).close()
     return head
@@ -69,7 +70,7 @@ def accept_restored(data: Path, kept: Sequence[Path], backup: str, made: str) ->
     """Takes the log of a data folder that was put back from a backup, and says so in it; revokes the gateway's tokens,
     of which some may have been revoked since, and returns their names. Raises as `accept`."""
     accept(data, kept)
-    with data_lock(data):
+    with acting_for_owner(data), data_lock(data):
         key = load_key(data, "daemon")
         with AuditedLedger(data / "ledger.sqlite3", log_file(data), key, utc_now, KeptHeads(kept)) as ledger:
             ledger.audit.append("data.restored", backup=backup, made=made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from appliance.backup.store import BackupManifest, BackupStore
 
 app = typer.Typer(help="Copies of the data folder: make, list, check, put back, remove.", no_args_is_help=True)
+SHOWN_SECRETS = 10
 Store = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="Where backups are kept, on another disk if there is one.")
 ]
@@ -36,7 +38,7 @@ def create(context: typer.Context, folder: Store, data: Data = None, as_json: Js
     _, manifest = store.manifest(name)
     _show(name, manifest, as_json)
     if not as_json:
-        show_line(f"secret keys are in it, so keep it as you keep them: {', '.join(manifest.secrets) or 'none'}")
+        _show_secrets(manifest.secrets)
 
 
 @app.command("ls")
@@ -103,20 +105,28 @@ def restore(
     Example: assay backup restore /mnt/backup
     """
     from appliance.audit.head_places import head_files
+    from appliance.audit.log import AuditError
     from appliance.backup.restore import restore as put_back
+    from appliance.backup.store import BackupError
     from appliance.cli.audit_renew import accept_restored
     from appliance.clock import file_stamp
+    from appliance.daemon.privileges import require_own_folder, user_account
 
     settings = settings_of(context, data)
     store = _store(folder)
     name, manifest = store.manifest(name)
+    if settings.service.user is not None and not settings.data.exists():
+        require_own_folder(settings.data, user_account(settings.service.user))  # makes it, as that user's
     kept = head_files(settings, settings.data)
 
     revoked: list[str] = []
 
     def accept(made: Path) -> None:
-        if manifest.head:
-            revoked.extend(accept_restored(made, kept, name, manifest.created))
+        try:
+            if manifest.head:
+                revoked.extend(accept_restored(made, kept, name, manifest.created))
+        except AuditError as error:
+            raise BackupError(f"nothing was put back, for its log cannot go on: {error}", hint=error.hint) from error
 
     aside, since = put_back(
         store, manifest, settings.data, stamp=file_stamp(), replace=replace,
@@ -131,6 +141,8 @@ def restore(
             show_line(f"entries of the audit log that are younger than it, and hold no more: {since}")
         if revoked:
             show_line(f"tokens of the gateway that were revoked, make them anew: {', '.join(revoked)}")
+        if manifest.head:
+            show_line(f"the head of its audit log is kept in {', '.join(map(str, kept))}")
         show_line("`assay audit verify`, then start the daemon")
 
 
@@ -152,6 +164,15 @@ def rm(
         show_json(RemovedBackup(backup=name, freed_bytes=freed))
     else:
         show_line(f"removed {name}: {_mib(freed)} MiB")
+
+
+def _show_secrets(names: Sequence[str]) -> None:
+    if names:
+        show_line("secret keys are in it, so keep it as you keep them:")
+    for name in names[:SHOWN_SECRETS]:
+        show_line(f"  {name}")
+    if len(names) > SHOWN_SECRETS:
+        show_line(f"  and {len(names) - SHOWN_SECRETS} more (--json has all)")
 
 
 def _store(folder: Path) -> BackupStore:

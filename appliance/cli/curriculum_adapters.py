@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from appliance.cli.lazy_group import CommandRow, lazy_group
-from appliance.cli.options import Data, Json, client_of
+from appliance.cli.options import Data, Json, client_of, settings_of
 from appliance.cli.show import show_json, show_line, show_progress, show_records
 from appliance.errors import ExitCode
 
@@ -149,6 +149,7 @@ def add(
     """
     from appliance.cli.broker_target import patient_sessions
     from appliance.cli.curriculum_add import Refused, let_through, name_of, sealed_questions, show_added
+    from appliance.cli.own_use import how_to_train
     from curriculum.adapters import adapter_named
     from curriculum.foreign.given import rows_given
     from curriculum.foreign.making import level_of, make_rows, source_of
@@ -185,7 +186,8 @@ def add(
         source, known = source_of(name, place.name if given else chosen, package, None if given else batch or 0)
         content = OwnContent(name=named, licence=licence or known, source=source, added="", rows=kept)
         api.add_taskset(content.model_dump_json().encode())
-    show_added(named, kept, refused, dry_run=dry_run, as_json=as_json)
+    use = how_to_train(settings_of(context, data), f"own/{named}")
+    show_added(named, kept, refused, use=use, dry_run=dry_run, as_json=as_json)
     raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)
 
 

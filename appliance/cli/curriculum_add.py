@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from appliance.cli.options import Data, Json, client_of, data_of
+from appliance.cli.options import Data, Json, client_of, data_of, settings_of
 from appliance.cli.show import show_fields, show_json, show_line, show_progress
 from appliance.errors import ExitCode, UsageError
 
@@ -63,6 +63,7 @@ def add(
     Example: assay curriculum add mine.jsonl --name sums --dry-run
     """
     from appliance.cli.check_target import target_for
+    from appliance.cli.own_use import how_to_train
     from curriculum.own.harbor import folders_in
     from curriculum.own.rows import with_levels
     from verifiers.registry import kind_of
@@ -95,7 +96,8 @@ def add(
 
         content = OwnContent(name=named, licence=licence, source=source or place.name, added="", rows=kept)
         api.add_taskset(content.model_dump_json().encode())
-    show_added(named, kept, refused, dry_run=dry_run, as_json=as_json)
+    use = how_to_train(settings_of(context, data), f"own/{named}")
+    show_added(named, kept, refused, use=use, dry_run=dry_run, as_json=as_json)
     raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)
 
 
@@ -190,7 +192,10 @@ def sealed_questions(context: typer.Context, data: Path | None) -> list[Task]:
     return recent_questions(data_of(context, data), client_of(context, data).cycles(NIGHTS), catalog_of(context, data))
 
 
-def show_added(name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, dry_run: bool, as_json: bool) -> None:
+def show_added(
+    name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, use: Sequence[str], dry_run: bool, as_json: bool
+) -> None:
+    """What was taken and what was not; `use` says how a night comes to ask it."""
     from curriculum.certification.certify import scored_elsewhere
 
     kinds = Counter(row.spec.kind for row in kept)
@@ -234,6 +239,9 @@ def show_added(name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *,
     if kept and all(scored_elsewhere(row.spec) for row in kept):
         show_line("what scores answers is not ours: try them, measure with them; nobody trains on a foreign reward")
     elif kept and not dry_run:
-        show_line(f'use it: [recipe] tasksets = ["own/{name}"]; look at it: `assay curriculum show own/{name}`')
+        for line in use:
+            show_line(line)
+    if kept and not splits["train"]:
+        show_line("none of them is for training, so a night has nothing to ask: three fifths of many rows are")
     if kept and not splits["sealed"]:
         show_line("none of them is sealed, so nothing of it is evaluated: a fifth of many rows is")

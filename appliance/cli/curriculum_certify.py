@@ -17,6 +17,7 @@ from appliance.cli.show import points, show_fields, show_json, show_line, show_p
 
 if TYPE_CHECKING:
     from curriculum.certification.certificate import Certificate
+    from curriculum.contract.taskset import Taskset
     from verifiers.contract.kinds import Kind
 
 SECONDS = 600.0
@@ -84,7 +85,7 @@ def certify(
 
         show_json(CertificateDocument(**dict(found), signed=signed))
     else:
-        _show(found, signed)
+        _show(found, signed, _tried(found, catalog.named(name)))
     raise typer.Exit(0 if found.holds else 1)
 
 
@@ -119,12 +120,22 @@ def _recorded(context: typer.Context, data: Path | None, found: Certificate) -> 
     return "yes, into the audit log"
 
 
-def _show(found: Certificate, signed: str) -> None:
+def _tried(found: Certificate, taskset: Taskset) -> str:
+    from curriculum.own.taskset import OwnTaskset
+
+    if not isinstance(taskset, OwnTaskset):
+        return f"{found.tasks}, {found.seeds} seeds of each level"
+    rows = len(taskset.content.rows)
+    more = "" if found.tasks == rows else f": those that {found.seeds} draws of each level gave; --seeds draws more"
+    return f"{found.tasks} of {rows} rows, each once{more}"
+
+
+def _show(found: Certificate, signed: str, tried: str) -> None:
     show_fields(
         [
             ("taskset", found.taskset),
             ("version", found.made),
-            ("tasks", f"{found.tasks}, {found.seeds} seeds of each level"),
+            ("tasks", tried),
             ("certified", "yes" if found.holds else "no"),
             ("signed", signed),
             ("took", f"{found.seconds:.1f} s"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def ls(
     context: typer.Context,
-    word: Annotated[str | None, typer.Argument(help="Only those whose name or topics have this in them.")] = None,
+    word: Annotated[str | None, typer.Argument(help="Only those with a word in name or topics that begins so.")] = None,
     domain: Annotated[str | None, typer.Option("--domain", help="Only of this domain.")] = None,
     check: Annotated[str | None, typer.Option("--check", help="Only with this kind of check.")] = None,
     ready: Annotated[bool, typer.Option("--ready", help="Only those whose answers can be checked here.")] = False,
@@ -29,9 +30,11 @@ def ls(
     Example: assay curriculum ls puzzle --ready
     """
 
+    begins = None if word is None else re.compile(rf"(?<![^\W_]){re.escape(word)}", re.IGNORECASE)
+
     def wanted(one: TasksetSummary) -> bool:
         return (
-            (word is None or any(word in text for text in (one.name, *one.topics)))
+            (begins is None or any(begins.search(text) for text in (one.name, *one.topics)))
             and domain in (None, one.domain)
             and (check is None or check in one.checks)
             and not (ready and one.missing)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from appliance.audit.head_places import head_files
+from appliance.audit.head_places import head_files, head_name
 from appliance.cli.demo_report import DemoReport, report
 from appliance.cli.demo_screen import DemoProgress, screen
 from appliance.client.messages import SubmitJob
@@ -30,6 +30,7 @@ from appliance.daemon.startup import started_broker
 from appliance.errors import AssayError, ExitCode, UsageError
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.lock import data_lock
+from appliance.ledger.lock_owner import DEMONSTRATION
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.jobs import Job, JobState
 from policies.contract.decision import GateOutcome
@@ -51,7 +52,9 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
         _set_aside(settings, console)
     with (
         started_broker(settings) as ground,
-        Core(ground.settings, refused=ground.refused, own_broker=ground.broker is not None) as core,
+        Core(
+            ground.settings, refused=ground.refused, own_broker=ground.broker is not None, purpose=DEMONSTRATION
+        ) as core,
         ground.watched(
             lambda text: core.events.add("broker", text), lambda error: core.events.add("broker", str(error))
         ),
@@ -193,9 +196,10 @@ def _set_aside(settings: Settings, console: Console) -> None:
     with data_lock(data):
         stamp = file_stamp()
         aside = data.with_name(f"{data.name}.{KEPT_ASIDE}-{stamp}")
-        for head, later in zip(head_files(settings, data), head_files(settings, aside), strict=True):
+        for head in head_files(settings, data):
             if head.exists():
-                head.rename(later if later != head else head.with_name(f"{head.name}.{KEPT_ASIDE}-{stamp}"))
+                usual = head.name == head_name(data)
+                head.rename(head.with_name(head_name(aside) if usual else f"{head.name}.{KEPT_ASIDE}-{stamp}"))
         data.rename(aside)
     console.print(f"what was in {data} is now in {aside}", markup=False)
 

@@ -6,11 +6,21 @@ Text from the policy model or a guest is escaped here; nothing is interpreted as
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -23,16 +33,22 @@ PHASES = ("prepare", "warm_start", "training", "evaluation", "decision", "job", 
 NAMES = {"warm_start": "warm start"}
 SHARES = {"prepare": 0.01, "warm_start": 0.36, "training": 0.49, "evaluation": 0.10, "decision": 0.0, "job": 0.04}
 """Of the whole, by phase, on the machines where it was measured (benchmarks/README.md)."""
+PACE_SECONDS = 90.0
+"""Of the past, that say how quick it is now."""
+BAR = 16
+OTHERS = 1 + 11 + BAR + 7 + len("less than a minute left") + 5
+"""Characters of a line that are not of its note: sign, name, bar, clock, time left, and a blank between each."""
 ENOUGH = 0.02
 """Of the whole, that has to be seen before anything is said about the rest."""
 
 
 class RemainingTime:
-    """Says how long the rest will take here: the phases share the time alike, and machines differ in their pace."""
+    """Says how long the rest will take here: the phases share the time alike, and machines differ in their pace, also
+    from minute to minute: what counts is the pace of the last ones."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._begun: tuple[float, float] | None = None
+        self._seen: deque[tuple[float, float]] = deque()
         self._phase = ""
 
     def seconds(self, event: Event) -> float | None:
@@ -47,15 +63,31 @@ class RemainingTime:
             return None
         before = list(SHARES).index(self._phase)
         done = sum(list(SHARES.values())[:before]) + within * SHARES[self._phase]
-        if self._begun is None:
-            self._begun = (done, self._clock())
-        seen, spent = done - self._begun[0], self._clock() - self._begun[1]
+        now = self._clock()
+        self._seen.append((done, now))
+        # What is older is left out, as long as enough is left to say anything.
+        while len(self._seen) > 2 and now - self._seen[1][1] >= PACE_SECONDS and done - self._seen[1][0] >= ENOUGH:
+            self._seen.popleft()
+        seen, spent = done - self._seen[0][0], now - self._seen[0][1]
         return (1 - done) * spent / seen if seen >= ENOUGH else None
 
 
 def left(seconds: float) -> str:
     minutes = round(seconds / 60)
     return "less than a minute left" if minutes < 1 else f"about {minutes} minute{'s' if minutes > 1 else ''} left"
+
+
+class NoteColumn(ProgressColumn):
+    """What happened last, in the room that the other columns leave: they would be made narrower otherwise."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def render(self, task: Task) -> Text:
+        text = Text(printable(str(task.fields["note"])), no_wrap=True)
+        text.truncate(max(1, self._console.width - OTHERS), overflow="ellipsis")
+        return text
 
 
 class DemoProgress:
@@ -69,9 +101,9 @@ class DemoProgress:
         self._progress = Progress(
             SpinnerColumn(finished_text="[green]✓[/green]"),
             TextColumn("{task.fields[name]:<11}"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=BAR),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}", markup=False),
+            NoteColumn(console),
             TextColumn("{task.fields[left]}", markup=False, style="dim"),
             console=console,
             disable=not self._live,
@@ -107,7 +139,7 @@ class DemoProgress:
     def begin(self, phase: str) -> None:
         if self._now and self._now in self._tasks:
             task = self._tasks[self._now]
-            self._progress.update(task, total=1, completed=1, refresh=True)
+            self._progress.update(task, total=1, completed=1, left="", refresh=True)
             self._progress.stop_task(task)
         self._now = phase
         if phase not in PHASES:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
+from itertools import chain
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from appliance.cli.options import Data, Limit, client_of
+from appliance.cli.options import Data, Limit, client_of, data_of
 from appliance.cli.show import show_line
 from appliance.client.api_client import ApiClient
+from appliance.client.failures import DaemonNotRunning
+from appliance.client.messages import LogPart
 from appliance.records.events import Event
 
 FOLLOW_SECONDS = 0.5
@@ -45,8 +49,17 @@ def logs(
     Example: assay logs worker --follow
     """
     api = client_of(context, data)
-    lines = event_lines(api, limit) if source is LogSource.DAEMON else _file_lines(api, source, limit)
-    for line in lines:
+    lines = event_lines(api, limit) if source is LogSource.DAEMON else _file_lines(api.log, source, limit)
+    try:
+        first = next(lines)
+    except DaemonNotRunning:
+        folder = data_of(context, data)
+        if not (folder / "ledger.sqlite3").exists():
+            raise
+        lines = _on_disk(folder, source, limit)
+        first = next(lines)
+        typer.echo("the daemon is not running: this is what lies in its data folder", err=True)
+    for line in chain((first,), lines):
         if line is not None:
             show_line(line)
         elif not follow:
@@ -74,9 +87,28 @@ def event_line(event: Event) -> str:
     return f"{event.created[:19]}  {event.kind}: {event.text}" + (f" ({', '.join(told)})" if told else "")
 
 
-def _file_lines(api: ApiClient, source: LogSource, limit: int) -> Iterator[str | None]:
-    part = api.log(source.value, limit=limit)
+def _on_disk(data: Path, source: LogSource, limit: int) -> Iterator[str | None]:
+    """The same without the daemon. Raises LedgerError."""
+    from appliance.daemon.child_log import log_part
+    from appliance.ledger.read_only import ReadOnlyLedger
+
+    def part(process: str, *, after: int | None = None, limit: int = 1000) -> LogPart:
+        return log_part(data / "logs" / f"{process}.log", after=after, lines=limit)
+
+    with ReadOnlyLedger(data / "ledger.sqlite3") as ledger:
+        if source is not LogSource.DAEMON:
+            yield from _file_lines(part, source, limit)
+        after = max(0, ledger.newest_event() - limit)
+        while True:
+            for number, event in ledger.events(after=after):
+                after = number
+                yield event_line(event)
+            yield None
+
+
+def _file_lines(log: Callable[..., LogPart], source: LogSource, limit: int) -> Iterator[str | None]:
+    part = log(source.value, limit=limit)
     while True:
         yield from part.lines
         yield None
-        part = api.log(source.value, after=part.position)
+        part = log(source.value, after=part.position)

@@ -58,7 +58,9 @@ class SandboxRun(FrozenModel):
         description="Copy a file or folder in, below /work or /tmp; repeatable.",
         json_schema_extra={"flag": "--file", "metavar": "HOST:GUEST"},
     )
-    seconds: float | None = Field(None, description="Wall clock of a call.", json_schema_extra={"metavar": "S"})
+    seconds: float | None = Field(
+        None, description="Wall clock of a call; 60 unless given.", json_schema_extra={"metavar": "S"}
+    )
     memory: int | None = Field(None, description="Memory of the sandbox.", json_schema_extra={"metavar": "MIB"})
     others: tuple[str, ...] = Field(
         (),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from runtime.sessions import Sessions
 
 CALLER = "assay sandbox"
+ONE_CALL_SECONDS = 60.0
 Pairs = Sequence[tuple[Path, str]]
 
 
@@ -35,7 +36,7 @@ def run_once(
     target: BrokerTarget, source: str, asked: SandboxRun, tier: str | None, *, raw: bool, as_json: bool
 ) -> ExitCode:
     """Runs it and shows what came out. Raises what the runtime raises when it could not be run at all."""
-    files, limits, least = asked.pairs(), asked.limits(target), tier_named(tier)
+    files, limits, least = asked.pairs(), asked.limits(target, for_one(target)), tier_named(tier)
     if least is not Tier.SANDBOX and (asked.snapshot is not None or files):
         raise typer.BadParameter("files and snapshots need a sandbox of its own: leave --tier out", param_hint="--tier")
     start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
@@ -54,9 +55,17 @@ def run_once(
     return ExitCode.OK if result.status is CallStatus.OK else ExitCode.FAILED_VERDICT
 
 
+def for_one(target: BrokerTarget) -> Limits:
+    """A person waits for this one call and can end it: it has more time than a model's, as far as the policy lets it,
+    so that a first import of a large library on a busy machine is no timeout."""
+    known = target.settings.limits
+    seconds = max(known.call_seconds, min(ONE_CALL_SECONDS, target.resources.max_call_seconds))
+    return known.model_copy(update={"call_seconds": seconds})
+
+
 def run_and_keep(target: BrokerTarget, source: str, asked: SandboxRun, *, as_json: bool) -> ExitCode:
     """Runs it, and keeps a durable snapshot of what it left when it ended well."""
-    files, limits = asked.pairs(), asked.limits(target)
+    files, limits = asked.pairs(), asked.limits(target, for_one(target))
     start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
     with (
         sessions(target.settings.model_copy(update={"limits": limits})) as pool,
@@ -127,3 +136,5 @@ def complain_of(result: CallResult) -> None:
         typer.echo(f"  {printable(line)}", err=True)
     kind = "" if result.status is CallStatus.EXCEPTION else f"{result.status.value}: "
     typer.echo(f"{kind}{printable(result.error)}", err=True)
+    if result.status is CallStatus.TIMEOUT:
+        typer.echo("  --seconds S gives a call more time, up to the policy's max_call_seconds", err=True)

@@ -171,15 +171,14 @@ def show(report: BundleReport, console: Console) -> None:
 
     line(result(report), "bold green" if report.ok else "bold red")
     odd = [file for file in report.files if file.state is not FileState.INTACT]
+    of_files = tuple(f"{file.name}: " for file in odd)
+    for reason in report.reasons:
+        if not (of_files and reason.startswith(of_files)):  # the list below says those
+            line(printable(reason, limit=SHOWN), "red")
     for file in odd:
         line(
             f"{file.state.value} {printable(file.name, limit=80)} {printable(file.detail, limit=SHOWN)}".rstrip(), "red"
         )
-    of_files = tuple(f"{file.name}: " for file in odd)
-    for reason in report.reasons:
-        if of_files and reason.startswith(of_files):
-            continue  # The list above says it.
-        line(printable(reason, limit=SHOWN), "red")
     for name, text in (("question", report.question), ("answer", report.answer)):
         if text is not None:
             line(f"{name}: {printable(text, limit=SHOWN)}")

@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent, DaemonUnreachable
+from appliance.ledger.lock_owner import owner_of
 from policies.refusals import Refusal
 from runtime.model import FrozenModel
 
@@ -66,7 +67,7 @@ class ApiConnection:
             except PermissionError as error:
                 raise DaemonUnreachable(self._socket_path) from error
             except OSError as error:
-                raise DaemonNotRunning(self._socket_path) from error
+                raise DaemonNotRunning(self._socket_path, owner_of(self._socket_path.with_name("lock"))) from error
             try:
                 with suppress(BrokenPipeError):  # a refusal may come before all of the body was read
                     connection.request(method, target, body=body, headers={**known, "connection": "close"})

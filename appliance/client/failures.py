@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from appliance.ledger.lock_owner import DEMONSTRATION, WAIT_FOR_IT, LockOwner
 from policies.refusals import Refusal
 from runtime.errors import HintedError
 
@@ -21,12 +22,13 @@ class ApiError(HintedError):
 class DaemonNotRunning(ApiError):
     """Nobody listens on the socket."""
 
-    def __init__(self, socket_path: Path) -> None:
-        super().__init__(
-            f"the daemon is not running: nobody listens on {socket_path}",
-            hint="start it with `assay serve` on the same data folder, or name that folder with --data",
-            exit_code=3,
-        )
+    def __init__(self, socket_path: Path, owner: LockOwner | None = None) -> None:
+        found = f"nobody listens on {socket_path}"
+        hint = "start it with `assay serve` on the same data folder, or name that folder with --data"
+        if owner is not None:
+            found = f"{owner.words} works on its data folder, and {found}"
+            hint = WAIT_FOR_IT if owner.purpose == DEMONSTRATION else "ask again in a moment, or stop that process"
+        super().__init__(f"the daemon is not running: {found}", hint=hint, exit_code=3)
 
 
 class DaemonUnreachable(ApiError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from appliance.audit.head_places import acting_for_owner
 from appliance.audit.kept_heads import KeptHeads
 from appliance.audit.log import AuditLog, log_file
 from appliance.audit.machine_keys import load_key
@@ -26,7 +27,7 @@ def record_certificate(log: AuditLog, certificate: Certificate) -> Certificate:
 
 def record_without_daemon(data: Path, heads: tuple[Path, ...], certificate: Certificate) -> None:
     """Logs it in a data folder on which no daemon works. Raises LedgerError while one does, and AuditError."""
-    with data_lock(data):
+    with acting_for_owner(data), data_lock(data):
         key = load_key(data, "daemon")
         with AuditedLedger(data / "ledger.sqlite3", log_file(data), key, utc_now, KeptHeads(heads)) as ledger:
             record_certificate(ledger.audit, certificate)

@@ -75,7 +75,8 @@ class Core:
 
     `now` gives UTC in ISO 8601; `worker` is a program in the worker's place, for tests of what is around it. `refused`
     says why model code cannot be run here, as long as no broker answers; `own_broker`, that a guard of ours starts the
-    broker again whenever it ends; `machine` says who uses this machine, instead of looking.
+    broker again whenever it ends; `machine` says who uses this machine, instead of looking; `purpose` is written into
+    the folder's lock.
     """
 
     def __init__(
@@ -88,8 +89,10 @@ class Core:
         refused: RefusedError | None = None,
         own_broker: bool = False,
         machine: Callable[[], MachineSnapshot] | None = None,
+        purpose: str = "",
     ) -> None:
         self.settings = settings
+        self._purpose = purpose
         self.data = settings.data
         self.now = now
         self._worker = worker
@@ -125,7 +128,7 @@ class Core:
 
     def _enter(self, opening: ExitStack) -> None:
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        opening.enter_context(data_lock(self.data))
+        opening.enter_context(data_lock(self.data, self._purpose))
         # Under the lock: what an interrupted write left is of a process that is gone, and is never needed.
         for parent in ("models", "artifacts", "cycles/*/checkpoints", "cycles/*/*/checkpoints"):
             for folder in self.data.glob(parent):

@@ -21,6 +21,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from appliance import __version__, logs
+from appliance.audit.head_places import head_files
 from appliance.config import Settings
 from appliance.daemon.api import make_app
 from appliance.daemon.collecting import collect_tasks
@@ -98,7 +99,8 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
                 gateway.start()
             core.events.add("daemon", f"started, version {__version__}")
             _warn_of_what_is_missing(core)
-            log.info("serving", data=str(core.data), socket=str(path), pid=os.getpid())
+            heads = ", ".join(map(str, head_files(core.settings, core.data)))
+            log.info("serving", data=str(core.data), socket=str(path), pid=os.getpid(), head=heads)
             manager.ready(f"serving {core.data}")
             with ground.watched(core.note_broker, fail):
                 asyncio.run(_until_stopped(server, sock, beat(manager, core.ledger.newest_event)))

@@ -13,7 +13,7 @@ import os
 import stat
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -104,7 +104,11 @@ def _archive(path: Path, descriptor: int) -> BundleRead:
     if len(data) > LARGEST_ARCHIVE:
         raise BundleError(f"{path} is no bundle: larger than {LARGEST_ARCHIVE} bytes", hint=HINT)
     contents, fault = decode(data)
-    return _held_against_manifest("file", contents, {}, [], (f"the archive: {fault}",) if fault else ())
+    read = _held_against_manifest("file", contents, {}, [], (f"the archive: {fault}",) if fault else ())
+    if not fault:
+        return read
+    # Behind the fault nothing was read: what stands there is not missing.
+    return replace(read, files=tuple(file for file in read.files if file.state is not FileState.MISSING))
 
 
 def _folder(folder: int) -> BundleRead:

@@ -9,23 +9,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from appliance.ledger.ledger import LedgerError
+from appliance.ledger.lock_owner import DEMONSTRATION, WAIT_FOR_IT, LockOwner, owner_in, owner_of, written
 
 
 class DataLockedError(LedgerError):
-    """Says that another process owns this data folder. `pid` is None where it did not write its own."""
+    """Says that another process owns this data folder."""
 
-    def __init__(self, data: Path, pid: int | None) -> None:
-        who = "another process" if pid is None else f"the process with pid {pid}"
+    def __init__(self, data: Path, owner: LockOwner) -> None:
+        use = "use it (`assay status`), stop it first, or choose another folder with --data"
+        other = f"{WAIT_FOR_IT}; --data names another folder"
         super().__init__(
-            f"{who} already works on {data}",
-            hint="use it (`assay status`), stop it first, or choose another folder with --data",
+            f"{owner.words} already works on {data}", hint=other if owner.purpose == DEMONSTRATION else use
         )
-        self.pid = pid
+        self.pid = owner.pid
 
 
 @contextmanager
-def data_lock(data: Path) -> Iterator[Path]:
-    """Holds `<data>/run/lock`, and gives its path; in it is the owner's pid for people to read.
+def data_lock(data: Path, purpose: str = "") -> Iterator[Path]:
+    """Holds `<data>/run/lock`, and gives its path; in it is the owner's pid for people to read, and its purpose.
 
     Raises DataLockedError at once when it is taken, LedgerError when the folder cannot be written.
     """
@@ -42,9 +43,9 @@ def data_lock(data: Path) -> Iterator[Path]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise DataLockedError(data, _pid_in(descriptor)) from None
+            raise DataLockedError(data, owner_in(descriptor)) from None
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        os.pwrite(descriptor, written(purpose), 0)
         yield path
     finally:
         os.close(descriptor)
@@ -52,19 +53,5 @@ def data_lock(data: Path) -> Iterator[Path]:
 
 def require_unlocked(data: Path) -> None:
     """Looks whether another process works on the folder, and makes nothing there. Raises DataLockedError then."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    try:
-        descriptor = os.open(data / "run" / "lock", flags)
-    except OSError:
-        return  # `data_lock` says what is wrong
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise DataLockedError(data, _pid_in(descriptor)) from None
-    finally:
-        os.close(descriptor)
-
-
-def _pid_in(descriptor: int) -> int | None:
-    text = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
-    return int(text) if text.isascii() and text.isdigit() else None
+    if (owner := owner_of(data / "run" / "lock")) is not None:
+        raise DataLockedError(data, owner)

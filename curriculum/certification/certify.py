@@ -98,14 +98,15 @@ def certify(
 
 
 def drafts_of(catalog: Catalog, name: str, level: int, seeds: int) -> list[TaskDraft]:
-    """One draft for each of the first so many seeds; a finite taskset may have fewer, each once."""
+    """One draft for each of the first so many seeds; of a finite taskset the items that these draw, each once."""
     found: dict[str, TaskDraft] = {}
+    finite = catalog.finite(name) is not None
     for seed in range(seeds):
         try:
             draft = catalog.draft(name, level, seed)
         except ExhaustedError:
             continue
-        found[f"{draft.key} {seed}"] = draft
+        found[draft.key if finite else f"{draft.key} {seed}"] = draft
     return list(found.values())
 
 

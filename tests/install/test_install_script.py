@@ -85,8 +85,7 @@ def complete_environment(checkout: Path) -> Path:
     (site / "pip" / "__init__.py").write_text("x = 1\n")
     (site / "pip-1.dist-info").mkdir()
     (site / "pip-1.dist-info" / "RECORD").write_text("pip/__init__.py,sha256=unused,6\npip-1.dist-info/RECORD,,\n")
-    interpreter = subprocess.run(["readlink", "-f", sys.executable], capture_output=True, check=True).stdout
-    content = (checkout / "pyproject.toml").read_bytes() + interpreter + f"{sys.version}\n".encode()
+    content = (checkout / "pyproject.toml").read_bytes()
     gpu = Path("/proc/driver/nvidia/gpus")
     kind = "cuda" if gpu.is_dir() and any(gpu.iterdir()) else "cpu"
     for name, value in {"fingerprint": hashlib.sha256(content).hexdigest(), "extra": "dev", "torch": kind}.items():
@@ -344,6 +343,15 @@ def test_while_a_daemon_works_nothing_is_removed(checkout: Path, flags: list[str
     assert (venv / "bin" / "python").exists()
 
 
+def test_a_dry_run_of_uninstall_tells_the_plan_while_a_daemon_works_and_that_it_has_to_stop(checkout: Path) -> None:
+    venv = able_environment(checkout)
+    with data_lock(checkout.parent / "data"):
+        result = install(checkout, "--uninstall", "--dry-run", ASSAY_DATA=str(checkout.parent / "data"))
+    assert result.returncode == 0, result.stderr
+    assert "stop it first" in result.stdout
+    assert f"would: remove {venv}" in result.stdout
+
+
 def test_purge_never_takes_the_home_folder_for_data(checkout: Path) -> None:
     able_environment(checkout)
     home = checkout.parent / "home"
@@ -387,7 +395,7 @@ def test_two_installers_do_not_work_on_one_checkout(checkout: Path) -> None:
     assert "another install.sh" in result.stderr
 
 
-@pytest.mark.parametrize("script", ["install.sh", "install/releases.sh", ".ci/run"])
+@pytest.mark.parametrize("script", ["install.sh", "install/releases.sh", "install/replacing.sh", ".ci/run"])
 def test_shellcheck_finds_nothing(script: str) -> None:
     shellcheck = Path(sys.executable).with_name("shellcheck")
     result = subprocess.run([str(shellcheck), str(ROOT / script)], capture_output=True, text=True, timeout=60)

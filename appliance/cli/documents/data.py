@@ -57,6 +57,8 @@ class AuditCheckDocument(FrozenModel):
     """The entry before which the clock was set back."""
     key: str
     differs: tuple[str, ...]
+    kept: tuple[str, ...]
+    """Where the newest head is kept outside the data folder."""
     notes: tuple[str, ...]
 
 

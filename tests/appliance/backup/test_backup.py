@@ -19,7 +19,7 @@ from checkpoint_records import checkpoint_record
 
 from appliance.audit.head_places import head_files
 from appliance.backup import create as creating
-from appliance.backup.create import create, cut_log
+from appliance.backup.create import create, cut_log, is_secret
 from appliance.backup.restore import check, restore
 from appliance.backup.store import LEFT_OUT, BackupError, BackupManifest, BackupStore
 from appliance.cli.audit_read import verified
@@ -91,9 +91,25 @@ def test_what_belongs_to_processes_is_left_out_and_keys_are_named_and_private(us
     store, name = backed_up(used, tmp_path / "store")
     _, manifest = store.manifest(name)
     assert not [one for one in manifest.files if one.split("/")[0] in LEFT_OUT or ".unfinished" in one]
-    assert {"keys/daemon.pem", "keys/trainer.pem"} <= set(manifest.secrets)
+    assert manifest.secrets == ("keys/daemon.pem", "keys/trainer.pem")
     for path in (tmp_path / "store").rglob("*"):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("keys/daemon.pem", True),
+        ("gateway/tokens.json", True),
+        ("teacher-secret", True),
+        ("models/1/tokenizer.json", False),
+        ("cycles/night-1/checkpoints/2/special_tokens_map.json", False),
+        ("models/1/added_tokens.json", False),
+        ("tokenizer_config.json", False),
+    ],
+)
+def test_only_keys_and_tokens_are_called_secret(name: str, *, secret: bool) -> None:
+    assert is_secret(name) is secret
 
 
 def test_what_is_there_is_not_kept_twice_and_goes_with_the_last_backup_that_names_it(used, tmp_path) -> None:

@@ -42,6 +42,18 @@ def gone_on(tmp_path: Path) -> tuple[Path, Path]:
     return data, store
 
 
+def test_each_secret_of_a_new_backup_stands_on_a_line_and_no_more_than_ten(gone_on: tuple[Path, Path]) -> None:
+    data, store = gone_on
+    lines = assay(data, "backup", "create", str(store)).stdout.decode().splitlines()
+    at = lines.index("secret keys are in it, so keep it as you keep them:")
+    assert lines[at + 1 :] == ["  gateway/tokens.json", "  keys/daemon.pem", "  keys/trainer.pem"]
+    for number in range(9):
+        (data / "keys" / f"{number}.key").write_text("x")
+    lines = assay(data, "backup", "create", str(store)).stdout.decode().splitlines()
+    assert lines[-1] == "  and 2 more (--json has all)"
+    assert len(lines) == at + 12
+
+
 def test_a_folder_that_went_on_is_replaced_by_its_backup_and_its_daemon_starts(gone_on: tuple[Path, Path]) -> None:
     data, store = gone_on
     put_back = assay(data, "backup", "restore", str(store), "--replace")

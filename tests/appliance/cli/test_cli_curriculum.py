@@ -46,6 +46,8 @@ def test_the_list_can_be_narrowed_by_word_domain_and_check() -> None:
     lines = curriculum("ls", "--domain", "programs", "--check", "answer").splitlines()
     assert [line.split()[0] for line in lines] == ["taskset", "program_tracing"]
     assert "derivatives" in curriculum("ls", "tangents")
+    assert "number_bases" in curriculum("ls", "bases")
+    assert "no taskset fits" in curriculum("ls", "own"), "an owner's own, and nothing unknown or known"
     for nothing in (("nothing-of-the-sort",), ("--domain", "foo"), ("--check", "foo")):
         assert "no taskset fits: `assay curriculum ls` lists all" in curriculum("ls", *nothing)
 

@@ -6,6 +6,7 @@ One night for all tests here: its broker is killed, then everything, then it is 
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -23,7 +24,7 @@ from forked_commands import ForkedCommand, run_forked
 from rich.console import Console
 
 from appliance.cli.demo_report import DemoReport
-from appliance.cli.demo_screen import RemainingTime, left, screen
+from appliance.cli.demo_screen import DemoProgress, RemainingTime, left, screen
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import CycleState
 from appliance.records.events import Event
@@ -242,6 +243,24 @@ def test_an_answer_cannot_draw_on_the_screen(first: tuple[subprocess.CompletedPr
     assert "[red]6[/red]" in text
 
 
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_line_of_a_phase_keeps_its_name_and_bar_at_any_width_and_no_time_left_when_it_ended(width: int) -> None:
+    shown = io.StringIO()
+    console = Console(width=width, force_terminal=True, file=shown, color_system=None)
+    now = [0.0]
+    with DemoProgress(console, lambda: now[0]) as progress:
+        for kind, text, figures in (
+            ("phase", "training", {}),
+            ("step", "step 35 of 70" + " and more" * 20, {"step": 35.0, "steps": 70.0}),
+        ):
+            progress.see(Event(kind=kind, text=text, figures=figures, created="2026-01-01T00:00:00+00:00"))
+            now[0] += 60.0
+        progress.begin("")
+    last = [line for line in shown.getvalue().replace("\r", "\n").splitlines() if "training" in line][-1]
+    assert "\u2501" * 16 in last
+    assert "left" not in last
+
+
 def test_how_long_the_rest_takes_follows_from_the_pace_here_also_where_it_goes_on_in_the_middle() -> None:
     def rest(pace: float, *events: Event) -> list[float | None]:
         now = [0.0]
@@ -262,4 +281,13 @@ def test_how_long_the_rest_takes_follows_from_the_pace_here_also_where_it_goes_o
     assert slow[3] == pytest.approx((1 - 0.19) * 60 / 0.19)
     resumed = rest(10.0, event("note"), event("phase", "training"), event("step", step=5.0, steps=10.0))
     assert resumed == [None, None, pytest.approx((1 - 0.37 - 0.245) * 10 / 0.245)]
+    begins = event("phase", "prepare"), event("phase", "warm_start")
+    steady = [event("warm_start", step=float(step), steps=40.0) for step in range(1, 41)]
+    now = [0.0]
+    remaining = RemainingTime(lambda: now[0])
+    told = []
+    for number, one in enumerate((*begins, *steady)):
+        told.append(remaining.seconds(one))
+        now[0] += 5.0 if number < 20 else 20.0
+    assert told[41] == pytest.approx((1 - 0.37) * 20.0 / (0.36 / 40), rel=0.01), "what was quicker before is forgotten"
     assert (left(20), left(80), left(300)) == ("less than a minute left", "about 1 minute left", "about 5 minutes left")

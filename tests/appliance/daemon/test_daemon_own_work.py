@@ -62,6 +62,11 @@ def test_problems_are_checked_added_shown_and_removed(standing, ask, tmp_path: P
     again = ask("curriculum", "add", str(tmp_path / "sums.jsonl"))
     assert (again.returncode, "accepted  0 of 17 rows" in again.stdout) == (1, True)
     assert "taskset.added" in ask("audit", "ls").stdout
+    certified = ask("curriculum", "certify", "own/sums")
+    assert (certified.returncode, "13 of 13 rows, each once" in certified.stdout) == (0, True), certified.stdout
+    more = tmp_path / "more.jsonl"
+    more.write_text(json.dumps({"question": "How many legs have three spiders?", "answer": "24"}))
+    assert '"linear", "own/more"]' in ask("curriculum", "add", str(more)).stdout
     removed = ask("curriculum", "rm", "own/sums")
     assert (removed.returncode, ask("curriculum", "rm", "own/sums").returncode) == (0, 2)
 

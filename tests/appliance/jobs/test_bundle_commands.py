@@ -33,6 +33,17 @@ def test_a_bundle_goes_into_one_file_beside_the_person_and_out_again(bundle: Pat
     assert Path("again.zip").read_bytes() == Path("job-1.zip").read_bytes()
 
 
+def test_of_a_file_with_a_changed_name_the_fault_is_said_and_nothing_that_follows_from_it(bundle: Path) -> None:
+    RUN.invoke(app, ["bundle", "pack", str(bundle)])
+    packed = Path("job-1.zip")
+    packed.write_bytes(packed.read_bytes().replace(b"artifact.txt", b"artifact.tXt", 1))
+    lines = RUN.invoke(app, ["verify", "job-1.zip"]).stdout.splitlines()
+    assert lines[1] == "the archive: a member has a name that no bundle has: 'artifact.tXt'"
+    assert not [line for line in lines if line.startswith("missing")]
+    packed.write_bytes(packed.read_bytes().replace(b"artifact.tXt", b"artifact.txt", 1)[:-1])
+    assert RUN.invoke(app, ["verify", "job-1.zip"]).stdout.splitlines()[1].startswith("the archive: ")
+
+
 def test_what_was_written_is_said_as_json(bundle: Path) -> None:
     for arguments in (("bundle", "pack", str(bundle), "--json"), ("bundle", "unpack", "job-1.zip", "--json")):
         ran = RUN.invoke(app, arguments)

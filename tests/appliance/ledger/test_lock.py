@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from appliance.client.connection import ApiConnection
+from appliance.client.failures import DaemonNotRunning
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.lock import DataLockedError, data_lock, require_unlocked
+from appliance.ledger.lock_owner import DEMONSTRATION
 
 OWNER = """
 import sys
@@ -69,6 +72,21 @@ def test_a_lock_of_a_killed_owner_is_free(tmp_path: Path) -> None:
         assert (tmp_path / "run" / "lock").read_text() == f"{owner.pid}\n"
         with data_lock(tmp_path):
             assert (tmp_path / "run" / "lock").read_text() == f"{os.getpid()}\n"
+
+
+def test_a_demonstration_is_named_by_the_lock_and_by_whoever_asks_for_the_daemon(tmp_path: Path) -> None:
+    with data_lock(tmp_path, DEMONSTRATION):
+        with pytest.raises(DataLockedError, match=r"a demonstration .*pid") as locked, data_lock(tmp_path):
+            pass
+        with pytest.raises(DaemonNotRunning, match="a demonstration") as silent:
+            ApiConnection(tmp_path / "run" / "assay.sock").get("/v1/status", dict)
+    for caught in (locked, silent):
+        assert "it ends by itself" in caught.value.hint
+        assert "use it" not in caught.value.hint
+        assert "start it" not in caught.value.hint
+    with pytest.raises(DaemonNotRunning) as silent:
+        ApiConnection(tmp_path / "run" / "assay.sock").get("/v1/status", dict)
+    assert "start it with `assay serve`" in silent.value.hint
 
 
 def test_within_one_process_it_is_exclusive_too(tmp_path: Path) -> None:

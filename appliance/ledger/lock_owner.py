@@ -1,0 +1,55 @@
+"""Reads who owns a data folder from its lock, without a ledger: clients ask this, too."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+DEMONSTRATION = "demonstration"
+WAIT_FOR_IT = (
+    "it ends by itself, and `assay serve` goes on from there; or end it with Ctrl-C where it runs: nothing is lost, "
+    "and `assay demo` goes on later"
+)
+
+
+class LockOwner(NamedTuple):
+    """`pid` is None where it did not write its own, `purpose` empty where it did not say what it does."""
+
+    pid: int | None
+    purpose: str = ""
+
+    @property
+    def words(self) -> str:
+        who = "another process" if self.pid is None else f"the process with pid {self.pid}"
+        if self.purpose == DEMONSTRATION:
+            return "a demonstration" if self.pid is None else f"a demonstration (`assay demo`, pid {self.pid})"
+        return who
+
+
+def owner_of(path: Path) -> LockOwner | None:
+    """Who holds that lock; None where nobody does. Makes nothing, and waits for nothing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return owner_in(descriptor)
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def owner_in(descriptor: int) -> LockOwner:
+    """What the owner wrote into the open lock."""
+    pid, _, purpose = os.pread(descriptor, 64, 0).decode(errors="replace").partition("\n")
+    known = DEMONSTRATION if purpose.strip() == DEMONSTRATION else ""
+    return LockOwner(int(pid) if pid.isascii() and pid.isdigit() else None, known)
+
+
+def written(purpose: str) -> bytes:
+    """What this process writes into a lock that it took."""
+    return f"{os.getpid()}\n{purpose}\n".encode() if purpose else f"{os.getpid()}\n".encode()

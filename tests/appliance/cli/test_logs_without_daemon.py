@@ -1,0 +1,36 @@
+"""`assay logs` reads what lies in the data folder while no daemon runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from forked_commands import run_forked
+
+from appliance.config import Settings
+from appliance.daemon.core import Core
+
+
+def logs(data: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+    places = {name: os.environ[name] for name in ("PATH", "XDG_STATE_HOME")}
+    return run_forked(("logs", *words), places | {"HOME": str(data.parent), "ASSAY_DATA": str(data)})
+
+
+def test_events_and_files_are_shown_and_it_is_said_that_no_daemon_runs(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Core(Settings(data=data)) as core:
+        for number in range(3):
+            core.events.add("note", f"number {number}")
+    (data / "logs").mkdir(exist_ok=True)
+    (data / "logs" / "worker.log").write_text("one\ntwo\nthree\n")
+    events = logs(data, "--limit", "2")
+    assert [line.rpartition(" ")[2] for line in events.stdout.decode().splitlines()] == ["1", "2"]
+    assert (events.returncode, b"the daemon is not running" in events.stderr) == (0, True)
+    assert logs(data, "worker", "--limit", "2").stdout == b"two\nthree\n"
+    assert logs(data, "broker").stdout == b""
+
+
+def test_where_nothing_lies_it_is_the_daemon_that_is_missing(tmp_path: Path) -> None:
+    asked = logs(tmp_path / "data")
+    assert (asked.returncode, b"assay serve" in asked.stderr) == (3, True)
