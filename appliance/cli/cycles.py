@@ -35,14 +35,19 @@ app = typer.Typer(help="Start a cycle now; list, show, watch, cancel or resume o
 def start(
     context: typer.Context,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Otherwise the next one.")] = None,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Also while a candidate waits for nothing but a person's approval.")
+    ] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Start a night now. An unfinished cycle continues instead.
 
+    A candidate that was held for want of evidence is asked fresh questions; otherwise another one is trained.
+
     Example: assay cycle start --seed 7
     """
-    cycle = client_of(context, data).start_cycle(StartCycle(seed=seed))
+    cycle = client_of(context, data).start_cycle(StartCycle(seed=seed, anew=anew))
     if as_json:
         show_json(cycle)
     else:

@@ -66,21 +66,27 @@ def compare(
 
 
 def show(context: typer.Context, model: Model, data: Data = None, as_json: Json = False) -> None:
-    """The newest decision about a model, gate by gate, with the digest that --decision takes.
+    """The newest decision about a model, gate by gate, and the decision's digest, which --decision takes.
 
     Example: assay model show candidate
     """
     api = client_of(context, data)
-    decisions, canary = api.decisions(candidate=model, limit=1), api.status().canary
+    decisions = api.decisions(candidate=model, limit=1)
     if as_json:
         show_json(decisions)
-    elif decisions:
+        return
+    status = api.status()
+    canary, candidate = status.canary, status.aliases["candidate"]
+    if decisions:
         show_decision(decisions[0])
         beside = canary is not None and canary.canary.candidate == decisions[0].candidate
         tried = canary.summary if canary is not None and beside else ""
-        show_fields([("beside the champion", tried), ("--decision", decisions[0].digest())])
-    else:
-        show_fields([("decision", "none yet: a cycle evaluates its candidate and decides")])
+        waits = status.candidate_waits_for if decisions[0].candidate == candidate else ""
+        show_fields([("beside the champion", tried), ("now", waits), ("digest", decisions[0].digest())])
+        return
+    asked = candidate is not None and (model == "candidate" or candidate.startswith(model.lower()))
+    waits = status.candidate_waits_for if asked else "a cycle evaluates its candidate and decides"
+    show_fields([("decision", f"none yet: {waits}")])
 
 
 def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Json = False) -> None:

@@ -194,7 +194,7 @@ def _show_status(found: Status) -> None:
             ("step", int(found.step_metrics["step"]) if "step" in found.step_metrics else None),
             ("champion", short(found.aliases["champion"])),
             ("canary", f"{short(found.canary.canary.candidate)} {found.canary.summary}" if found.canary else ""),
-            ("candidate", _candidate(found.aliases["candidate"])),
+            ("candidate", ", ".join(filter(None, (short(found.aliases["candidate"]), found.candidate_waits_for)))),
             ("previous", short(found.aliases["previous"])),
             ("decision", _decided(found)),
             ("jobs waiting", waiting),
@@ -202,12 +202,6 @@ def _show_status(found: Status) -> None:
             ("next cycle", found.next_cycle or "not scheduled; `assay schedule show` says why"),
         ]
     )
-
-
-def _candidate(digest: str | None) -> str:
-    from appliance.cli.show import short
-
-    return "-" if digest is None else f"{short(digest)}, waits for your decision: `assay model show candidate`"
 
 
 def _decided(found: Status) -> str:
