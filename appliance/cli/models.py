@@ -6,7 +6,7 @@ import typer
 
 from appliance.cli.named import Model
 from appliance.cli.options import Data, Json, Limit, client_of
-from appliance.cli.show import points, short, show_fields, show_json, show_line, show_table
+from appliance.cli.show import points, short, short_cycle, show_fields, show_json, show_line, show_table
 from policies.contract.decision import Decision
 
 
@@ -32,6 +32,7 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
             for view in views
         ],
         empty="no model yet: `assay cycle start` makes the first one",
+        narrow={"cycle": short_cycle, "reason": None, "stage": None},
     )
     if canary is not None:
         show_fields([("canary", f"{short(canary.canary.candidate)} {canary.summary}")])
@@ -118,6 +119,7 @@ def show_decision(decision: Decision) -> None:
             for finding in decision.findings
         ],
         empty="no gate was asked",
+        whole=True,
     )
     show_fields(
         [("decision", decision.outcome.value), ("reason", decision.reason), ("would change it", decision.would_change)]

@@ -10,10 +10,13 @@ from appliance.client.messages import StartCycle
 from appliance.config import Settings
 from appliance.daemon.candidate_wait import CandidateNeed, candidate_wait
 from appliance.daemon.core import Core
+from appliance.daemon.decision import decide_cycle
 from appliance.daemon.errors import RefusedByPolicyError
 from appliance.daemon.readiness import Readiness
 from appliance.daemon.status import status_of
 from appliance.records.evaluations import ItemResult, ModelResults
+from appliance.reporting.as_text import as_text
+from appliance.reporting.night_report import night_report
 
 HOUR_LATER = "2026-01-02T04:04:05.000+00:00"
 MONTH_LATER = "2026-02-02T04:04:05.000+00:00"
@@ -108,3 +111,21 @@ def test_a_night_by_the_clock_and_one_that_asks_again_begin_as_ever(core, monkey
     core.cycles.cancel(asked_again.id)
     built.put_decided(core, core.ledger.alias("champion"), b"better")
     assert core.cycles.start("night", scheduled=True).id
+
+
+def test_a_night_that_trained_nothing_is_reported_with_its_figures_and_its_decision(core) -> None:
+    champion = core.ledger.alias("champion")
+    candidate = built.put_decided(core, champion, b"better")
+    cycle = core.cycles.evaluate(candidate)
+    [asked] = core.ledger.evaluations(candidate=candidate)
+    core.ledger.put_evaluation(asked.model_copy(update={"id": f"{cycle.id}.evaluation", "cycle": cycle.id}))
+    decide_cycle(cycle, core.ledger, core.policy, core.data)
+    detail = core.cycles.detail(cycle.id)
+    assert [one.cycle for one in detail.evaluations] == [cycle.id]
+    assert [one.evaluation for one in detail.decisions] == [f"{cycle.id}.evaluation"]
+    said = as_text(night_report(detail, []))
+    assert "before" in said
+    assert "80 %" in said
+    assert "decision: hold: approval: 0 of 1 people approved" in said
+    assert "what would change it: the approval of 1 more person" in said
+    assert "\n\n\n" not in said
