@@ -131,7 +131,7 @@ def show(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None,
         [
             ("cycle", f"{one.id}, seed {one.seed}"),
             ("state", f"{one.state.value}" + ("" if one.phase == one.state.value else f", {one.phase}")),
-            ("failure", one.failure),
+            ("failure" if one.state is not CycleState.CANCELLED else "why", one.failure),
             ("begun", one.created[:19]),
             ("seconds", ", ".join(f"{phase} {seconds:.0f}" for phase, seconds in one.seconds.items())),
             ("rollouts", ", ".join(f"{purpose} {count}" for purpose, count in found.rollouts.items())),

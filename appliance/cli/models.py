@@ -7,6 +7,7 @@ import typer
 from appliance.cli.named import Model
 from appliance.cli.options import Data, Json, Limit, client_of
 from appliance.cli.show import points, short, short_cycle, show_fields, show_json, show_line, show_table
+from appliance.client.gate_figures import figure_in_words
 from policies.contract.decision import Decision
 
 
@@ -107,15 +108,9 @@ def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Jso
 def show_decision(decision: Decision) -> None:
     """Every gate's figure and reason, then what follows."""
     show_table(
-        ("gate", "outcome", "figure", "interval", "reason"),
+        ("gate", "outcome", "figure", "reason"),
         [
-            (
-                finding.gate,
-                finding.outcome.value,
-                "" if finding.figure is None else f"{finding.figure:.4g}",
-                "" if finding.low is None or finding.high is None else f"{finding.low:.2f} to {finding.high:.2f}",
-                finding.reason,
-            )
+            (finding.gate, finding.outcome.value, figure_in_words(finding), finding.reason)
             for finding in decision.findings
         ],
         empty="no gate was asked",

@@ -34,6 +34,9 @@ from appliance.rendering.renderer import RenderingError
 from appliance.worker_exit import CANNOT, MISCONFIGURED
 from runtime.errors import RefusedError
 
+ASKED = threading.Event()
+"""The core has asked this process to end."""
+
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m appliance.worker", description=__doc__)
@@ -49,6 +52,7 @@ def main(argv: list[str]) -> int:
     # The core asks with SIGTERM: an exception closes what is open, on the way out.
     signal.signal(signal.SIGTERM, _stop)
     settings = Settings.model_validate_json(arguments.settings.read_text())
+    ledger: RemoteLedger | None = None
     logs.configure(settings.log.level, settings.log.format)
     try:
         with Connection(arguments.ledger_fd) as connection:
@@ -58,6 +62,10 @@ def main(argv: list[str]) -> int:
     except (KeyboardInterrupt, SystemExit):
         raise
     except Exception as error:  # noqa: BLE001 - the outermost frame: said in one line, with the exit status
+        if ASKED.is_set() or (ledger is not None and arguments.work != "jobs" and _is_over(ledger, arguments.id)):
+            # What broke is what the end of it interrupted: the ledger takes no more of work that was called off.
+            sys.stderr.write(f"stopped: {arguments.work} {arguments.id} was called off, or goes on later\n")
+            return 128 + signal.SIGTERM if ASKED.is_set() else 0
         explained = explain(error)
         sys.stderr.write(f"{explained.message}; {explained.hint}\n" if explained.hint else f"{explained.message}\n")
         # Whether model code may be run here at all is the core's to say: a broker may have ended just now.
@@ -108,7 +116,17 @@ def run(argv: list[str]) -> NoReturn:
     sys.exit(status)
 
 
+def _is_over(ledger: Ledger, cycle: str) -> bool:
+    """Whether the cycle ended while it was worked on; not where nobody can say."""
+    try:
+        known = ledger.cycle(cycle)
+    except LedgerError:
+        return False
+    return known is not None and known.state.ended
+
+
 def _stop(number: int, frame: FrameType | None) -> None:
+    ASKED.set()
     raise SystemExit(128 + number)
 
 
