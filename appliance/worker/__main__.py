@@ -52,20 +52,22 @@ def main(argv: list[str]) -> int:
     # The core asks with SIGTERM: an exception closes what is open, on the way out.
     signal.signal(signal.SIGTERM, _stop)
     settings = Settings.model_validate_json(arguments.settings.read_text())
-    ledger: RemoteLedger | None = None
     logs.configure(settings.log.level, settings.log.format)
     try:
         with Connection(arguments.ledger_fd) as connection:
             ledger = RemoteLedger(connection)
             renew_leases(ledger)
-            work(arguments.work, arguments.id, arguments.data, settings, ledger, arguments.policy)
+            try:
+                work(arguments.work, arguments.id, arguments.data, settings, ledger, arguments.policy)
+            except Exception:
+                if not ASKED.is_set() and (arguments.work == "jobs" or not _is_over(ledger, arguments.id)):
+                    raise
+                # What broke is what the end interrupted: the ledger takes no more of work that was called off.
+                sys.stderr.write(f"stopped: {arguments.work} {arguments.id} was called off, or goes on later\n")
+                return 128 + signal.SIGTERM if ASKED.is_set() else 0
     except (KeyboardInterrupt, SystemExit):
         raise
     except Exception as error:  # noqa: BLE001 - the outermost frame: said in one line, with the exit status
-        if ASKED.is_set() or (ledger is not None and arguments.work != "jobs" and _is_over(ledger, arguments.id)):
-            # What broke is what the end of it interrupted: the ledger takes no more of work that was called off.
-            sys.stderr.write(f"stopped: {arguments.work} {arguments.id} was called off, or goes on later\n")
-            return 128 + signal.SIGTERM if ASKED.is_set() else 0
         explained = explain(error)
         sys.stderr.write(f"{explained.message}; {explained.hint}\n" if explained.hint else f"{explained.message}\n")
         # Whether model code may be run here at all is the core's to say: a broker may have ended just now.
