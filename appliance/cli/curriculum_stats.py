@@ -48,6 +48,7 @@ def stats(
         require_plots(png)
     api = ApiClient(socket_of(context, data), timeout_seconds=SECONDS)
     cycles, counts = _counted(api, cycle, limit)
+    known = sorted({one.family for one in counts})
     counts = [one for one in counts if one.purpose is purpose and family in (None, one.family)]
     lines = lines_of(counts)
     cycles = [name for name in cycles if any(line.rollouts[name] for line in lines)]
@@ -58,7 +59,7 @@ def stats(
     if as_json:
         show_json(counts)
     elif not lines:
-        show_line(_nothing(cycle, family, purpose))
+        show_line(_nothing(cycle, family, purpose, known))
     else:
         _show(cycles, lines)
         if png is not None:
@@ -102,7 +103,9 @@ def _show(cycles: Sequence[str], lines: Sequence[RateLine]) -> None:
         show_line("sampler: what the difficulty of `recipe.training.difficulty` thinks of the level now")
 
 
-def _nothing(cycle: str | None, family: str | None, purpose: Purpose) -> str:
+def _nothing(cycle: str | None, family: str | None, purpose: Purpose, known: Sequence[str]) -> str:
+    if family is not None and known and family not in known:
+        return f"no rollout of a taskset {family} there: those are of {', '.join(known)}"
     if cycle or family or purpose is not Purpose.TRAIN:
         return "no such rollout: `assay curriculum stats` shows all of the training; `assay rollouts ls` lists rollouts"
     return "no night has been on record yet: `assay cycle start` starts one; `assay curriculum try NAME` is for you"

@@ -5,10 +5,12 @@ What always holds: control characters are made visible; the answer is shown only
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 
 import typer
 
+from appliance.cli.wrapping import columns_of, wrapped
 from appliance.printable import printable
 from curriculum.contract.taskset import TaskDraft
 from verifiers.contract.kinds import AnswerForm
@@ -26,7 +28,7 @@ ANSWER_FORMS = {
 def show_draft(draft: TaskDraft, *, answers: bool = False) -> None:
     """Writes one task out."""
     for message in draft.messages:
-        typer.echo(indented(message.text))
+        typer.echo(wrapped(indented(message.text), columns_of(sys.stdout)))
     show_files(draft.files)
     if answers:
         typer.echo(f"  answer ({draft.spec.kind}):")

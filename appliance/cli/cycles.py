@@ -35,14 +35,19 @@ app = typer.Typer(help="Start a cycle now; list, show, watch, cancel or resume o
 def start(
     context: typer.Context,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Otherwise the next one.")] = None,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Also while a candidate waits for nothing but a person's approval.")
+    ] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Start a night now. An unfinished cycle continues instead.
 
+    A candidate that was held for want of evidence is asked fresh questions; otherwise another one is trained.
+
     Example: assay cycle start --seed 7
     """
-    cycle = client_of(context, data).start_cycle(StartCycle(seed=seed))
+    cycle = client_of(context, data).start_cycle(StartCycle(seed=seed, anew=anew))
     if as_json:
         show_json(cycle)
     else:
@@ -126,7 +131,7 @@ def show(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None,
         [
             ("cycle", f"{one.id}, seed {one.seed}"),
             ("state", f"{one.state.value}" + ("" if one.phase == one.state.value else f", {one.phase}")),
-            ("failure", one.failure),
+            ("failure" if one.state is not CycleState.CANCELLED else "why", one.failure),
             ("begun", one.created[:19]),
             ("seconds", ", ".join(f"{phase} {seconds:.0f}" for phase, seconds in one.seconds.items())),
             ("rollouts", ", ".join(f"{purpose} {count}" for purpose, count in found.rollouts.items())),
@@ -166,4 +171,5 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
         lambda c: (c.id, c.kind, c.seed, c.state.value, c.phase, f"{sum(c.seconds.values()):.0f}", c.failure),
         empty="no cycle yet: `assay cycle start` starts one",
         as_json=as_json,
+        narrow={"seed": None, "kind": None},
     )

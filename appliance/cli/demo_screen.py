@@ -25,9 +25,9 @@ from rich.table import Table
 from rich.text import Text
 
 from appliance.cli.demo_report import DemoReport
+from appliance.client.gate_figures import figure_in_words, needed_in_words
 from appliance.printable import printable
 from appliance.records.events import Event
-from policies.contract.decision import GateFinding
 
 PHASES = ("prepare", "warm_start", "training", "evaluation", "decision", "job", "verify")
 NAMES = {"warm_start": "warm start"}
@@ -220,26 +220,15 @@ def _decision(report: DemoReport) -> Group:
     for finding in report.findings:
         outcome = finding.outcome.value
         table.add_row(
-            Text(f"{_MARKS[outcome]} {finding.gate}", style=_STYLES[outcome]), _figure(finding), _needed(finding)
+            Text(f"{_MARKS[outcome]} {finding.gate}", style=_STYLES[outcome]),
+            figure_in_words(finding) or "-",
+            Text(needed_in_words(finding), style="dim"),
         )
     verdict = Text(f"{report.decision}: {report.decision_reason}", style="bold")
     lines: list[RenderableType] = [verdict, table]
     if report.would_change:
         lines.append(Text(f"what would change it: {report.would_change}"))
     return Group(*lines)
-
-
-def _figure(finding: GateFinding) -> str:
-    if finding.figure is None:
-        return "-"
-    interval = (
-        f" [{finding.low:+.1f}, {finding.high:+.1f}]" if finding.low is not None and finding.high is not None else ""
-    )
-    return f"{finding.figure:+.1f} {finding.unit}{interval}" if interval else f"{finding.figure:.3g} {finding.unit}"
-
-
-def _needed(finding: GateFinding) -> Text:
-    return Text("" if finding.threshold is None else f"threshold {finding.threshold:g}", style="dim")
 
 
 def _job(report: DemoReport) -> Text:

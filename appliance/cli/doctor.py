@@ -42,6 +42,8 @@ Version = Callable[[str], str]
 """Of an installed package. Raises PackageNotFoundError."""
 SAFE_SQLITE = (3, 51, 3)
 GIB = 1 << 30
+INDENT = 25
+"""Columns before what a check saw."""
 
 
 def run(settings: Settings, json_out: bool, *, selftest: bool) -> int:
@@ -70,11 +72,11 @@ def _show(check: DoctorCheck) -> None:
     }
     grade = typer.style(f"{check.grade:<8}", fg=colours[check.grade])
     typer.echo(grade, nl=False)
-    show_line(f"{check.name:<16} {check.figure}")
+    show_line(f"{check.name:<16} {check.figure}", indent=INDENT, used=8)
     if check.advice:
-        show_line(f"{'':<25}{check.advice}")
+        show_line(f"{'':<{INDENT}}{check.advice}")
     if check.grade is not CheckGrade.OK:
-        show_line(f"{'':<25}see {check.page}")
+        show_line(f"{'':<{INDENT}}see {check.page}")
 
 
 def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:

@@ -9,7 +9,11 @@ import typer
 from appliance.cli.jobs_watch import JobProgress, ended_code, show_job, show_queued, watch_job
 from appliance.cli.named import JobId
 from appliance.cli.options import Data, Json, Limit, client_of
-from appliance.cli.show import show_json, show_line, show_records
+from appliance.cli.show import short_time, show_json, show_line, show_records
+from appliance.printable import printable
+
+MOST_SHOWN = 60
+"""Characters of a question, and of what a job does now, in the list; `assay jobs show` has all of them."""
 
 
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
@@ -20,9 +24,14 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
     show_records(
         client_of(context, data).jobs(limit),
         ("job", "kind", "priority", "state", "submitted", "question", "now"),
-        lambda job: (job.id, job.kind, job.priority, job.state, job.created[:19], job.question, job.step or job.reason),
+        lambda job: (
+            *(job.id, job.kind, job.priority, job.state, job.created[:19]),
+            printable(job.question, limit=MOST_SHOWN),
+            printable(job.step or job.reason, limit=MOST_SHOWN),
+        ),
         empty="no job yet: `assay submit --question ... --check ...`",
         as_json=as_json,
+        narrow={"submitted": short_time, "priority": None, "kind": None, "now": None},
     )
 
 

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from appliance.cli.empty_names import refuse_empty_names
+from appliance.cli.plain_values import speak_plainly
 
 
 class CommandRow(NamedTuple):
@@ -60,6 +61,7 @@ def _loaded(name: str, row: CommandRow) -> Any:
         holder.command(name)(found)
     command = typer.main.get_group(holder).commands[name]
     refuse_empty_names(command)
+    speak_plainly(command)
     return command
 
 

@@ -29,6 +29,8 @@ OF_A_STEP = {
 }
 PROGRESS = frozenset({"step", "steps"})
 """The text of an event says these."""
+SAID = {"watch": frozenset({"success"})}
+"""And these, by its kind."""
 
 
 class LogSource(StrEnum):
@@ -83,7 +85,8 @@ def event_line(event: Event) -> str:
     if event.kind == "step":
         told = [form.format(event.figures[name]) for name, form in OF_A_STEP.items() if name in event.figures]
     else:
-        told = [f"{name} {value:g}" for name, value in event.figures.items() if name not in PROGRESS]
+        said = PROGRESS | SAID.get(event.kind, frozenset())
+        told = [f"{name} {value:g}" for name, value in event.figures.items() if name not in said]
     return f"{event.created[:19]}  {event.kind}: {event.text}" + (f" ({', '.join(told)})" if told else "")
 
 

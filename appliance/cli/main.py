@@ -140,6 +140,7 @@ def complain(error: Exception) -> int:
 
     The traceback of an error that nobody foresaw is shown with ASSAY_LOG__LEVEL=debug.
     """
+    from appliance.cli.wrapping import columns_of, wrapped
     from appliance.errors import explain
     from appliance.printable import printable
 
@@ -152,9 +153,10 @@ def complain(error: Exception) -> int:
         failure = {"message": explained.message, "hint": explained.hint, "exit_code": int(explained.code)}
         typer.echo(json.dumps(failure, ensure_ascii=True), err=True)
         return int(explained.code)
-    typer.echo(f"assay: {printable(explained.message, lines=True)}", err=True)
+    columns = columns_of(sys.stderr)
+    typer.echo(wrapped(f"assay: {printable(explained.message, lines=True)}", columns, indent=2), err=True)
     if explained.hint:
-        typer.echo(f"  {printable(explained.hint, lines=True)}", err=True)
+        typer.echo(wrapped(f"  {printable(explained.hint, lines=True)}", columns), err=True)
     return int(explained.code)
 
 

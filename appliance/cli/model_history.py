@@ -44,7 +44,8 @@ def history(
             show_line(str(file))
         return
     for one in reversed(found):
-        show_line(f"{one.at[:10]}  {short(one.candidate)} after {short(one.champion)}: {one.reason}")
+        met = f", over {one.nights} nights" if one.nights > 1 else ""
+        show_line(f"{one.at[:10]}  {short(one.candidate)} after {short(one.champion)}: {one.reason}{met}")
         if one.taken_back:
             show_line(f"  taken back: {one.taken_back}")
         show_table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from string import hexdigits
 from typing import Annotated, Any, Literal
 
 import typer
@@ -32,6 +33,9 @@ Hours = Annotated[
 SIGNING = parameters_of(SigningOptions, leave_out=["confirm"])
 DIGITS = 8
 """Of a decision's digest, at least."""
+SAID = 12
+EARLIER = 100
+"""Decisions about a candidate among which one that was superseded is looked for."""
 
 
 @with_options(SIGNING)
@@ -112,8 +116,9 @@ def _judge(
     hours: float | None,
     as_json: bool,
 ) -> None:
+    own = signs.person_key()
     shown = _decision_to_sign(api, model, verdict, named, as_json=as_json)
-    signer = signs.signer()
+    signer = signs.signer(own)
     approved = api.judge(verdict, model, signed_approval(shown, verdict, api.keys(), signer, hours=hours))
     if as_json:
         show_json(approved)
@@ -140,12 +145,7 @@ def _decision_to_sign(
     decision = decisions[0]
     digest = decision.digest()
     if named:
-        if len(named) < DIGITS or not digest.startswith(named.lower()):
-            raise ApiError(
-                f"there is a newer decision about {decision.candidate[:12]} than {named[:12]}: {decision.reason}",
-                hint="look at it (`assay model show`), then sign again",
-                exit_code=4,
-            )
+        _require_named(api, decision, named)
         return decision
     if as_json:
         raise ApiError(
@@ -155,5 +155,24 @@ def _decision_to_sign(
         )
     show_decision(decision)
     show_fields([("candidate", decision.candidate), ("decision", digest), ("policy", decision.policy)])
-    confirm(f"{verdict} this candidate", decision.candidate, None)
+    confirm(f"{verdict} this candidate", decision.candidate, None, script=f"--decision {digest[:SAID]}")
     return decision
+
+
+def _require_named(api: ApiClient, newest: Decision, named: str) -> None:
+    """Raises ApiError unless these are the first digits of the newest decision about its candidate."""
+    wanted, candidate = named.lower(), newest.candidate[:12]
+    if len(wanted) < DIGITS or set(wanted) - set(hexdigits):
+        raise ApiError(
+            f"{named[:12]!r} does not name a decision",
+            hint=f"give at least the first {DIGITS} digits; `assay model show {candidate}` shows them",
+            exit_code=2,
+        )
+    if newest.digest().startswith(wanted):
+        return
+    earlier = api.decisions(candidate=newest.candidate, limit=EARLIER)
+    if any(one.digest().startswith(wanted) for one in earlier):
+        said = f"there is a newer decision about {candidate} than {named[:12]}: {newest.reason}"
+    else:
+        said = f"{named[:12]} is no decision about {candidate}; the newest is {newest.digest()[:SAID]}: {newest.reason}"
+    raise ApiError(said, hint=f"look at it (`assay model show {candidate}`), then sign again", exit_code=4)

@@ -6,7 +6,8 @@ import typer
 
 from appliance.cli.named import Model
 from appliance.cli.options import Data, Json, Limit, client_of
-from appliance.cli.show import points, short, show_fields, show_json, show_line, show_table
+from appliance.cli.show import points, short, short_cycle, show_fields, show_json, show_line, show_table
+from appliance.client.gate_figures import figure_in_words
 from policies.contract.decision import Decision
 
 
@@ -32,6 +33,7 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
             for view in views
         ],
         empty="no model yet: `assay cycle start` makes the first one",
+        narrow={"cycle": short_cycle, "reason": None, "stage": None},
     )
     if canary is not None:
         show_fields([("canary", f"{short(canary.canary.candidate)} {canary.summary}")])
@@ -66,21 +68,27 @@ def compare(
 
 
 def show(context: typer.Context, model: Model, data: Data = None, as_json: Json = False) -> None:
-    """The newest decision about a model, gate by gate, with the digest that --decision takes.
+    """The newest decision about a model, gate by gate, and the decision's digest, which --decision takes.
 
     Example: assay model show candidate
     """
     api = client_of(context, data)
-    decisions, canary = api.decisions(candidate=model, limit=1), api.status().canary
+    decisions = api.decisions(candidate=model, limit=1)
     if as_json:
         show_json(decisions)
-    elif decisions:
+        return
+    status = api.status()
+    canary, candidate = status.canary, status.aliases["candidate"]
+    if decisions:
         show_decision(decisions[0])
         beside = canary is not None and canary.canary.candidate == decisions[0].candidate
         tried = canary.summary if canary is not None and beside else ""
-        show_fields([("beside the champion", tried), ("--decision", decisions[0].digest())])
-    else:
-        show_fields([("decision", "none yet: a cycle evaluates its candidate and decides")])
+        waits = status.candidate_waits_for if decisions[0].candidate == candidate else ""
+        show_fields([("beside the champion", tried), ("now", waits), ("digest", decisions[0].digest())])
+        return
+    asked = candidate is not None and (model == "candidate" or candidate.startswith(model.lower()))
+    waits = status.candidate_waits_for if asked else "a cycle evaluates its candidate and decides"
+    show_fields([("decision", f"none yet: {waits}")])
 
 
 def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Json = False) -> None:
@@ -100,18 +108,13 @@ def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Jso
 def show_decision(decision: Decision) -> None:
     """Every gate's figure and reason, then what follows."""
     show_table(
-        ("gate", "outcome", "figure", "interval", "reason"),
+        ("gate", "outcome", "figure", "reason"),
         [
-            (
-                finding.gate,
-                finding.outcome.value,
-                "" if finding.figure is None else f"{finding.figure:.4g}",
-                "" if finding.low is None or finding.high is None else f"{finding.low:.2f} to {finding.high:.2f}",
-                finding.reason,
-            )
+            (finding.gate, finding.outcome.value, figure_in_words(finding), finding.reason)
             for finding in decision.findings
         ],
         empty="no gate was asked",
+        whole=True,
     )
     show_fields(
         [("decision", decision.outcome.value), ("reason", decision.reason), ("would change it", decision.would_change)]

@@ -59,8 +59,17 @@ def settings_of(context: typer.Context, data: Path | None) -> Settings:
 
 
 def socket_of(context: typer.Context, data: Path | None) -> Path:
-    """Where the daemon listens."""
-    return client_settings_of(context, data).socket_path
+    """Where the daemon listens. Raises ApiError for a folder that was named and is not there."""
+    settings, named = client_settings_of(context, data), data or context.find_root().obj
+    if named is not None and settings.api.socket is None and not settings.data.exists():
+        from appliance.client.failures import ApiError
+
+        raise ApiError(
+            f"there is no folder {settings.data}, so no daemon runs on it",
+            hint="--data names the data folder that `assay serve` was started with; it makes one that is not there",
+            exit_code=3,
+        )
+    return settings.socket_path
 
 
 def data_of(context: typer.Context, data: Path | None) -> Path:

@@ -13,7 +13,7 @@ import typer
 from pydantic import Field
 
 from appliance.client.failures import ApiError
-from appliance.client.person_keys import KeyFileError, PersonKey, find_key, keys_folder, unlock
+from appliance.client.person_keys import KeyFileError, PersonKey, WrongPassphraseError, find_key, keys_folder, unlock
 from appliance.client.ssh_agent import agent_signer
 from appliance.printable import printable
 from policies.envelopes import Signer
@@ -22,6 +22,8 @@ from runtime.model import FrozenModel
 
 T = TypeVar("T")
 DIGITS = 8
+TRIES = 3
+"""At a passphrase, where it is typed."""
 PassphraseFile = Annotated[
     Path | None,
     typer.Option("--passphrase-file", metavar="FILE", help="Read the passphrase there, - for standard input."),
@@ -70,11 +72,18 @@ class SigningOptions(FrozenModel):
         return find_key(keys_folder(os.environ), self.key, self.name)
 
     def signer(self, key: PersonKey | None = None) -> Signer:
-        """Opens the key; asks for the passphrase where it is not in a file. Raises KeyFileError."""
+        """Opens the key; asks for the passphrase where it is not in a file, up to three times. Raises KeyFileError."""
         key = key or self.person_key()
         if self.agent:
             return agent_signer(key.public, os.environ)
-        return unlock(key, passphrase(f"Passphrase of {key.path}", self.passphrase_file))
+        for left in range(TRIES if self.passphrase_file is None else 1, 0, -1):
+            try:
+                return unlock(key, passphrase(f"Passphrase of {key.path}", self.passphrase_file))
+            except WrongPassphraseError as error:
+                if left == 1:
+                    raise
+                typer.echo(printable(f"{error}; once more, or Ctrl-C"), err=True)
+        raise AssertionError("the last try returns or raises")
 
     def confirmed(self, what: str, expected: str) -> None:
         """As `confirm`, with what the options gave."""
@@ -92,7 +101,8 @@ def passphrase(prompt: str, file: Path | None, *, twice: bool = False) -> str:
         return text.split("\n", 1)[0].removesuffix("\r")
     if not sys.stdin.isatty():
         raise KeyFileError(
-            "there is no terminal to type the passphrase at", hint="use --passphrase-file FILE, or --agent"
+            "there is no terminal to type the passphrase at",
+            hint="use --passphrase-file FILE" + ("" if twice else ", or --agent"),
         )
     typed = getpass.getpass(f"{prompt}: ")
     if twice and getpass.getpass("Once more: ") != typed:
@@ -100,14 +110,14 @@ def passphrase(prompt: str, file: Path | None, *, twice: bool = False) -> str:
     return typed
 
 
-def confirm(what: str, expected: str, given: str | None) -> None:
-    """Raises KeyFileError unless at least the first `DIGITS` characters of `expected` were typed, or given."""
+def confirm(what: str, expected: str, given: str | None, *, script: str = "") -> None:
+    """Raises KeyFileError unless at least the first `DIGITS` characters of `expected` were typed, or given. `script` is
+    the option that a script gives instead, where it is not `--confirm`."""
     wanted = expected[:DIGITS]
     if given is None:
         if not sys.stdin.isatty():
-            raise KeyFileError(
-                f"nobody is there to confirm: {what}", hint=f"a script says --confirm {printable(wanted)}"
-            )
+            said = script or f"--confirm {wanted}"
+            raise KeyFileError(f"nobody is there to confirm: {what}", hint=f"a script says {printable(said)}")
         typer.echo(f"Type {printable(wanted)} to {printable(what)}: ", nl=False, err=True)
         given = input()
     typed = given.strip()

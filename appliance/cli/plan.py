@@ -143,7 +143,7 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
     )
     show_line("")
     show_table(
-        ("way", "fits", "needs", "in", "longest context", "tokens a pass", "rollouts at once", "hours a night"),
+        ("way", "fits", "needs", "in", "context", "a pass", "at once", "a night"),
         [
             (
                 f"{row['method']} {row['precision']}{' +checkpointing' if row['gradient_checkpointing'] else ''}",
@@ -153,21 +153,28 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
                 row["context"] or "none",
                 row["pass_tokens"] or "none",
                 row["rollouts_at_once"] or "none",
-                f"{row['hours']:.1f}",
+                _length(row["hours"]),
             )
             for row in report.rows
         ],
         empty="no way of training is known",
+        narrow={"in": None},
     )
+    show_line("context: the longest, in tokens; a pass: tokens that are learned from together; at once: rollouts")
     if not one.fits:
         show_line(_advice(report))
+
+
+def _length(hours: float) -> str:
+    """In hours; in minutes below one."""
+    return f"{hours:.1f} h" if hours >= 1 else f"{max(1, round(60 * hours))} min"
 
 
 def _sentence(one: Plan) -> str:
     verdict = "fits" if one.fits else "does not fit"
     return (
         f"{one.recipe.method} on the {one.device} {verdict}: {one.needed / GIB:.1f} of {one.available / GIB:.1f} GiB "
-        f"while {one.largest}, {one.hours:.1f} hours a night at the most"
+        f"while {one.largest}, {_length(one.hours)} a night at the most"
     )
 
 

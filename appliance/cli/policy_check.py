@@ -75,7 +75,9 @@ def summary(policy: Policy) -> list[tuple[str, str]]:
     jobs = ", ".join(f"{rule.then} {rule.check}" for rule in policy.jobs.rules) or "none is allowed"
     share = f"{quarter.alpha:g} shared by {quarter.candidates} candidates"
     asked = odds(needed(quarter.alpha, quarter.candidates))
-    people = f"{policy.approval.people} of {', '.join(policy.approval.who)}" if policy.approval.required else "nobody's"
+    count, who = policy.approval.people, policy.approval.who
+    whose = "whose key is known here" if "*" in who else f"among {', '.join(who)}"
+    people = f"{count} {'person' if count == 1 else 'people'} {whose}" if policy.approval.required else "nobody's"
     return [
         ("gates", ", ".join(sorted(gate.name for gate in policy.gates.asked))),
         ("rules", "; ".join(f"{rule.when} {rule.is_}: {rule.then}" for rule in rules.rules) + "; else: hold"),

@@ -39,6 +39,7 @@ def sign(
     Example: assay policy sign policy.toml
     """
     signs = read_options(SigningOptions, values)
+    own = signs.person_key()
     path = file or data_of(context, data) / "policy.toml"
     content, read_name = read_content(path)
     parse_policy(content, read_name)
@@ -53,7 +54,7 @@ def sign(
         _show_difference(in_force, content.decode())
         show_fields([("in force", in_force.digest), ("to be", digest), ("people who must sign", in_force.people)])
     signs.confirmed("put this file into force", digest)
-    signer = signs.signer()
+    signer = signs.signer(own)
     before = beside.read_bytes() if beside.exists() else None
     envelope = policy_edit(digest, in_force, signer, before)
     try:

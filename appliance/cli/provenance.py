@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from appliance.audit.machine_keys import public_file
+from appliance.cli.named import ALIASES
 from appliance.cli.options import Data, Json, settings_of
 from appliance.cli.show import show_fields, show_json, show_line
 from appliance.errors import AssayError, ExitCode, UsageError
+from appliance.model_export import alias
 from policies.attestation import MANIFEST, verify_attestation
 from policies.envelopes import PublicKey
 from policies.refusals import StatementRefused
@@ -18,7 +20,9 @@ from policies.refusals import StatementRefused
 
 def provenance(
     context: typer.Context,
-    model: Annotated[str, typer.Argument(help="An attestation's file, or the first digits of a model's digest.")],
+    model: Annotated[
+        str, typer.Argument(help="An attestation's file, an alias such as champion, or a digest's first digits.")
+    ],
     key: Annotated[
         Path | None,
         typer.Option("--key", metavar="FILE", help="The trainer's public key (keys/trainer.pub), kept from before."),
@@ -76,6 +80,11 @@ def _attestation(data: Path, model: str) -> Path:
     file = Path(model)
     if file.is_file():
         return file
+    if model in ALIASES:
+        named = alias(data / "ledger.sqlite3", model)
+        if named is None:
+            raise UsageError(f"there is no {model} here", "`assay model ls` shows what there is")
+        model = named
     safe = model.isalnum() and len(model) >= 6
     found = sorted((data / "attestations").glob(f"{model}*.json")) if safe else []
     if len(found) != 1:

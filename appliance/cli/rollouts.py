@@ -9,6 +9,7 @@ import typer
 from appliance.cli.named import RolloutId
 from appliance.cli.options import Data, Json, Limit, client_of
 from appliance.cli.show import points, short, show_fields, show_json, show_line, show_records
+from appliance.client.api_client import ApiClient
 from appliance.client.messages import RolloutDetail, RolloutView
 from appliance.printable import printable
 from appliance.records.rollouts import Purpose
@@ -40,16 +41,31 @@ def ls(
     Example: assay rollouts ls --verdict fail --family linear --limit 10
     """
     where = RolloutFilter(cycle=cycle, job=job, purpose=purpose, family=family, outcome=verdict, before=before)
-    found = client_of(context, data).rollouts(where, limit=limit)
+    api = client_of(context, data)
+    found = api.rollouts(where, limit=limit)
     show_records(
         found,
         ("rollout", "verdict", "family", "calls", "answer"),
         lambda one: (one.id, one.verdict.outcome.value, one.family, len(one.calls), _answer(one)),
-        empty="no rollout yet: `assay cycle start` makes some" if where == RolloutFilter() else "no such rollout",
+        empty="" if found else _nothing(api, where),
         as_json=as_json,
     )
     if len(found) == limit and limit and not as_json:
         show_line(f"older ones: the same with --before {found[-1].id}")
+
+
+def _nothing(api: ApiClient, where: RolloutFilter) -> str:
+    """Why none is listed; where a family was named, which ones there are."""
+    if where == RolloutFilter():
+        return "no rollout yet: `assay cycle start` makes some"
+    if where.family is None:
+        return "no such rollout"
+    newest = api.cycles(1)
+    known = sorted({one.family for one in api.pass_counts(newest[0].id)}) if newest else []
+    if where.family in known:
+        return "no such rollout"
+    names = f"the newest cycle has {', '.join(known)}" if known else "the newest cycle has none"
+    return f"no rollout of a family {where.family}: {names}"
 
 
 @app.command("show")

@@ -173,6 +173,7 @@ def _explain(settings: Settings, wanted: str, as_json: bool) -> None:
 
 def _show_status(found: Status) -> None:
     from appliance.cli.show import cycle_state, short, show_fields
+    from appliance.records.cycles import CycleState
 
     cycle, worker = found.cycle, found.worker
     aside = found.jobs.get("set_aside", 0)
@@ -190,11 +191,11 @@ def _show_status(found: Status) -> None:
             ("cycles wait for", found.cycles_wait_for),
             ("last failure", worker.last_failure),
             ("cycle", cycle_state(cycle) if cycle else "none yet"),
-            ("failure", cycle.failure if cycle else ""),
-            ("step", int(found.step_metrics["step"]) if "step" in found.step_metrics else None),
+            ("failure", cycle.failure if cycle and cycle.state is not CycleState.CANCELLED else ""),
+            ("step", int(found.step_metrics["step"]) + 1 if "step" in found.step_metrics else None),
             ("champion", short(found.aliases["champion"])),
             ("canary", f"{short(found.canary.canary.candidate)} {found.canary.summary}" if found.canary else ""),
-            ("candidate", _candidate(found.aliases["candidate"])),
+            ("candidate", ", ".join(filter(None, (short(found.aliases["candidate"]), found.candidate_waits_for)))),
             ("previous", short(found.aliases["previous"])),
             ("decision", _decided(found)),
             ("jobs waiting", waiting),
@@ -202,12 +203,6 @@ def _show_status(found: Status) -> None:
             ("next cycle", found.next_cycle or "not scheduled; `assay schedule show` says why"),
         ]
     )
-
-
-def _candidate(digest: str | None) -> str:
-    from appliance.cli.show import short
-
-    return "-" if digest is None else f"{short(digest)}, waits for your decision: `assay model show candidate`"
 
 
 def _decided(found: Status) -> str:

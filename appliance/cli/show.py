@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
+import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
 from pydantic import BaseModel
 
+from appliance.cli.wrapping import columns_of, wrapped
 from appliance.printable import printable
 
 if TYPE_CHECKING:
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=BaseModel)
 NARROWEST = 8
 """Characters of a column of a table."""
+READABLE = 16
+"""Characters below which a cut cell says nothing any more."""
+NO_CHANGES: Mapping[str, Callable[[str], str] | None] = MappingProxyType({})
+_NIGHT = re.compile(r"([a-z]+)-\d{4}(\d\d)(\d\d)t(\d\d)(\d\d)\d\d-\w+")
 
 
 def show_json(value: BaseModel | Sequence[BaseModel]) -> None:
@@ -37,41 +43,87 @@ def show_progress(text: str) -> None:
         sys.stderr.flush()
 
 
-def show_line(text: str) -> None:
-    typer.echo(printable(text))
+def show_line(text: str, *, indent: int | None = None, used: int = 0) -> None:
+    """One line; on a terminal it is broken between words, and goes on as `wrapped` says."""
+    typer.echo(wrapped(printable(text), columns_of(sys.stdout), indent=indent, used=used))
 
 
 def show_fields(fields: Iterable[tuple[str, object]]) -> None:
     """`name  value` lines, values aligned; a value of None or "" is left out."""
     rows = [(name, printable(str(value))) for name, value in fields if value is not None and value != ""]
     width = max((len(name) for name, _ in rows), default=0)
+    columns = columns_of(sys.stdout)
     for name, value in rows:
-        typer.echo(f"{name:<{width}}  {value}")
+        typer.echo(wrapped(f"{name:<{width}}  {value}", columns, indent=width + 2))
 
 
 def show_table(
-    headings: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str, screen: int | None = None
+    headings: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    empty: str,
+    screen: int | None = None,
+    narrow: Mapping[str, Callable[[str], str] | None] = NO_CHANGES,
+    whole: bool = False,
 ) -> None:
     """A line for each row. On a terminal (`screen` columns wide, asked of it unless given) the widest cells are cut
-    until a line fits, but never the first: it is what other commands ask for. In a pipe nothing is cut."""
+    until a line fits, but never the first: it is what other commands ask for. In a pipe nothing is cut.
+
+    Before that, `narrow` gives shorter cells by heading, or None for a column that is then left out. With `whole`
+    nothing is ever cut: the last column goes below each line instead."""
     cells = [[printable(str(cell)) for cell in row] for row in rows]
     if not cells:
         typer.echo(empty)
         return
     lines = [list(headings), *cells]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
-    if screen is None and sys.stdout.isatty():
-        screen = shutil.get_terminal_size().columns
-    if screen is not None:
-        _fit(widths, screen)
-    for line in lines:
+    widths = _widths(lines)
+    screen = columns_of(sys.stdout) if screen is None else screen
+    below: list[str] = []
+    if screen is not None and _line_width(widths) > screen:
+        if whole:
+            below = [line.pop() for line in lines]
+            widths.pop()
+        else:
+            lines = _narrowed(lines, narrow, screen)
+            widths = _widths(lines)
+            _fit(widths, screen)
+    for number, line in enumerate(lines):
         shown = (_cut(cell, width) for cell, width in zip(line, widths, strict=True))
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(shown, widths, strict=True)).rstrip())
+        if below and number and below[number]:
+            typer.echo(wrapped(f"    {below[number]}", screen))
+
+
+def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*lines, strict=True)]
+
+
+def _line_width(widths: Sequence[int]) -> int:
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _narrowed(
+    lines: list[list[str]], narrow: Mapping[str, Callable[[str], str] | None], screen: int
+) -> list[list[str]]:
+    """With the shorter cells, and without columns in their order until what remains can say something."""
+    headings = lines[0]
+    shorter = {headings.index(name): short for name, short in narrow.items() if short is not None}
+    made = [
+        headings,
+        *([shorter[at](cell) if at in shorter else cell for at, cell in enumerate(line)] for line in lines[1:]),
+    ]
+    for name in (name for name, short in narrow.items() if short is None):
+        first, *others = _widths(made)
+        if _line_width([first, *(min(width, READABLE) for width in others)]) <= screen:
+            break
+        at = made[0].index(name)
+        made = [[cell for place, cell in enumerate(line) if place != at] for line in made]
+    return made
 
 
 def _fit(widths: list[int], screen: int) -> None:
     """Makes the widest columns but the first narrower, to no less than `NARROWEST`."""
-    while sum(widths) + 2 * (len(widths) - 1) > screen:
+    while _line_width(widths) > screen:
         widest = max(range(1, len(widths)), key=lambda i: widths[i], default=0)
         if widest == 0 or widths[widest] <= NARROWEST:
             return
@@ -83,13 +135,19 @@ def _cut(text: str, width: int) -> str:
 
 
 def show_records(
-    records: Sequence[R], headings: Sequence[str], row: Callable[[R], Sequence[object]], *, empty: str, as_json: bool
+    records: Sequence[R],
+    headings: Sequence[str],
+    row: Callable[[R], Sequence[object]],
+    *,
+    empty: str,
+    as_json: bool,
+    narrow: Mapping[str, Callable[[str], str] | None] = NO_CHANGES,
 ) -> None:
     """The records as JSON, or a line of a table for each."""
     if as_json:
         show_json(records)
     else:
-        show_table(headings, [row(record) for record in records], empty=empty)
+        show_table(headings, [row(record) for record in records], empty=empty, narrow=narrow)
 
 
 def cycle_state(cycle: Cycle) -> str:
@@ -100,6 +158,17 @@ def cycle_state(cycle: Cycle) -> str:
 def short(digest: str | None) -> str:
     """The first 12 digits: enough to name a model, and accepted wherever one is asked for."""
     return "-" if digest is None else digest[:12]
+
+
+def short_time(at: str) -> str:
+    """An ISO 8601 time without its year and its seconds: 11-24 02:00."""
+    return at[5:16].replace("T", " ")
+
+
+def short_cycle(name: str) -> str:
+    """A cycle's id as its kind, day and minute: night 11-24 02:00."""
+    found = _NIGHT.fullmatch(name)
+    return name if found is None else "{} {}-{} {}:{}".format(*found.groups())
 
 
 def points(share: float) -> str:

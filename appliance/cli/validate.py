@@ -14,7 +14,7 @@ import typer
 from appliance.cli.model_options import parameters_of, read_options, with_options
 from appliance.cli.options import Data, Json, Limit, client_of
 from appliance.cli.person import SigningOptions
-from appliance.cli.show import show_fields, show_json, show_line, show_records, show_table
+from appliance.cli.show import short_time, show_fields, show_json, show_line, show_records, show_table
 from appliance.client import ApiError, Job, JobDetail
 from appliance.client.signing import signed_validation
 from appliance.jobs.content import content_of, not_asked
@@ -49,6 +49,7 @@ def validate(
             lambda one: (one.id, one.kind, one.state.value, one.created[:19], one.question),
             empty="every job's check is validated",
             as_json=as_json,
+            narrow={"submitted": short_time, "kind": None},
         )
         return
     detail = api.job(job)
@@ -131,6 +132,7 @@ def _show_examples(title: str, examples: list[ShownExample]) -> None:
             ("  example", "submission", "verdict"),
             [(f"  {one.what}", " / ".join(one.text.splitlines()), one.reason) for one in examples],
             empty="",
+            whole=True,
         )
 
 

@@ -166,6 +166,8 @@ class StartCycle(FrozenModel):
     kind: Literal["demo", "night"] = "night"
     seed: int | None = None
     """None takes the next one."""
+    anew: bool = False
+    """Begins one that trains another candidate also while one waits for nothing but a person."""
 
 
 class StartTraining(FrozenModel):

@@ -60,6 +60,8 @@ class PromotionView(FrozenModel):
     reason: str
     taken_back: str = ""
     """Why it was taken out of service again; empty where it was not."""
+    nights: int = 1
+    """On which the two met until then: what was gained and forgotten is of the questions of all of them."""
     families: tuple[TasksetChange, ...]
 
 

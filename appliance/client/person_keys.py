@@ -38,6 +38,10 @@ class KeyFileError(HintedError):
     exit_code = 2
 
 
+class WrongPassphraseError(KeyFileError):
+    """The passphrase is not the key's; another one may be."""
+
+
 @dataclass(frozen=True)
 class PersonKey:
     """A key on disk, still closed."""
@@ -147,7 +151,9 @@ def unlock(key: PersonKey, passphrase: str) -> Signer:
     try:
         opened = load_ssh_private_key(content, password=passphrase.encode())
     except ValueError as error:
-        raise KeyFileError(f"the passphrase does not open {key.path}", hint="try again: nothing was signed") from error
+        raise WrongPassphraseError(
+            f"the passphrase does not open {key.path}", hint="try again: nothing was signed"
+        ) from error
     if not isinstance(opened, Ed25519PrivateKey):
         raise KeyFileError(f"{key.path} is no Ed25519 key", hint="`assay key new` makes one")
     signer = Signer.of(opened)

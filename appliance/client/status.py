@@ -101,6 +101,8 @@ class Status(FrozenModel):
     """`champion`, `candidate`, `previous` and `canary`: manifest digests, or None."""
     canary: CanaryView | None = None
     """How the canary stands; None when there is none."""
+    candidate_waits_for: str = ""
+    """What the candidate waits for, a person or something else, in a sentence; empty when there is none."""
     decision: Decision | None
     """The newest decision about the candidate; about anything when there is no candidate."""
     jobs: dict[str, int]

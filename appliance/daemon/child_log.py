@@ -7,21 +7,32 @@ without being escaped.
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 from appliance.client.messages import LogPart
+from appliance.clock import utc_now
 
 LINE_BYTES = 8192
+_HAS_TIME = re.compile(rb"\d{4}-\d\d-\d\d|\{|\s|\x1b")
+"""How a line begins that says when it was written, or goes on with the one before."""
 PART_BYTES = 256 << 10
 
 
 class ChildLog:
-    """Appends to `path`; at `max_bytes` the file becomes `path.1`, the one before `path.2`, the rest is dropped."""
+    """Appends to `path`, with the time before each line that has none.
 
-    def __init__(self, path: Path, *, max_bytes: int = 1_000_000, keep: int = 3) -> None:
+    At `max_bytes` the file becomes `path.1`, the one before `path.2`, the rest is dropped."""
+
+    def __init__(
+        self, path: Path, *, max_bytes: int = 1_000_000, keep: int = 3, now: Callable[[], str] = utc_now
+    ) -> None:
         self.path = path
+        self._now = now
+        self._goes_on = False
         self._max_bytes = max_bytes
         self._keep = keep
         self._tail: deque[bytes] = deque(maxlen=40)
@@ -42,8 +53,10 @@ class ChildLog:
         """A file that cannot be written (a full disk) is said in `trouble`, and no error: a child must not stand still
         because nobody reads what it says."""
         self._tail.append(line)
+        timed = line if self._goes_on or _HAS_TIME.match(line) else f"{self._now()[:19]}Z ".encode() + line
+        self._goes_on = not line.endswith(b"\n")
         try:
-            self._append(line)
+            self._append(timed)
         except OSError as error:
             self.trouble = f"{self.path} cannot be written: {error.strerror}"
 

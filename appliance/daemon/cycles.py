@@ -15,6 +15,7 @@ from appliance.client.messages import CycleDetail, StartTraining, StoredFile
 from appliance.config import Settings
 from appliance.config_layers import ConfigError
 from appliance.daemon import views
+from appliance.daemon.candidate_wait import CandidateNeed, candidate_wait
 from appliance.daemon.decision import decide_cycle, next_phase
 from appliance.daemon.errors import BrokenError, NotThereError, RefusedByPolicyError, RequestError
 from appliance.daemon.events import EventLog
@@ -65,17 +66,21 @@ class Cycles:
         plan: Mapping[str, Any] | None = None,
         *,
         scheduled: bool = False,
+        anew: bool = True,
     ) -> Cycle:
         """A new cycle, on record and not yet run; the unfinished one when there is one. Seed None takes the next.
 
         `plan` are the settings that make a model, those in force if None. Raises what `Readiness.require` raises; one
-        that is `scheduled` waits for a configuration that can be used.
+        that is `scheduled` waits for a configuration that can be used. Not `anew`, RefusedByPolicyError where a
+        candidate waits for a person alone: a new one would take its place unseen.
         """
         with self._starting:
             unfinished = self.unfinished()
             if unfinished is not None:
                 self.readiness.require_model(unfinished)
                 return unfinished
+            if not anew:
+                self._require_nobody_waits()
             try:
                 self.readiness.require()
             except ConfigError as error:
@@ -83,6 +88,15 @@ class Cycles:
                     raise
                 self.events.add("schedule", f"a cycle is due and waits: {error}; {error.hint}")
             return self._begin(kind, seed, plan)
+
+    def _require_nobody_waits(self) -> None:
+        candidate, waits = self.ledger.alias(CANDIDATE), candidate_wait(self.ledger, self.policy(), None, self.now())
+        if candidate is not None and waits.need is CandidateNeed.PERSON:
+            raise RefusedByPolicyError(
+                f"{candidate[:12]} {waits.text}; a night now trains another one, which takes its place as candidate",
+                hint="`assay model approve candidate` or `assay model reject candidate` first; `assay cycle start "
+                f"--anew` trains another all the same, and `assay model approve {candidate[:12]}` still names this one",
+            )
 
     def train(self, wanted: StartTraining) -> Cycle:
         """A cycle that trains in stages, on record and not yet run.

@@ -19,6 +19,7 @@ from appliance.client.messages import Approved, ModelComparison, PolicyInForce
 from appliance.client.status import CanaryView
 from appliance.daemon import views
 from appliance.daemon.canaries import Canaries, record_taken_back
+from appliance.daemon.candidate_wait import ASKED_ANEW, MOST_DECISIONS, NIGHT_MORE, is_worth_asking_again
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError
 from appliance.daemon.events import EventLog
 from appliance.daemon.naming import no_model
@@ -262,9 +263,12 @@ class Governance:
                 self._canaries.take_back(canary, why)
             return
         if decision.outcome is not DecisionOutcome.PROMOTE:
+            known = self._ledger.decisions(candidate=decision.candidate, limit=MOST_DECISIONS)
+            more = NIGHT_MORE if is_worth_asking_again([decision, *known], self._trust.policy) else ASKED_ANEW
             raise RefusedByPolicyError(
-                f"the policy does not admit {decision.candidate[:12]}: {decision.outcome.value}: {decision.reason}",
-                hint=decision.would_change,
+                f"the policy does not admit {decision.candidate[:12]}: {decision.outcome.value}: {decision.reason}. "
+                "Your approval is on record; it counts for this evaluation alone",
+                hint=f"{decision.would_change}. {more}: sign that decision then",
             )
         self._put_into_service(decision, in_service, why)
 

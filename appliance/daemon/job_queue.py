@@ -17,7 +17,7 @@ from appliance.daemon.errors import BrokenError, RefusedByPolicyError, RequestEr
 from appliance.daemon.events import EventLog
 from appliance.daemon.naming import job_named
 from appliance.jobs.job_files import JobFiles
-from appliance.jobs.lifecycle import WAITS, asked_again, overdue, taken_up_again
+from appliance.jobs.lifecycle import WAITS, WAITS_FOR_MODEL, asked_again, overdue, taken_up_again
 from appliance.jobs.solver_round import solvers_for
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, Job, JobFile, JobState, work_of
@@ -173,7 +173,7 @@ class JobQueue:
             self.events.add("governance", f"a job was refused: {refused}")
             raise RefusedByPolicyError(f"the policy does not admit this job: {refused}", hint=JOB_RULES)
         if job.solvers_done or not solvers_for(job):
-            waits = "" if self.ledger.alias("champion") else WAITS
+            waits = WAITS_FOR_MODEL if self.ledger.alias("champion") else WAITS
             job = job.model_copy(update={"solvers_done": True, "reason": waits})
         return self.ledger.put_job(job)
 

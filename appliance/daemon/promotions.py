@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from appliance.client.nights import PromotionView, TasksetChange
 from appliance.ledger.ledger import Ledger
-from appliance.promotion import paired, taken_back
+from appliance.promotion import meetings, paired, taken_back
 from appliance.records.evaluations import Evaluation
 from policies.contract.decision import DecisionOutcome
+from policies.contract.evidence import PairedItem
 
 LOOKED_AT = 10_000
 """Decisions among which promotions are looked for."""
@@ -24,6 +26,8 @@ def promotions(ledger: Ledger, *, limit: int) -> list[PromotionView]:
         evaluation = ledger.evaluation(made.evaluation)
         if evaluation is None:
             continue
+        history = ledger.evaluations(candidate=made.candidate, limit=LOOKED_AT)
+        met = [one for one in meetings(evaluation, history) if one.created <= evaluation.created]
         back = taken_back(evaluation, [one for one in decisions if one.candidate == made.candidate])
         found[made.evaluation] = PromotionView(
             at=made.made_at,
@@ -33,17 +37,23 @@ def promotions(ledger: Ledger, *, limit: int) -> list[PromotionView]:
             evaluation=evaluation.id,
             reason=made.reason,
             taken_back=back.reason if back is not None else "",
-            families=changes(evaluation),
+            nights=len(met),
+            families=changes(met),
         )
     return list(found.values())
 
 
-def changes(evaluation: Evaluation) -> tuple[TasksetChange, ...]:
-    """By taskset, of the questions that both answered."""
-    both = [item for item in paired(evaluation.champion.items, evaluation.candidate.items) if item.counts]
-    items = Counter(item.family for item in both)
-    gained = Counter(item.family for item in both if item.gained)
-    lost = Counter(item.family for item in both if item.lost)
+def changes(met: Sequence[Evaluation]) -> tuple[TasksetChange, ...]:
+    """By taskset, of the questions that both answered on these nights, oldest first; of one that was asked again, the
+    first answers, as the decision counts them."""
+    both: dict[str, PairedItem] = {}
+    for evaluation in met:
+        for item in paired(evaluation.champion.items, evaluation.candidate.items):
+            if item.counts:
+                both.setdefault(item.task, item)
+    items = Counter(item.family for item in both.values())
+    gained = Counter(item.family for item in both.values() if item.gained)
+    lost = Counter(item.family for item in both.values() if item.lost)
     return tuple(
         TasksetChange(family=family, items=count, gained=gained[family], lost=lost[family])
         for family, count in sorted(items.items())

@@ -17,7 +17,7 @@ def cycle_routes(core: Core) -> list[ApiRoute]:
 
     def start(asked: ApiRequest) -> Answer:
         wanted = asked.body(StartCycle)
-        started = core.cycles.start(wanted.kind, wanted.seed)
+        started = core.cycles.start(wanted.kind, wanted.seed, anew=wanted.anew)
         core.nights.release(started.id)
         return started
 

@@ -36,7 +36,7 @@ def job_routes(core: Core) -> list[ApiRoute]:
         post(
             "/v1/jobs",
             Job,
-            lambda asked: core.jobs.submit(asked.body(SubmitJob)),
+            lambda asked: status.as_it_stands(core, core.jobs.submit(asked.body(SubmitJob))),
             "Asks for what can be checked.",
             SubmitJob,
             MAX_JOB_BYTES,

@@ -9,9 +9,11 @@ from appliance.client.messages import JobDetail
 from appliance.client.status import Status
 from appliance.clock import seconds_between
 from appliance.daemon import views
+from appliance.daemon.candidate_wait import candidate_wait
 from appliance.daemon.core import Core
 from appliance.daemon.naming import job_named
-from appliance.jobs.lifecycle import WAITS
+from appliance.daemon.supervisor import JOBS
+from appliance.jobs.lifecycle import GAVE_WAY, waits_for
 from appliance.ledger.audited import TamperedError
 from appliance.read_only_disk import HINT, read_only_reason
 from appliance.records.jobs import Job, JobState
@@ -21,9 +23,11 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
     """May be asked for from any thread."""
     ledger, names = core.ledger, views.aliases(core.ledger)
     tampered = "; ".join(ledger.mismatches()[:5])
-    cycle, decisions, canary = None, [], None
+    cycle, decisions, canary, candidate = None, [], None, ""
     try:
-        cycle = core.cycles.unfinished() or next(iter(ledger.cycles(limit=1)), None)
+        unfinished = core.cycles.unfinished()
+        cycle = unfinished or next(iter(ledger.cycles(limit=1)), None)
+        candidate = candidate_wait(ledger, core.policy, unfinished, core.now()).text
         decisions = ledger.decisions(candidate=names["candidate"], limit=1)
         canary = core.governance.canary()
     except TamperedError as error:
@@ -46,6 +50,7 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
         step_metrics=metrics[-1] if metrics else {},
         aliases=names,
         canary=canary,
+        candidate_waits_for=candidate,
         decision=decisions[0] if decisions else None,
         jobs=ledger.job_counts(),
         next_cycle=next_cycle,
@@ -58,7 +63,7 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
 
 def jobs_of(core: Core, limit: int) -> list[Job]:
     """Newest first, with their validations as they count."""
-    return [_as_it_stands(core, job) for job in core.validations.listed(limit)]
+    return [as_it_stands(core, job) for job in core.validations.listed(limit)]
 
 
 def job_detail(core: Core, name: str) -> JobDetail:
@@ -66,13 +71,19 @@ def job_detail(core: Core, name: str) -> JobDetail:
     job = job_named(core.ledger, name)
     artifact = core.ledger.artifact(job.artifact) if job.artifact else None
     bundle = str(core.data / artifact.folder) if artifact else None
-    return JobDetail(job=_as_it_stands(core, core.validations.as_it_counts(job)), artifact=artifact, bundle=bundle)
+    return JobDetail(job=as_it_stands(core, core.validations.as_it_counts(job)), artifact=artifact, bundle=bundle)
 
 
-def _as_it_stands(core: Core, job: Job) -> Job:
-    """A queued one says what all work waits for, unless it waits for the first model anyway."""
-    waits_for = (core.supervisor if job.solvers_done else core.solvers).jobs_wait_for
-    waits_for = waits_for or core.supervisor.jobs_wait_for
-    if not waits_for or job.state is not JobState.QUEUED or job.reason == WAITS:
+def as_it_stands(core: Core, job: Job) -> Job:
+    """A queued one says what it waits for now, whatever it waited for when it was written last."""
+    if job.state is not JobState.QUEUED or job.reason == GAVE_WAY:
         return job
-    return job.model_copy(update={"reason": f"waits: {waits_for}"})
+    champion, model = core.ledger.alias("champion") is not None, core.supervisor.status
+    own = core.supervisor if job.solvers_done else core.solvers
+    blocked = own.jobs_wait_for or core.supervisor.jobs_wait_for
+    if blocked and (champion or not job.solvers_done):
+        return job.model_copy(update={"reason": f"waits: {blocked}"})
+    cycle = model.doing.removeprefix("cycle ") if model.doing.startswith("cycle ") else ""
+    return job.model_copy(
+        update={"reason": waits_for(job, champion=champion, cycle=cycle, busy=own.status.doing == JOBS)}
+    )

@@ -38,6 +38,8 @@ from policies.contract.evidence import pairs
 
 MOST_ATTEMPTS = 2_000
 """Of one job, among which a rollout's tree is looked for."""
+MOST_DECISIONS = 200
+"""About one model: one of each night that it met the champion, and one with each statement of a person."""
 ALIASES = ("champion", "candidate", "previous", "canary")
 
 
@@ -55,15 +57,18 @@ def unfinished_cycle(ledger: Ledger) -> Cycle | None:
 
 def cycle_detail(ledger: Ledger, cycle: Cycle) -> CycleDetail:
     checkpoints = ledger.checkpoints(cycle=cycle.id)
-    models = dict.fromkeys(checkpoint.manifest for checkpoint in checkpoints)
+    # A night that asks an earlier night's candidate again has one that it did not make.
+    models = dict.fromkeys([*(one.manifest for one in checkpoints), *filter(None, [cycle.plan.get("candidate")])])
     evaluations = [one for model in models for one in ledger.evaluations(candidate=model) if one.cycle == cycle.id]
+    about = {one.id for one in evaluations}
+    decisions = [one for model in models for one in ledger.decisions(candidate=model, limit=MOST_DECISIONS)]
     return CycleDetail(
         cycle=cycle,
         rollouts=ledger.rollout_counts(cycle.id),
         steps=tuple(ledger.step_metrics(cycle.id)),
         checkpoints=tuple(checkpoints),
         evaluations=tuple(evaluations),
-        decisions=tuple(one for model in models for one in ledger.decisions(candidate=model)),
+        decisions=tuple(one for one in decisions if one.evaluation in about),
     )
 
 

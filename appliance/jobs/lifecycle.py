@@ -18,6 +18,21 @@ from policies.canary import arm
 
 GAVE_WAY = "gives way to a more urgent job"
 WAITS = "waits for the first model in service: `assay cycle start`"
+WAITS_FOR_MODEL = "waits until the model in service works on it"
+
+
+def waits_for(job: Job, *, champion: bool, cycle: str, busy: bool) -> str:
+    """What a queued job waits for, in a sentence; empty where its turn is next.
+
+    `champion` says whether a model is in service; `cycle` is the one whose worker runs now, empty where none does;
+    `busy` says whether the worker that it needs is at other jobs."""
+    if not job.solvers_done:
+        return "waits for a free worker" if busy else ""
+    if not champion:
+        return f"waits for the first model in service, which {cycle} makes: `assay cycle watch`" if cycle else WAITS
+    if cycle:
+        return f"waits for the end of {cycle}, which has the machine: `assay cycle watch`"
+    return "waits for a free worker" if busy else WAITS_FOR_MODEL
 
 
 def overdue(job: Job, now: str) -> str:

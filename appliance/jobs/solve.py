@@ -27,11 +27,12 @@ from appliance.jobs.attestation import write_seal
 from appliance.jobs.bundle import write_bundle
 from appliance.jobs.job_files import JobFiles
 from appliance.jobs.layout import BundleError
-from appliance.jobs.lifecycle import GAVE_WAY, WAITS, already_solved
+from appliance.jobs.lifecycle import GAVE_WAY, WAITS, WAITS_FOR_MODEL, already_solved
 from appliance.jobs.solver_round import SolverRound, solvers_for, try_solvers, with_hint
 from appliance.jobs.statement import statement
 from appliance.jobs.versions import answered_with
 from appliance.ledger.ledger import Ledger
+from appliance.promotion import CHAMPION
 from appliance.records.artifacts import Artifact
 from appliance.records.jobs import Job, JobState
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
@@ -155,7 +156,8 @@ class JobSolver:
             if broken:
                 raise InfrastructureError(f"the solvers did not come to their end: {broken}", hint="try it again")
             # Not written: the first record of it wakes who works with a model, and takes the lease from here.
-            return _ended(job, JobState.QUEUED, WAITS, self.now(), tried=before)
+            waits = WAITS if self.ledger.alias(CHAMPION) is None else WAITS_FOR_MODEL
+            return _ended(job, JobState.QUEUED, waits, self.now(), tried=before)
         given = [replace(each, files=files) for each in assignments] if files else assignments
         return self._attempted(job, given, before, tries, files, stop_reason=stop_reason, say=say, gives_way=gives_way)
 

@@ -25,6 +25,8 @@ Ask = Callable[[Sequence[tuple[Spec, str]], float], list[Verdict | SpecProblem]]
 SHOWN_TEXT = 1_200
 """Of a submission, in bytes of ASCII with everything else escaped."""
 MOST_EXAMPLES = 60
+VARIANTS = "variants that were changed on purpose"
+"""Of the answer, the claim or the program: a sharp check rejects them."""
 
 
 def page_of(job: Job, answer: str | None, ask: Ask, clock: Callable[[], float]) -> Page:
@@ -90,7 +92,7 @@ def _warnings(examples: Sequence[ShownExample]) -> list[str]:
     lines = []
     if through:
         which = "; ".join(one.what for one in through[:3])
-        lines.append(f"WEAK: {len(through)} of {len(mutants)} changed ones are accepted: {which}")
+        lines.append(f"WEAK: {len(through)} of {len(mutants)} {VARIANTS} are accepted: {which}")
     if len(broken) == len(examples) and examples:
         lines.append(f"NOTHING COULD BE TRIED HERE: {broken[0].reason}")
     elif broken:
@@ -98,7 +100,13 @@ def _warnings(examples: Sequence[ShownExample]) -> list[str]:
     if not any(one.accepted for one in examples) and len(broken) < len(examples):
         lines.append("NOTHING IS ACCEPTED of what was tried")
     if not lines and examples:
-        lines.append(
-            f"All {len(mutants)} changed ones are rejected" if mutants else "Of what was changed nothing is settled"
-        )
+        lines.append(_all_rejected(len(mutants)) if mutants else f"Of the {VARIANTS} none is settled")
     return lines
+
+
+def _all_rejected(count: int) -> str:
+    return (
+        f"All {count} {VARIANTS} are rejected"
+        if count > 1
+        else "The one variant that was changed on purpose is rejected"
+    )

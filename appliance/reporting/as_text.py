@@ -21,8 +21,9 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 
 def as_text(report: NightReport) -> str:
     """For a terminal, in 100 columns or so."""
-    lines = [printable(report.headline), ""]
-    lines += [f"{name:<34} {_spark(points)}  {points[-1][1]:.3g}" for name, points in report.curves.items() if points]
+    lines = [printable(report.headline)]
+    curves = [f"{name:<34} {_spark(points)}  {points[-1][1]:.3g}" for name, points in report.curves.items() if points]
+    lines += ["", *curves] if curves else []
     if report.seconds:
         lines += ["", "where the time went, in minutes"]
         lines += [f"  {printable(name):<32} {seconds / 60:8.1f}" for name, seconds in report.seconds.items()]

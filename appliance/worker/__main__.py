@@ -34,6 +34,9 @@ from appliance.rendering.renderer import RenderingError
 from appliance.worker_exit import CANNOT, MISCONFIGURED
 from runtime.errors import RefusedError
 
+ASKED = threading.Event()
+"""The core has asked this process to end."""
+
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m appliance.worker", description=__doc__)
@@ -54,7 +57,14 @@ def main(argv: list[str]) -> int:
         with Connection(arguments.ledger_fd) as connection:
             ledger = RemoteLedger(connection)
             renew_leases(ledger)
-            work(arguments.work, arguments.id, arguments.data, settings, ledger, arguments.policy)
+            try:
+                work(arguments.work, arguments.id, arguments.data, settings, ledger, arguments.policy)
+            except Exception:
+                if not ASKED.is_set() and (arguments.work == "jobs" or not _is_over(ledger, arguments.id)):
+                    raise
+                # What broke is what the end interrupted: the ledger takes no more of work that was called off.
+                sys.stderr.write(f"stopped: {arguments.work} {arguments.id} was called off, or goes on later\n")
+                return 128 + signal.SIGTERM if ASKED.is_set() else 0
     except (KeyboardInterrupt, SystemExit):
         raise
     except Exception as error:  # noqa: BLE001 - the outermost frame: said in one line, with the exit status
@@ -108,7 +118,17 @@ def run(argv: list[str]) -> NoReturn:
     sys.exit(status)
 
 
+def _is_over(ledger: Ledger, cycle: str) -> bool:
+    """Whether the cycle ended while it was worked on; not where nobody can say."""
+    try:
+        known = ledger.cycle(cycle)
+    except LedgerError:
+        return False
+    return known is not None and known.state.ended
+
+
 def _stop(number: int, frame: FrameType | None) -> None:
+    ASKED.set()
     raise SystemExit(128 + number)
 
 

@@ -6,6 +6,7 @@ sealed questions and this machine as it is; what broke is missing or untested in
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Sequence
 
 from appliance.clock import now
@@ -36,7 +37,8 @@ from runtime.sandbox import CallResult, Tier
 from verifiers.contract.verdict import Outcome
 from verifiers.selftest import run_selftest, selftest_digest
 
-TOLD_EACH = 50
+TOLD_SECONDS = 10.0
+"""Between two lines that say how far the self-test is."""
 UNSOLVABLE_RUN = 4
 """The number of the run in which unsolvable questions are asked: the four before it are the evaluation's."""
 
@@ -48,6 +50,7 @@ class CycleMeasurements:
         """`tell` is told how far the self-test of the verifiers is, which takes a minute or more."""
         self._setup = setup
         self._tell = tell
+        self._told: float | None = None
         self._context = context
         self._ledger = context.ledger
         self._temperature = setup.recipe.evaluation.temperature
@@ -90,7 +93,9 @@ class CycleMeasurements:
         )
 
     def _tried(self, done: int, total: int, _last: object) -> None:
-        if done == 1 or done == total or done % TOLD_EACH == 0:
+        now = time.monotonic()
+        if done == total or self._told is None or now - self._told >= TOLD_SECONDS:
+            self._told = now
             self._tell(f"verifiers: {done} of {total} attacks and controls tried")
 
     def _hacks(self, candidate: Checkpoint, ours: Sequence[Judged]) -> HackReport:

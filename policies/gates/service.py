@@ -14,9 +14,13 @@ def judge(evidence: Evidence, rules: Section, context: GateContext) -> tuple[Gat
 
 
 def finding(taken_back: TakenBack) -> GateFinding:
-    """Says that it was taken out, whatever was found before. The figure is the odds that it is worse."""
+    """Says that it was taken out, whatever was found before. The figure is the odds that it is worse; there is none
+    where its jobs did not say so, but a person or its folder."""
+    why = (
+        "it was taken out of service since this one" if taken_back.figure is None else "its jobs speak against this one"
+    )
     return GateFigure("service", taken_back.figure, taken_back.threshold, "to 1").failed(
-        taken_back.reason, "a new evaluation, and a decision on that: what it did in service speaks against the old one"
+        taken_back.reason, f"a new evaluation, and a decision on that: {why}"
     )
 
 

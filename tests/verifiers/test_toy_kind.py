@@ -92,7 +92,7 @@ def test_it_is_read_checked_explained_and_self_tested(tree: Path) -> None:
         "outcomes": ["pass", "fail"],
         "problem": ["Take another word."],
         "statement": ["that it is drawer backwards", "that the check says what the question means"],
-        "page": ["All 1 changed ones are rejected"],
+        "page": ["The one variant that was changed on purpose is rejected"],
         "selftest": [True, 5, 1, "1"],
     }
 

@@ -32,3 +32,9 @@ def test_what_the_text_says_is_not_said_again() -> None:
 def test_other_figures_are_all_there() -> None:
     event = Event(kind="watch", text="held-out success 0.094", figures={"step": 24, "items": 96}, created=AT)
     assert event_line(event) == "2026-01-01T00:00:00  watch: held-out success 0.094 (items 96)"
+
+
+def test_a_look_at_held_out_questions_says_its_figure_once() -> None:
+    figures = {"step": 24, "steps": 70, "success": 0.760417}
+    event = Event(kind="watch", text="held-out success 0.760", figures=figures, created=AT)
+    assert event_line(event) == "2026-01-01T00:00:00  watch: held-out success 0.760"

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import re
+import sys
+from typing import Any
 
 import pytest
 import test_daemon_governance as built
+import typer
 
-from appliance.client import ApiError
+from appliance.cli.main import app
+from appliance.cli.person import SigningOptions
+from appliance.client import SPEC, ApiError, SubmitJob
+from appliance.client.person_keys import WrongPassphraseError, make_key
 from appliance.clock import utc_now
 from appliance.config import Settings
 from appliance.daemon.core import Core
@@ -45,12 +53,14 @@ def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assa
     assert decision["outcome"] == "hold"
     digest = shown.stdout.split()[-1]
 
-    keyless = person("model", "approve", "candidate", "--decision", digest)
-    assert (keyless.returncode, "assay key new" in keyless.stderr) == (2, True)
+    keyless = person("model", "approve", "candidate")
+    assert (keyless.returncode, "assay key new" in keyless.stderr, keyless.stdout) == (2, True, "")
     made = person("key", "new", "--as", "ada")
     assert (made.returncode, "trusted on first use" in made.stdout) == (0, True), made.stderr
-    stale = person("model", "approve", "candidate", "--decision", "0" * 64)
-    assert (stale.returncode, "newer decision" in stale.stderr) == (4, True)
+    other = person("model", "approve", "candidate", "--decision", "0" * 64)
+    assert (other.returncode, "is no decision about" in other.stderr) == (4, True)
+    unclear = person("model", "approve", "candidate", "--decision", "abc")
+    assert (unclear.returncode, "'abc' does not name a decision" in unclear.stderr) == (2, True)
     unconfirmed = person("model", "approve", "candidate")
     assert (unconfirmed.returncode, digest in unconfirmed.stdout, candidate in unconfirmed.stdout) == (2, True, True)
     approved = person("model", "approve", candidate[:8], "--decision", digest)
@@ -59,6 +69,8 @@ def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assa
     assert candidate[:12] in assay("status").stdout
     newest = json.loads(assay("model", "show", candidate, "--json").stdout)[0]
     assert newest["outcome"] == "promote"
+    stale = person("model", "approve", candidate, "--decision", digest)
+    assert (stale.returncode, f"newer decision about {candidate[:12]} than {digest[:12]}" in stale.stderr) == (4, True)
     again = person(
         "model", "approve", candidate[:8], "--decision", assay("model", "show", candidate).stdout.split()[-1]
     )
@@ -146,3 +158,65 @@ def test_a_model_without_a_decision_is_shown_as_such(start, assay, models) -> No
     assert json.loads(assay("model", "show", "champion", "--json").stdout) == []
     unknown = assay("model", "show", "abcdef123456")
     assert (unknown.returncode, "assay model ls" in unknown.stderr) == (2, True)
+
+
+def signing_commands() -> dict[tuple[str, ...], set[str]]:
+    """Every command that signs, with its options."""
+    found: dict[tuple[str, ...], set[str]] = {}
+
+    def look(command: Any, path: tuple[str, ...]) -> None:
+        if hasattr(command, "list_commands"):
+            for name in command.list_commands(None):
+                look(command.get_command(None, name), (*path, name))
+        elif any(one.name == "passphrase_file" for one in command.params):
+            found[path] = {option for one in command.params for option in one.opts}
+
+    look(typer.main.get_command(app), ())
+    return found
+
+
+def test_every_hint_of_a_command_that_signs_names_options_that_it_has(
+    start, standing, ask, assay, person, models, data, tmp_path
+) -> None:
+    start().ready()
+    person("key", "new", "--as", "ada")
+    person("key", "new", "--as", "bob")
+    file = next((data.parent / "config").rglob("bob.admission"))
+    edited = tmp_path / "edited.toml"
+    edited.write_text((data / "policy" / "in-force.toml").read_text().replace("min_gain = 1.0", "min_gain = 2.0"))
+    item = {"kind": "checklist", "items": [{"item": "length", "name": "length", "target": 60}]}
+    job = standing.ready().submit(SubmitJob(question="q", spec=SPEC.validate_python(item))).id
+    key = str(next((data.parent / "config").rglob("ada")))
+    asked: dict[tuple[str, ...], list[str]] = {
+        ("model", "approve"): ["candidate", "--as", "ada"],
+        ("model", "reject"): ["candidate", "--as", "ada"],
+        ("key", "new"): ["--as", "eve"],
+        ("key", "admit"): [str(file), "--as", "ada"],
+        ("key", "revoke"): ["ada", "--as", "ada"],
+        ("policy", "sign"): [str(edited), "--as", "ada"],
+        ("jobs", "validate"): [job, "--key", key],
+    }
+    commands = signing_commands()
+    assert commands.keys() == asked.keys()
+    for command, arguments in asked.items():
+        at = ask if command == ("jobs", "validate") else assay  # a job that waits, where nobody works on it
+        run = at(*command, *arguments)  # nobody is at a terminal
+        hint = run.stderr.splitlines()[-1]
+        named = re.findall(r"--[a-z-]+", hint)
+        assert (run.returncode, bool(named)) == (2, True), (command, run.stderr)
+        assert set(named) <= commands[command], (command, hint)
+    hint = assay("model", "reject", "candidate", "--as", "ada").stderr.split()
+    said = hint[hint.index("--decision") + 1]
+    assert person("model", "reject", "candidate", "--as", "ada", "--decision", said).returncode == 0
+
+
+def test_a_key_is_looked_for_before_anything_is_asked_and_a_passphrase_three_times(monkeypatch, tmp_path) -> None:
+    made = make_key(tmp_path / "assay" / "keys", "ada", PASSPHRASE)
+    typed = iter(["wrong one", "wrong two", PASSPHRASE, "wrong", "wrong", "wrong"])
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(getpass, "getpass", lambda prompt: next(typed))
+    assert SigningOptions().signer().public == made.public
+    with pytest.raises(WrongPassphraseError):
+        SigningOptions().signer()
+    assert next(typed, None) is None

@@ -43,7 +43,12 @@ def test_a_job_is_shown_and_validated_and_its_bundle_says_both(start, assay, dat
 
     unconfirmed = assay("jobs", "validate", job, *signs)
     assert (unconfirmed.returncode, "nobody is there to confirm" in unconfirmed.stderr) == (2, True)
-    for text in ("What is 2 * 3?", "the whole number 6", "changed ones are rejected", "another integer"):
+    for text in (
+        "What is 2 * 3?",
+        "the whole number 6",
+        "variants that were changed on purpose are rejected",
+        "another integer",
+    ):
         assert text in unconfirmed.stdout
     shown = unconfirmed.stdout.split()[-1]
     given = assay("jobs", "validate", job, "--confirm", shown[:8], "--json", *signs)

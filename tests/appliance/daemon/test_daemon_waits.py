@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from checkpoint_records import checkpoint_record
 from daemon_kit import attempts, dispatched, until
 
 from appliance import sandbox_readiness
@@ -18,10 +19,12 @@ from appliance.client.messages import SubmitJob
 from appliance.config import Settings
 from appliance.daemon import dispatcher
 from appliance.daemon.core import Core
+from appliance.daemon.readiness import Readiness
 from appliance.daemon.status import job_detail, jobs_of, status_of
 from appliance.daemon.supervisor import RetryPolicy
+from appliance.jobs.lifecycle import waits_for
 from appliance.records.cycles import CycleState
-from appliance.records.jobs import JobState
+from appliance.records.jobs import Job, JobState
 from runtime.errors import RefusedError
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.spec import ChecklistSpec
@@ -90,7 +93,7 @@ def test_jobs_and_an_unfinished_cycle_wait_for_room_on_the_disk(data, broker, mo
         job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
         with dispatched(running):
             until(lambda: "GiB left" in status_of(running).worker.waits_for)
-            assert "GiB left" in job_detail(running, job.id).job.reason
+            until(lambda: "GiB left" in job_detail(running, job.id).job.reason)
             running.jobs.cancel(job.id)
             until(lambda: running.supervisor.status.doing == "" and "GiB left" in status_of(running).worker.waits_for)
             assert running.ledger.cycle(cycle.id).state is CycleState.RUNNING
@@ -145,3 +148,46 @@ def test_what_waits_for_a_model_says_that_and_nothing_else(data, broker) -> None
         running.supervisor.run_jobs()
         assert status_of(running).worker.waits_for
         assert job_detail(running, text.id).job.reason == text.reason
+
+
+def test_a_job_that_needs_the_model_waits_for_the_end_of_the_cycle_that_runs(data, broker, monkeypatch) -> None:
+    monkeypatch.setattr(Readiness, "_require_sound", lambda *of_it: None)  # the champion has no folder here
+    with core(data, "beside") as running:
+        running.ledger.put_checkpoint(checkpoint_record("a" * 64, created=running.now()))
+        running.ledger.set_aliases({"champion": "a" * 64}, "first", running.now())
+        cycle = running.cycles.start("night")
+        with dispatched(running):
+            until((data / "cycle-runs").exists)
+            job = running.jobs.submit(SubmitJob(question="q", spec=TEXT))
+            shown = job_detail(running, job.id).job
+            assert shown.reason == f"waits for the end of {cycle.id}, which has the machine: `assay cycle watch`"
+            assert [one.reason for one in jobs_of(running, 10)] == [shown.reason]
+            (data / "go-on").touch()
+            until(lambda: running.ledger.job(job.id).state is JobState.UNSOLVED)
+
+
+@pytest.mark.parametrize(
+    ("solvers_done", "champion", "cycle", "busy", "said"),
+    [
+        (True, True, "night-1", False, "the end of night-1"),
+        (True, True, "", True, "a free worker"),
+        (True, True, "", False, "until the model in service works on it"),
+        (True, False, "", False, "the first model in service: `assay cycle start`"),
+        (True, False, "night-1", False, "the first model in service, which night-1 makes"),
+        (False, False, "night-1", True, "a free worker"),
+    ],
+)
+def test_a_queued_job_says_what_it_really_waits_for(solvers_done, champion, cycle, busy, said) -> None:
+    job = Job(
+        id="j",
+        question="q",
+        spec=SPEC,
+        attempts=1,
+        seed=0,
+        solvers_done=solvers_done,
+        state=JobState.QUEUED,
+        created="2026-01-02T03:04:05+00:00",
+        updated="2026-01-02T03:04:05+00:00",
+    )
+    assert said in waits_for(job, champion=champion, cycle=cycle, busy=busy)
+    assert waits_for(job.model_copy(update={"solvers_done": False}), champion=True, cycle="", busy=False) == ""

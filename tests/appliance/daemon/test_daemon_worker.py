@@ -336,6 +336,21 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_worker(tmp_path) -> None
     assert "cannot be written" in log.trouble
 
 
+def test_each_line_of_a_log_has_a_time_and_what_goes_on_with_one_has_none(tmp_path) -> None:
+    log = ChildLog(tmp_path / "worker.log", now=lambda: "2026-01-02T03:04:05.678+00:00")
+    timed = b"2026-01-01T00:00:00Z [info] has one\n"
+    for line in (b"stopped: train n\n", timed, b"  in a traceback\n", b'{"event": "x"}\n', b"begins ", b"goes on\n"):
+        log.keep(line)
+    assert (tmp_path / "worker.log").read_bytes().splitlines() == [
+        b"2026-01-02T03:04:05Z stopped: train n",
+        timed.rstrip(),
+        b"  in a traceback",
+        b'{"event": "x"}',
+        b"2026-01-02T03:04:05Z begins goes on",
+    ]
+    assert log.last_line() == "goes on"
+
+
 def test_the_first_death_costs_no_pause_and_later_pauses_grow() -> None:
     assert [RetryPolicy().seconds(failures) for failures in (1, 2, 3, 4)] == [0.0, 5.0, 25.0, 125.0]
 

@@ -85,7 +85,7 @@ def test_equal_forms_are_accepted_and_neighbours_are_not(page, fields, accepted,
     found = page(**fields)
     assert accepted <= {text for text, passed in verdicts(found, "example").items() if passed}
     assert rejected <= {text for text, passed in verdicts(found, "mutant").items() if not passed}
-    assert found.first == (f"All {len(mutants(found))} changed ones are rejected",)
+    assert found.first == (f"All {len(mutants(found))} variants that were changed on purpose are rejected",)
 
 
 def test_what_only_looks_changed_is_an_example(page) -> None:
@@ -121,7 +121,9 @@ def test_a_claim_that_could_say_more_is_called_weak_and_one_that_is_false_is_tol
 ) -> None:
     claim = "(declare-const x Int)(declare-const y Int)(assert (> x 2))(assert (>= y 0))"
     found = page(kind="smt", claim=f"{claim}(assert (! (>= (* x x) 9) :named goal))")
-    assert found.first == ("WEAK: 1 of 6 changed ones are accepted: without assumption 2: y >= 0",)
+    assert found.first == (
+        "WEAK: 1 of 6 variants that were changed on purpose are accepted: without assumption 2: y >= 0",
+    )
     changed = mutants(found)
     assert "x = 3" in changed["a stronger goal: (x * x) > 9"].reason
     assert "x = 2" in changed["assuming less than assumption 1: x >= 2 instead of x > 2"].reason
@@ -180,7 +182,7 @@ def test_a_text_is_made_from_the_items_and_misses_each_in_turn(page) -> None:
         changed = mutants(found)[f"the text made to miss {item['name']!r}"]
         assert not changed.accepted
         assert f"{item['name']}: " in changed.reason
-    assert found.first == ("All 8 changed ones are rejected",)
+    assert found.first == ("All 8 variants that were changed on purpose are rejected",)
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,12 @@ from pathlib import Path
 import ledger_records as made
 import pytest
 
-from appliance.ledger.grants import Grant
+from appliance.config import Settings
+from appliance.ledger.grants import Grant, training
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.ledger.remote import RemoteLedger, serve_ledger
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.records.cycles import CycleState
 from appliance.records.events import Event
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
@@ -295,3 +297,38 @@ def test_a_ledger_that_fails_unforeseen_ends_the_line_instead_of_leaving_the_wor
         RemoteLedger(theirs).cycles()
     thread.join(timeout=10)
     assert len(seen) == 1
+
+
+CALLED_OFF = """
+import os, signal, sys
+import appliance.worker.__main__ as worker
+from appliance.ledger.ledger import LedgerError
+
+def work(kind, name, data, settings, ledger, policy):
+    known = ledger.cycle(name)
+    if known.seed == 0:
+        ledger.put_cycle(known.model_copy(update={"phase": "training"}))
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+    finally:
+        raise LedgerError("an earlier call to the ledger was interrupted", hint="start the worker again")
+
+worker.work = work
+sys.exit(worker.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(("seed", "state", "code"), [(0, CycleState.CANCELLED, 0), (1, CycleState.RUNNING, 143)])
+def test_a_worker_whose_cycle_was_called_off_says_that_and_nothing_of_the_ledger_s_insides(
+    ledger: SqliteLedger, tmp_path: Path, seed: int, state: CycleState, code: int
+) -> None:
+    cycle = made.cycle().model_copy(update={"seed": seed, "state": state})
+    ledger.put_cycle(cycle)
+    (tmp_path / "settings.json").write_text(Settings(data=tmp_path).model_dump_json())
+    with served(ledger, training(cycle.id)) as line:
+        arguments = ["--ledger-fd", str(line.fileno()), "--data", str(tmp_path)]
+        arguments += ["--settings", str(tmp_path / "settings.json")]
+        program = [sys.executable, "-c", CALLED_OFF, "train", cycle.id, *arguments]
+        ended = subprocess.run(program, pass_fds=[line.fileno()], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (code, f"stopped: train {cycle.id} was called off, or goes on later\n")

@@ -222,8 +222,25 @@ def test_no_figures_or_names_break_a_chart(points, name) -> None:
 
 
 def test_a_promotion_shows_what_it_gained_and_forgot_and_that_it_was_taken_back() -> None:
-    ledger: Any = SimpleNamespace(decisions=lambda limit: [DECISION], evaluation={EVALUATION.id: EVALUATION}.get)
+    earlier = EVALUATION.model_copy(update={"id": "night-0.evaluation", "created": "2026-11-23T01:00:00+00:00"})
+    fresh = [item.model_copy(update={"task": f"p{n}"}) for n, item in enumerate(EVALUATION.champion.items)]
+    sides = {
+        name: getattr(earlier, name).model_copy(
+            update={"items": (getattr(earlier, name).items[0], *fresh) if name == "champion" else tuple(fresh)}
+        )
+        for name in ("champion", "candidate")
+    }
+    earlier = earlier.model_copy(update=sides)
+    ledger: Any = SimpleNamespace(
+        decisions=lambda limit: [DECISION],
+        evaluation={EVALUATION.id: EVALUATION}.get,
+        evaluations=lambda candidate, limit: [EVALUATION],
+    )
     (found,) = promotions(ledger, limit=10)
+    ledger.evaluations = lambda candidate, limit: [EVALUATION, earlier]
+    (longer,) = promotions(ledger, limit=10)
+    assert (found.nights, longer.nights) == (1, 2)
+    assert sum(one.items for one in longer.families) == sum(one.items for one in found.families) + 5
     assert found.families == (
         TasksetChange(family="gcd", items=2, gained=1, lost=0),
         TasksetChange(family="tables", items=3, gained=1, lost=1),

@@ -65,6 +65,13 @@ def test_it_is_shown_and_checked_at_the_command_line(made, tmp_path) -> None:
     assert (shown.exit_code, "every byte of the folder" in shown.stdout) == (0, True), shown.exception
     report = json.loads(run(made.manifest[:8], "--json").stdout)
     assert report["predicate"]["buildDefinition"]["externalParameters"] == {"cycle": "night-1", "seed": "7"}
+    missing = run("champion")
+    with SqliteLedger(tmp_path / "ledger.sqlite3") as ledger:
+        ledger.put_checkpoint(made)
+        ledger.set_aliases({"champion": made.manifest}, "first", AT)
+    assert (missing.exit_code, "there is no champion" in str(missing.exception)) == (1, True)
+    named = run("champion")
+    assert (named.exit_code, made.manifest in named.stdout) == (0, True), named.exception
     (folder / "config.json").write_bytes(b"[]")
     changed = run(made.manifest[:8], "--model", str(folder))
     load_or_make(tmp_path, "daemon")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from checkpoint_records import checkpoint_record
 from scripted_engine import ScriptedEngine
 from short_nights import AT, FIXTURE
 
@@ -16,7 +17,7 @@ from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.folder import read_model
 from appliance.jobs.check import check_bundle
-from appliance.jobs.lifecycle import GAVE_WAY, WAITS, gives_way
+from appliance.jobs.lifecycle import GAVE_WAY, WAITS, WAITS_FOR_MODEL, gives_way
 from appliance.jobs.solve import POLICY_MODEL, JobSolver, attempts
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.jobs import Job, JobFile, JobState
@@ -146,6 +147,9 @@ def test_a_job_that_waits_for_a_model_is_put_on_record_by_who_asked_and_once(
     solver = JobSolver(None, None, context.checker, ledger, context.data, {}, lambda: AT, sessions=context.sessions)
     left = solver.solve(job, [])
     assert (left.state, left.reason) == (JobState.QUEUED, WAITS)
+    ledger.put_checkpoint(checkpoint_record("a" * 64, created=AT))
+    ledger.set_aliases({"champion": "a" * 64}, "first", AT)
+    assert solver.solve(job, []).reason == WAITS_FOR_MODEL
     assert ledger.job(job.id) == job
 
 

@@ -34,7 +34,7 @@ def test_neighbours_of_a_true_statement_are_refuted(lean: LeanVerifier) -> None:
         "5 in the place of the last 4": "refuted",
         "≠ in the place of =": "refuted",
     }
-    assert found.first == ("All 2 changed ones are rejected",)
+    assert found.first == ("All 2 variants that were changed on purpose are rejected",)
 
 
 def test_of_a_false_statement_the_first_line_says_so(lean: LeanVerifier) -> None:

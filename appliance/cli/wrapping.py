@@ -1,0 +1,45 @@
+"""Breaks lines for a terminal between words, never within one: a terminal by itself breaks them anywhere.
+
+What always holds: no character of a text is left out, and where nobody looks at a terminal nothing is broken.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TextIO
+
+NARROWEST = 30
+"""Columns that are left for a text beside its indent; less of a terminal breaks as it likes."""
+
+
+def columns_of(stream: TextIO) -> int | None:
+    """The width of the terminal that a stream is; None of anything else."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def wrapped(text: str, columns: int | None, *, indent: int | None = None, used: int = 0) -> str:
+    """The text with its lines broken at `columns`. What goes on begins `indent` columns in, as far as its line does
+    unless given; `used` columns of the first line are taken already."""
+    if columns is None or all(len(line) + used <= columns for line in text.split("\n")):
+        return text
+    return "\n".join(
+        _broken(line, columns, indent, used if number == 0 else 0) for number, line in enumerate(text.split("\n"))
+    )
+
+
+def _broken(line: str, columns: int, indent: int | None, used: int) -> str:
+    own = len(line) - len(line.lstrip(" "))
+    before = own if indent is None else indent
+    if len(line) + used <= columns or columns - before < NARROWEST:
+        return line
+    lines, left = [], columns - used
+    rest, least = line, own
+    while len(rest) > left:
+        # Only between words: behind the indent, at the last blank that fits, else at the first one.
+        at = rest.rfind(" ", least + 1, left + 1)
+        at = at if at > 0 else rest.find(" ", max(left, least + 1))
+        if at < 0 or not rest[at:].strip(" "):
+            break
+        lines.append(rest[:at].rstrip(" "))
+        rest, left, least = " " * before + rest[at:].lstrip(" "), columns, before
+    return "\n".join([*lines, rest])

@@ -1,0 +1,50 @@
+"""A gate's figure and what it asks for, in words for a person. Pure."""
+
+from __future__ import annotations
+
+from policies.contract.decision import GateFinding
+
+AT_LEAST = frozenset({"improvement", "evidence", "non_regression", "refusal", "approval"})
+"""The gates whose threshold is the least that passes; of the others it is the most."""
+COUNTS = {"selftest": "wrong", "contamination": "seen before", "egress": "open"}
+"""The gates whose figure counts what must not be, and how that is said."""
+BOUND = "hacks"
+"""The gate whose figure is the largest share that there may be."""
+
+
+def figure_in_words(finding: GateFinding) -> str:
+    """`+31.2 points [+25.0, +37.1]`, `at most 2.0 %`, `5 minutes`, `none wrong`; empty where there is no figure."""
+    figure = finding.figure
+    if figure is None:
+        return ""
+    if counted := COUNTS.get(_gate(finding)):
+        return f"{figure:.0f} {counted}" if figure else f"none {counted}"
+    if finding.unit == "percent":
+        return f"at most {figure:.1f} %" if _gate(finding) == BOUND else f"{figure:.1f} %"
+    if finding.unit == "points":
+        known = finding.low is not None and finding.high is not None
+        return f"{figure:+.1f} points" + (f" [{finding.low:+.1f}, {finding.high:+.1f}]" if known else "")
+    return _amount(figure, finding.unit)
+
+
+def needed_in_words(finding: GateFinding) -> str:
+    """What the gate asks for; empty where that is no figure of its own."""
+    if finding.threshold is None or _gate(finding) in COUNTS:
+        return ""
+    amount = _amount(finding.threshold, "%" if finding.unit == "percent" else finding.unit)
+    return f"needs at least {amount}" if _gate(finding) in AT_LEAST else f"allowed: {amount}"
+
+
+def _gate(finding: GateFinding) -> str:
+    return finding.gate.split("/")[0]
+
+
+def _amount(figure: float, unit: str) -> str:
+    if unit == "hours":
+        minutes = round(60 * figure)
+        if figure >= 1:
+            return f"{figure:.1f} hours" if figure < 10 else f"{figure:.0f} hours"
+        return f"{minutes} minutes" if minutes > 1 else "a minute at most"
+    if unit == "people":
+        return f"{figure:.0f} {'person' if figure == 1 else 'people'}"
+    return f"{figure:.4g} {unit}"
