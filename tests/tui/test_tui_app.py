@@ -161,6 +161,39 @@ async def test_a_screen_that_nobody_sees_asks_nothing(appliance: Appliance) -> N
         assert asked.count("view-one") <= before + 1
 
 
+async def test_a_round_in_which_nothing_changed_draws_nothing_anew(
+    appliance: Appliance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appliance.start()
+    made.put_night(appliance.core.ledger, appliance.data)
+    keep_sessions(appliance)
+    drawn: list[str] = []
+    rounds: list[str] = []
+
+    def counting(shape: type, name: str, into: list[str]) -> None:
+        real = getattr(shape, name)
+
+        def counted(one: object, *given: object, **more: object) -> object:
+            into.append(str(one))
+            return real(one, *given, **more)
+
+        monkeypatch.setattr(shape, name, counted)
+
+    counting(PlainText, "update", drawn)
+    counting(RecordTable, "add_row", drawn)
+    counting(AssayApp, "_show_reading", rounds)
+    async with open_app(appliance).run_test(size=(120, 40)) as pilot:
+        await shown(pilot)
+        for key in "2345678":
+            await shown(pilot, key)
+            seen = len(rounds)
+            await until(pilot, lambda seen=seen: len(rounds) > seen + 6)
+            del drawn[:]
+            seen = len(rounds)
+            await until(pilot, lambda seen=seen: len(rounds) > seen + 4)
+            assert drawn == [], key
+
+
 class CyclesPane(Pane):
     """A toy: the second tenant of the seam."""
 
