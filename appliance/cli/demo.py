@@ -30,7 +30,7 @@ from appliance.daemon.startup import started_broker
 from appliance.errors import AssayError, ExitCode, UsageError
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.lock import data_lock
-from appliance.ledger.lock_owner import DEMONSTRATION
+from appliance.lock_owner import DEMONSTRATION
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.jobs import Job, JobState
 from policies.contract.decision import GateOutcome
