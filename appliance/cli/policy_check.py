@@ -42,6 +42,16 @@ def check(context: typer.Context, file: PolicyFile = None, data: Data = None, as
         show_line("it is of an earlier version: `assay policy migrate` writes it as one of this version")
 
 
+def show(context: typer.Context, data: Data = None) -> None:
+    """Print the policy file in force as it stands, to copy and to edit. Without the daemon.
+
+    Example: assay policy show > policy.toml
+    """
+    in_force = in_force_file(data_of(context, data))
+    content, _ = read_content(in_force if in_force.exists() else None)
+    typer.echo(content.decode(), nl=False)
+
+
 def migrate(
     context: typer.Context,
     file: FileOrInForce = None,

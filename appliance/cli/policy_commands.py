@@ -13,6 +13,9 @@ COMMANDS = {
         "policy_check:check",
         "Read a policy file and say what it asks for, or what is wrong with it (exit code 2). Without the daemon.",
     ),
+    "show": CommandRow(
+        "policy_check:show", "Print the policy file in force as it stands, to copy and to edit. Without the daemon."
+    ),
     "migrate": CommandRow(
         "policy_check:migrate",
         "Show a policy file of an earlier version as one of this version, and what differs. Sign it then.",

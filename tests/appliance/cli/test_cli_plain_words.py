@@ -17,6 +17,7 @@ from appliance.records.rollouts import Purpose
 from policies.contract.decision import GateFinding, GateOutcome
 from policies.contract.evidence import TakenBack
 from policies.gates import service
+from policies.policy import read_content
 
 AT = "2026-01-02T03:04:05+00:00"
 
@@ -111,3 +112,11 @@ def test_a_cancelled_night_has_not_failed_and_its_seventieth_step_is_the_seventi
     assert "step 70" in lines
     assert "cycle n cancelled, training" in lines
     assert not any(line.startswith("failure") for line in lines)
+
+
+def test_the_policy_in_force_is_printed_as_it_stands(tmp_path) -> None:
+    packaged = CliRunner().invoke(app, ["policy", "show", "--data", str(tmp_path)]).stdout
+    assert packaged == read_content()[0].decode()
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "in-force.toml").write_text(packaged.replace("min_gain = 1.0", "min_gain = 2.0"))
+    assert "min_gain = 2.0" in CliRunner().invoke(app, ["policy", "show", "--data", str(tmp_path)]).stdout

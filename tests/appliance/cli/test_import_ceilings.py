@@ -71,6 +71,7 @@ CEILINGS = {
     "curriculum stats": ASKS,
     "policy check": ALONE | {"cryptography", "curriculum.catalog", "policies.decide", "policies.simulate"},
     "policy migrate": ALONE | {"cryptography", "curriculum.catalog"},
+    "policy show": ALONE | {"cryptography", "curriculum.catalog"},
     "audit ls": ALONE | {"curriculum", "verifiers", "policies.gates"},
     "audit verify": ALONE - {"appliance.ledger"} | {"curriculum", "verifiers", "policies.isolation", "runtime.sandbox"},
     "audit export FILE": ALONE - {"appliance.ledger"} | {"curriculum", "policies.isolation", "runtime.sandbox"},
