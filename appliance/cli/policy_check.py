@@ -10,6 +10,7 @@ import typer
 from appliance.cli.options import Data, Json, data_of
 from appliance.cli.show import show_fields, show_json, show_line
 from appliance.policy_files import in_force_file, load_policy, read_policy
+from appliance.printable import printable
 from policies.contract.rules import DataRules, ServiceRules
 from policies.gates import evidence, improvement
 from policies.gates.evidence import odds
@@ -42,14 +43,28 @@ def check(context: typer.Context, file: PolicyFile = None, data: Data = None, as
         show_line("it is of an earlier version: `assay policy migrate` writes it as one of this version")
 
 
-def show(context: typer.Context, data: Data = None) -> None:
-    """Print the policy file in force as it stands, to copy and to edit. Without the daemon.
+def show(
+    context: typer.Context,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write it there, to edit; it must not exist.")
+    ] = None,
+    data: Data = None,
+) -> None:
+    """Show the policy file in force, or write it as it stands where you can edit it. Without the daemon.
 
-    Example: assay policy show > policy.toml
+    Example: assay policy show --out policy.toml
     """
     in_force = in_force_file(data_of(context, data))
     content, _ = read_content(in_force if in_force.exists() else None)
-    typer.echo(content.decode(), nl=False)
+    if out is None:
+        typer.echo(printable(content.decode(), lines=True), nl=False)
+        return
+    try:
+        with out.open("xb") as made:
+            made.write(content)
+    except OSError as error:
+        raise typer.BadParameter(f"{out} cannot be made: {error.strerror}", param_hint="--out") from error
+    show_line(f"{out} is written; `assay policy check {out}` reads it, `assay policy sign {out}` puts it in force")
 
 
 def migrate(

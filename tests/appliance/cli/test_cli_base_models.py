@@ -53,7 +53,7 @@ def test_a_model_is_imported_with_its_licence_planned_for_and_exported(tmp_path:
     assert report["shape"]["parameters"] == 657_024
     assert report["configured"]["fits"]
     assert report["configured"]["needed"] == max(report["configured"]["phases"].values())
-    assert "longest context" in assay(tmp_path, "plan").stdout, "without a name it is the embedded model"
+    assert "context: the longest" in assay(tmp_path, "plan").stdout, "without a name it is the embedded model"
 
     out = tmp_path / "out"
     exported = assay(tmp_path, "model", "export", str(folder), str(out))

@@ -28,7 +28,7 @@ TYPED = re.compile(r"(?m)^ {4,}assay (.+)$")
 RUN = (
     *("status", "report", "rollouts ls", "curriculum stats", "schedule show", "cycle watch", "model ls", "model show"),
     *("submit --question", "submit job.toml", "backup create", "gateway token new", "gateway sessions ls"),
-    *("policy check", "policy backtest", "policy sign", "curriculum collect", "logs worker --follow"),
+    *("policy show", "policy check", "policy backtest", "policy sign", "curriculum collect", "logs worker --follow"),
 )
 CHECKED = ("check answer", "check smt", "check checklist")
 SIGNED = ("key new", "model approve", "policy sign")
@@ -120,6 +120,8 @@ def test_every_command_of_readme_and_the_how_to_pages_is_run_here_or_says_where(
 def test_what_one_types_next_is_answered(
     assay: Callable[[str], CompletedProcess[str]], demo, line: str, folder
 ) -> None:
+    if line.startswith("policy show"):
+        (folder / "policy.toml").unlink()
     if line.startswith("policy sign"):
         (folder / "phrase").write_text(PASSPHRASE)
         line += f" --key {demo.key} --passphrase-file {folder / 'phrase'}"
