@@ -43,10 +43,7 @@ def check(context: typer.Context, file: PolicyFile = None, data: Data = None, as
 
 
 def show(context: typer.Context, data: Data = None) -> None:
-    """Print the policy file in force as it stands, to copy and to edit. Without the daemon.
-
-    Example: assay policy show > policy.toml
-    """
+    """Print the policy file in force as it stands, to copy and to edit. Without the daemon."""
     in_force = in_force_file(data_of(context, data))
     content, _ = read_content(in_force if in_force.exists() else None)
     typer.echo(content.decode(), nl=False)

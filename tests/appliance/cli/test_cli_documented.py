@@ -51,6 +51,7 @@ ELSEWHERE = {
     "cycle start": "appliance/daemon/test_daemon_model.py",
     "verify": "appliance/jobs/test_bundle_commands.py",
     "jobs validate": "appliance/daemon/test_daemon_validate_command.py",
+    "policy show": "appliance/cli/test_cli_plain_words.py",
     "policy simulate": "appliance/daemon/test_daemon_policy.py",
     "sandbox run": "appliance/cli/test_cli_sandbox_run.py",
     "sandbox shell": "appliance/cli/test_cli_sandbox_shell.py",
