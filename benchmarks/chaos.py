@@ -43,6 +43,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.client import ApiClient, DaemonNotRunning
 from appliance.client.failures import ApiError, DaemonSilent
+from appliance.client.messages import StartCycle
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
@@ -150,7 +151,7 @@ class Loop:
                 self._api.resume_cycle(newest[0].id)
                 self.tally.resumed += 1
             elif not newest or newest[0].state.ended:
-                self._api.start_cycle()
+                self._api.start_cycle(StartCycle(anew=True))
 
     def works_again(self, kind: str = "") -> float:
         """Seconds until work of that kind has gone on, from now."""

@@ -62,7 +62,7 @@ def show_verdict(verdict: Verdict, *, evidence: bool, as_json: bool) -> None:
         return
     typer.echo(typer.style(verdict.outcome.value, fg=COLOURS[verdict.outcome]), nl=False)
     ground = f" ({verdict.ground.value})" if verdict.ground else ""
-    show_line(f"{ground}  {printable(verdict.reason, limit=REASON)}")
+    show_line(f"{ground}  {printable(verdict.reason, limit=REASON)}", indent=2, used=len(verdict.outcome.value))
     tools = ", ".join(f"{name} {version}" for name, version in verdict.tools.items())
     by = ", ".join(filter(None, (f"{verdict.verifier} {verdict.version}", tools, verdict.isolation)))
     score = "" if verdict.score in (0.0, 1.0) else f"  score {verdict.score:.3f}"

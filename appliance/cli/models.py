@@ -8,7 +8,9 @@ from appliance.cli.named import Model
 from appliance.cli.options import Data, Json, Limit, client_of
 from appliance.cli.show import points, short, short_cycle, show_fields, show_json, show_line, show_table
 from appliance.client.gate_figures import figure_in_words
-from policies.contract.decision import Decision
+from policies.contract.decision import Decision, DecisionOutcome
+
+SIGNED = "stays on record, and counts for this evaluation alone: after another night there are other figures to sign"
 
 
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
@@ -84,7 +86,9 @@ def show(context: typer.Context, model: Model, data: Data = None, as_json: Json 
         beside = canary is not None and canary.canary.candidate == decisions[0].candidate
         tried = canary.summary if canary is not None and beside else ""
         waits = status.candidate_waits_for if decisions[0].candidate == candidate else ""
-        show_fields([("beside the champion", tried), ("now", waits), ("digest", decisions[0].digest())])
+        signed = SIGNED if decisions[0].outcome is DecisionOutcome.HOLD else ""
+        digest = decisions[0].digest()
+        show_fields([("beside the champion", tried), ("now", waits), ("a signature", signed), ("digest", digest)])
         return
     asked = candidate is not None and (model == "candidate" or candidate.startswith(model.lower()))
     waits = status.candidate_waits_for if asked else "a cycle evaluates its candidate and decides"

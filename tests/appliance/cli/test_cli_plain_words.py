@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from typer.testing import CliRunner
 
 from appliance.cli.curriculum_stats import _nothing
 from appliance.cli.main import app
 from appliance.cli.policy_check import summary
+from appliance.cli.rollouts import _nothing as no_rollout
 from appliance.cli.service import _show_status
 from appliance.client.gate_figures import figure_in_words, needed_in_words
 from appliance.client.status import Status, WorkerStatus
 from appliance.policy_files import load_policy
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.rollouts import Purpose
+from appliance.records.training import RolloutFilter
 from policies.contract.decision import GateFinding, GateOutcome
 from policies.contract.evidence import TakenBack
 from policies.gates import service
@@ -120,3 +125,11 @@ def test_the_policy_in_force_is_printed_as_it_stands(tmp_path) -> None:
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "in-force.toml").write_text(packaged.replace("min_gain = 1.0", "min_gain = 2.0"))
     assert "min_gain = 2.0" in CliRunner().invoke(app, ["policy", "show", "--data", str(tmp_path)]).stdout
+
+
+def test_a_family_without_a_rollout_is_said_with_those_of_the_newest_cycle() -> None:
+    counted = [SimpleNamespace(family=name) for name in ("linear", "gcd", "gcd")]
+    api: Any = SimpleNamespace(cycles=lambda limit: [SimpleNamespace(id="n")], pass_counts=lambda cycle: counted)
+    said = no_rollout(api, RolloutFilter(family="linaer"))
+    assert said == "no rollout of a family linaer: the newest cycle has gcd, linear"
+    assert no_rollout(api, RolloutFilter(family="gcd", cycle="m")) == "no such rollout"

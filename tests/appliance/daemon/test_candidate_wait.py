@@ -8,6 +8,7 @@ from people import admit, approve
 
 from appliance.client.messages import StartCycle
 from appliance.config import Settings
+from appliance.daemon import decision
 from appliance.daemon.candidate_wait import CandidateNeed, candidate_wait
 from appliance.daemon.core import Core
 from appliance.daemon.decision import decide_cycle
@@ -113,7 +114,8 @@ def test_a_night_by_the_clock_and_one_that_asks_again_begin_as_ever(core, monkey
     assert core.cycles.start("night", scheduled=True).id
 
 
-def test_a_night_that_trained_nothing_is_reported_with_its_figures_and_its_decision(core) -> None:
+def test_a_night_that_trained_nothing_is_reported_with_its_figures_and_its_decision(core, monkeypatch) -> None:
+    monkeypatch.setattr(decision, "utc_now", lambda: HOUR_LATER)
     champion = core.ledger.alias("champion")
     candidate = built.put_decided(core, champion, b"better")
     cycle = core.cycles.evaluate(candidate)
