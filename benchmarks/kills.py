@@ -70,6 +70,7 @@ def environment(data: Path, model: Path, size: Size = USUAL) -> dict[str, str]:
     """A short night, on a data folder of its own."""
     short = {
         "ASSAY_DATA": data,
+        "ASSAY_SCHEDULE__ENABLED": "false",
         "ASSAY_MODEL__PATH": model,
         "ASSAY_RECIPE__TRAINING__STEPS": size.steps,
         "ASSAY_RECIPE__TRAINING__TASKS_PER_STEP": size.tasks,

@@ -24,10 +24,10 @@ ASSAY = (sys.executable, "-m", "appliance.cli.main")
 
 
 def clean_environ(data: Path) -> dict[str, str]:
-    """This environment without anybody's configuration."""
+    """This environment without anybody's configuration, and without nights by the clock: the tests run at any hour."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_C", "XDG_D"))}
     places = {"XDG_CONFIG_HOME": str(data.parent / "config"), "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
-    return inherited | {"ASSAY_DATA": str(data)} | places
+    return inherited | {"ASSAY_DATA": str(data), "ASSAY_SCHEDULE__ENABLED": "false"} | places
 
 
 def run(data: Path, *arguments: str, stdin: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
