@@ -50,6 +50,7 @@ def served(checkout: Path, data: Path) -> Iterator[None]:
     daemon = subprocess.Popen(
         [checkout / ".venv/bin/assay", "serve", "--data", data],
         cwd=checkout,
+        env={**os.environ, "ASSAY_SCHEDULE__ENABLED": "false"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

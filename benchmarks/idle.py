@@ -28,6 +28,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.client import ApiClient, DaemonNotRunning, JobState, SubmitJob
+from benchmarks.kills import NO_NIGHTS
 from verifiers.predicate.spec import PredicateSpec
 
 MEMORY_BAR_MB = 250.0
@@ -44,7 +45,7 @@ def measure(seconds: float, *, job: bool) -> dict[str, Any]:
     started = time.monotonic()
     daemon = subprocess.Popen(
         [sys.executable, "-m", "appliance.cli.main", "serve", "--data", str(folder / "data")],
-        env=environ,
+        env=environ | NO_NIGHTS,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

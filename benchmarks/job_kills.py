@@ -41,7 +41,7 @@ from appliance.jobs.check import check_bundle
 from appliance.jobs.reading import read_bundle
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.jobs import Job, JobState
-from benchmarks.kills import kill_tree, left_on_host, survivors
+from benchmarks.kills import NO_NIGHTS, kill_tree, left_on_host, survivors
 from policies import audit
 from policies.audit import AuditEntry
 from verifiers.checker import Checker
@@ -94,7 +94,7 @@ def start(data: Path, **more: str) -> subprocess.Popen[bytes]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_C", "XDG_D"))}
     return subprocess.Popen(
         [sys.executable, "-m", "appliance.cli.main", "serve"],
-        env=kept | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data.parent / "config")} | more,
+        env=kept | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data.parent / "config")} | NO_NIGHTS | more,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,

@@ -66,11 +66,14 @@ class Tally:
     faults: list[str] = field(default_factory=list)
 
 
+NO_NIGHTS = {"ASSAY_SCHEDULE__ENABLED": "false"}
+"""For a daemon that is measured at any hour: none begins by the clock."""
+
+
 def environment(data: Path, model: Path, size: Size = USUAL) -> dict[str, str]:
     """A short night, on a data folder of its own."""
     short = {
         "ASSAY_DATA": data,
-        "ASSAY_SCHEDULE__ENABLED": "false",
         "ASSAY_MODEL__PATH": model,
         "ASSAY_RECIPE__TRAINING__STEPS": size.steps,
         "ASSAY_RECIPE__TRAINING__TASKS_PER_STEP": size.tasks,
@@ -85,7 +88,7 @@ def environment(data: Path, model: Path, size: Size = USUAL) -> dict[str, str]:
         "ASSAY_RECIPE__EVALUATION__UNSOLVABLE_ITEMS": size.unsolvable,
         "ASSAY_JOBS__ATTEMPTS": 64,
     }
-    return {**os.environ, **{name: str(value) for name, value in short.items()}}
+    return {**os.environ, **NO_NIGHTS, **{name: str(value) for name, value in short.items()}}
 
 
 def start(data: Path, model: Path, seed: int, size: Size = USUAL) -> subprocess.Popen[bytes]:

@@ -44,6 +44,7 @@ from appliance.ledger.ledger import Ledger
 from appliance.promotion import CHAMPION, PREVIOUS, decision_on
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
+from benchmarks.kills import NO_NIGHTS
 from curriculum.sealed import SealedSet, sealed_set
 from verifiers.answers.spec import AnswerSpec
 
@@ -128,7 +129,7 @@ class Daemon:
     def __init__(self, data: Path) -> None:
         self.data = data
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_C", "XDG_D"))}
-        self.environ = kept | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data.parent / "config")}
+        self.environ = kept | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data.parent / "config")} | NO_NIGHTS
 
     def __enter__(self) -> ApiClient:
         self._process = subprocess.Popen(

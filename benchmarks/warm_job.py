@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.client import ApiClient
 from benchmarks.idle import ask, processor_seconds, tree, wait_for
+from benchmarks.kills import NO_NIGHTS
 
 BAR_SECONDS = 0.3
 
@@ -36,7 +37,7 @@ def measure(jobs: int, idle_seconds: float) -> dict[str, Any]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     daemon = subprocess.Popen(
         [sys.executable, "-m", "appliance.cli.main", "serve", "--data", str(folder / "data")],
-        env=environ,
+        env=environ | NO_NIGHTS,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
