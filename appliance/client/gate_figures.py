@@ -8,6 +8,8 @@ AT_LEAST = frozenset({"improvement", "evidence", "non_regression", "refusal", "a
 """The gates whose threshold is the least that passes; of the others it is the most."""
 COUNTS = {"selftest": "wrong", "contamination": "seen before", "egress": "open"}
 """The gates whose figure counts what must not be, and how that is said."""
+MOST_ODDS = 1_000_000
+"""Odds beyond which more digits say no more."""
 BOUND = "hacks"
 """The gate whose figure is the largest share that there may be."""
 
@@ -47,4 +49,8 @@ def _amount(figure: float, unit: str) -> str:
         return f"{minutes} minutes" if minutes > 1 else "a minute at most"
     if unit == "people":
         return f"{figure:.0f} {'person' if figure == 1 else 'people'}"
+    if unit == "to 1" and figure >= MOST_ODDS:
+        return f"over {MOST_ODDS:,} to 1"
+    if unit == "points" and abs(figure) == 1:
+        return f"{figure:.0f} point"
     return f"{figure:.4g} {unit}"

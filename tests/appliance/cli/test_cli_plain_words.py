@@ -43,10 +43,11 @@ def found(gate: str, figure: float | None, unit: str, **more: float) -> GateFind
         (
             found("improvement", 12.3, "points", low=4.0, high=20.0, threshold=1.0),
             "+12.3 points [+4.0, +20.0]",
-            "needs at least 1 points",
+            "needs at least 1 point",
         ),
         (found("approval", 0.0, "people", threshold=1.0), "0 people", "needs at least 1 person"),
         (found("evidence", 3.9, "to 1", threshold=1800.0), "3.9 to 1", "needs at least 1800 to 1"),
+        (found("evidence", 9.019e33, "to 1", threshold=1800.0), "over 1,000,000 to 1", "needs at least 1800 to 1"),
         (found("drift", None, "nats a token"), "", ""),
     ],
 )
