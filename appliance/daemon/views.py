@@ -20,6 +20,7 @@ from appliance.client.messages import (
 )
 from appliance.curriculum.kept_files import kept_questions
 from appliance.curriculum.level_states import states_in
+from appliance.daemon.candidate_wait import MOST_DECISIONS
 from appliance.daemon.errors import NotThereError
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
@@ -38,8 +39,6 @@ from policies.contract.evidence import pairs
 
 MOST_ATTEMPTS = 2_000
 """Of one job, among which a rollout's tree is looked for."""
-MOST_DECISIONS = 200
-"""About one model: one of each night that it met the champion, and one with each statement of a person."""
 ALIASES = ("champion", "candidate", "previous", "canary")
 
 
