@@ -38,7 +38,7 @@ class CheckRun(FrozenModel):
         None,
         ge=0.05,
         le=86_400,
-        description="Wall clock of a check; what is usual unless given.",
+        description="Processor time of a check; what is usual unless given.",
         json_schema_extra={"metavar": "S"},
     )
     evidence: bool = Field(False, description="Show what lets somebody else check the reason.")

@@ -67,6 +67,9 @@ def show_verdict(verdict: Verdict, *, evidence: bool, as_json: bool) -> None:
     by = ", ".join(filter(None, (f"{verdict.verifier} {verdict.version}", tools, verdict.isolation)))
     score = "" if verdict.score in (0.0, 1.0) else f"  score {verdict.score:.3f}"
     show_line(f"  {by}, {verdict.seconds:.3f} s{score}")
+    hint = verdict.evidence.get("hint")
+    if verdict.outcome is Outcome.INFRA_ERROR and isinstance(hint, str):
+        show_line(f"  {printable(hint, limit=REASON)}", indent=2)
     if evidence:
         text = json.dumps(verdict.evidence, indent=2, ensure_ascii=True)
         for line in printable(text, limit=EVIDENCE, lines=True).splitlines():

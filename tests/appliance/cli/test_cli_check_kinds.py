@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from check_commands import results_of, write_lines
 
+from appliance.cli.check_show import show_verdict
+from verifiers.lean.judging import lost
+
 TESTS = Path(__file__).parents[2]
 CLAIM = "(declare-const x Int)\n(assert (> x 2))\n(assert (! (> (* x x) {bound}) :named goal))\n"
 SPEC = """
@@ -219,6 +222,13 @@ def test_what_cannot_be_asked_ends_with_2(checked, arguments, message) -> None:
     result = checked(*arguments)
     assert (result.returncode, message in result.stderr) == (2, True), result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_what_this_machine_lacks_is_said_with_what_to_do_about_it(capsys) -> None:
+    show_verdict(
+        lost("there is no Lean", "put one in LEAN_TOOLCHAIN").verdict("lean", "4"), evidence=False, as_json=False
+    )
+    assert capsys.readouterr().out.splitlines()[-1] == "  put one in LEAN_TOOLCHAIN"
 
 
 def test_what_is_wrong_in_a_file_is_said_with_its_name_and_a_list_may_be_typed(checked, tmp_path) -> None:
