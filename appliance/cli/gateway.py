@@ -10,6 +10,7 @@ import typer
 
 from appliance.cli.options import Data, Json, Limit, client_of, settings_of, socket_of
 from appliance.cli.show import show_fields, show_json, show_line, show_records
+from appliance.printable import printable
 
 if TYPE_CHECKING:
     from appliance.client.gateway import GatewayClient
@@ -176,8 +177,8 @@ def sessions_show(
         ]
     )
     for one in kept.said:
-        show_line(f"\n{one.role}:")
-        show_line(one.text)
+        typer.echo(f"\n{one.role}:")
+        typer.echo(printable(one.text, lines=True))
 
 
 @sessions.command("delete")

@@ -15,7 +15,7 @@ from appliance.cli.person import MoreSignersError, PassphraseFile, SigningOption
 from appliance.cli.show import show_fields, show_json, show_line
 from appliance.client import ApiClient, ApiError, DaemonNotRunning, DaemonSilent
 from appliance.client.login import login_name
-from appliance.client.person_keys import KeyFileError, keys_folder, make_key, unlock
+from appliance.client.person_keys import SHORTEST, KeyFileError, keys_folder, make_key, unlock
 from appliance.client.signing import admission, revocation
 from policies.contract.keys import KeyStatement
 from policies.envelopes import PublicKey, add_signature, open_envelope, payload_of
@@ -39,7 +39,9 @@ def new(
     Example: assay key new --as ada
     """
     person = name or login_name()
-    phrase = passphrase(f"A passphrase for the key of {person}", passphrase_file, twice=True)
+    phrase = passphrase(
+        f"A passphrase for the key of {person}, {SHORTEST} characters or more", passphrase_file, twice=True
+    )
     made = make_key(keys_folder(os.environ), person, phrase)
     if not as_json:
         show_fields([("key", made.path), ("fingerprint", made.public.fingerprint), ("person", person)])

@@ -61,10 +61,14 @@ def logs(
         lines = _on_disk(folder, source, limit)
         first = next(lines)
         typer.echo("the daemon is not running: this is what lies in its data folder", err=True)
+    shown = 0
     for line in chain((first,), lines):
         if line is not None:
+            shown += 1
             show_line(line)
         elif not follow:
+            if not shown:
+                typer.echo(f"the {source.value} has written nothing yet", err=True)
             return
         else:
             time.sleep(FOLLOW_SECONDS)

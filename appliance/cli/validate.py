@@ -6,6 +6,7 @@ alone, nor without somebody who confirms. The examples are computed here, by the
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import Annotated, Any
 
@@ -74,7 +75,8 @@ def validate(
         keys=api.keys(),
         signer=signer,
     )
-    _show_signed(api.validate(detail.job.id, envelope), detail.bundle, as_json=as_json)
+    public = f"{own.path}.pub"
+    _show_signed(api.validate(detail.job.id, envelope), detail.bundle, public, as_json=as_json)
 
 
 def _require_open(job: Job) -> None:
@@ -136,7 +138,7 @@ def _show_examples(title: str, examples: list[ShownExample]) -> None:
         )
 
 
-def _show_signed(job: Job, bundle: str | None, *, as_json: bool) -> None:
+def _show_signed(job: Job, bundle: str | None, public: str, *, as_json: bool) -> None:
     if as_json:
         show_json(job)
         return
@@ -145,7 +147,8 @@ def _show_signed(job: Job, bundle: str | None, *, as_json: bool) -> None:
     result = "says what was meant" if signed.verdict == "meant" else "does not say what was meant"
     show_line(f"{signed.person}: the check of {job.id} {result}")
     if bundle is not None:
-        show_line(f"the bundle stays as it is; your signature lies beside it: `assay verify {bundle}`")
+        command = shlex.join(["assay", "verify", bundle, "--person-key", public])
+        show_line(f"the bundle stays as it is; your signature lies beside it: `{command}`")
     elif signed.verdict == "not_meant":
         show_line(f"the work on it continues: `assay jobs cancel {job.id}` ends it")
     else:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+import structlog
+
 from appliance.config_layers import ConfigError
 from appliance.daemon.cycles import Cycles
 from appliance.daemon.errors import BrokenError
@@ -35,6 +37,8 @@ LATE = timedelta(minutes=30)
 LONGEST_LOOK = timedelta(minutes=10)
 """The most that counts as work between two looks: the machine may have slept."""
 NOTHING_SEEN = MachineSnapshot()
+
+log = structlog.get_logger("assay")
 
 
 class Nights:
@@ -194,6 +198,7 @@ class Nights:
             return
         self._begun.add(cycle.id)
         self._allowed = cycle.id
+        log.info("a night begins", cycle=cycle.id, closes=night.closes or "when its work is done")
         self.book.put(night, state=NightState.RUNNING, cycle=cycle.id, reason="")
 
     def _adopted(self, night: Night) -> Night:

@@ -101,6 +101,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
             _warn_of_what_is_missing(core)
             heads = ", ".join(map(str, head_files(core.settings, core.data)))
             log.info("serving", data=str(core.data), socket=str(path), pid=os.getpid(), head=heads)
+            _say_when_nights_are(core)
             manager.ready(f"serving {core.data}")
             with ground.watched(core.note_broker, fail):
                 asyncio.run(_until_stopped(server, sock, beat(manager, core.ledger.newest_event)))
@@ -113,6 +114,16 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
         core.events.tell("daemon", "stopped")
     if failed:
         raise failed[0]
+
+
+def _say_when_nights_are(core: Core) -> None:
+    """A machine that begins to work hard by itself has said so before."""
+    if core.settings.schedule.enabled:
+        log.info(
+            "nights of training begin by themselves",
+            next=core.nights.next_time,
+            hint="`assay schedule show` says when; `assay schedule pause` lets none work",
+        )
 
 
 def _warn_of_what_is_missing(core: Core) -> None:

@@ -163,7 +163,7 @@ def _decided(
     if spec is not None and answer is not None:
         try:
             now = checker.check(spec, answer, max(seconds, 2 * kind_of(spec).seconds))
-            claims = statement_of(spec, now, meaning=signed.checked, files=files)
+            claims = statement_of(spec, now, meaning=signed.checked, unchecked=bool(signed.unchecked), files=files)
         except SpecError as error:
             of.reasons.append(f"{layout.SPEC}: {error}")
     reasons = of.reasons

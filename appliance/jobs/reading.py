@@ -38,6 +38,8 @@ class FileState(StrEnum):
     ADDED = "added"
     UNREADABLE = "unreadable"
     """A link, a device, a file with a second name, one that is too large or may not be read."""
+    UNCHECKED = "unchecked"
+    """There is no manifest to hold it against."""
 
 
 class CheckedFile(Record):
@@ -166,7 +168,9 @@ def _held_against_manifest(
         elif listed.get(name) == (sha256(contents[name]), len(contents[name])):
             intact[name] = contents[name]
             states.append(CheckedFile(name=name, state=FileState.INTACT))
-        elif name in listed or name in layout.LARGEST or not listed:
+        elif not listed:
+            states.append(CheckedFile(name=name, state=FileState.UNCHECKED, detail="no manifest says what it was"))
+        elif name in listed or name in layout.LARGEST:
             states.append(CheckedFile(name=name, state=FileState.CHANGED))
         else:
             states.append(CheckedFile(name=name, state=FileState.ADDED))

@@ -22,6 +22,7 @@ from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
 NOBODY = "nobody: no person has validated it"
+UNCHECKED = "a signature that was not checked: the key of whoever signed was not given"
 
 VERIFIED, TESTED, JUDGED, NOT_VERIFIED = "verified", "verified by tests", "judged", "not verified"
 _WORDS = {Assurance.PROVED: VERIFIED, Assurance.TESTED: TESTED, Assurance.JUDGED: JUDGED, Assurance.OPEN: NOT_VERIFIED}
@@ -34,17 +35,28 @@ def statement(job: Job, verdict: Verdict) -> tuple[StatementPart, ...]:
 
 
 def statement_of(
-    spec: Spec, verdict: Verdict, *, meaning: Validation | None = None, files: Sequence[JobFile] = ()
+    spec: Spec,
+    verdict: Verdict,
+    *,
+    meaning: Validation | None = None,
+    unchecked: bool = False,
+    files: Sequence[JobFile] = (),
 ) -> tuple[StatementPart, ...]:
-    """First what was verified, then what was validated, then what neither covers. Never empty."""
+    """First what was verified, then what was validated, then what neither covers. Never empty.
+
+    `unchecked` says that somebody signed a meaning, which counts for nothing without the key.
+    """
     if not verdict.passed:
         why = f"{verdict.outcome.value}: {one_line(verdict.reason)}"
-        return (StatementPart(part="that the answer meets the check", standing=Assurance.OPEN, by=why), _meant(meaning))
+        return (
+            StatementPart(part="that the answer meets the check", standing=Assurance.OPEN, by=why),
+            _meant(meaning, unchecked),
+        )
     verified, limits = kind_of(spec).parts.load()(spec, verdict)
     if files:
         names = one_line(", ".join(file.name for file in files))
         limits = [*limits, not_covered(f"that what is in the files is true: {names}", "they came with the job")]
-    return (*verified, _meant(meaning), *limits)
+    return (*verified, _meant(meaning, unchecked), *limits)
 
 
 def mark(claims: Iterable[StatementPart]) -> str:
@@ -56,14 +68,14 @@ def mark(claims: Iterable[StatementPart]) -> str:
     meant = [claim for claim in claims if claim.part == MEANING]
     if meant and all(claim.standing is Assurance.VALIDATED for claim in meant):
         return f"{label}, but validated" if weakest is Assurance.OPEN else f"{label} and validated"
-    if any(claim.by != NOBODY for claim in meant):
+    if any(claim.by not in (NOBODY, UNCHECKED) for claim in meant):
         return f"{label}, {'and' if weakest is Assurance.OPEN else 'but'} not what was meant"
     return f"{label}, not validated"
 
 
-def _meant(meaning: Validation | None) -> StatementPart:
+def _meant(meaning: Validation | None, unchecked: bool) -> StatementPart:
     if meaning is None:
-        return not_covered(MEANING, NOBODY, needed=True)
+        return not_covered(MEANING, UNCHECKED if unchecked else NOBODY, needed=True)
     who = f"{one_line(meaning.person)} with the key {one_line(meaning.key)} at {one_line(meaning.created)}"
     if meaning.verdict == "meant":
         return StatementPart(part=MEANING, standing=Assurance.VALIDATED, by=who)

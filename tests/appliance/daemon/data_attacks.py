@@ -121,7 +121,8 @@ class Used:
             self.trying(lambda model=model: core.ledger.checkpoint(model))
         self.trying(lambda: core.ledger.approvals())
         self.trying(lambda: core.ledger.cycles())
-        self.said += [str(entry.what) for entry in core.ledger.audit.entries() if entry.kind.startswith("ledger.")]
+        with suppress(ValueError):  # a log that was cut
+            self.said += [str(entry.what) for entry in core.ledger.audit.entries() if entry.kind.startswith("ledger.")]
 
     def trying(self, act: Callable[[], object]) -> None:
         try:

@@ -158,6 +158,8 @@ def test_sessions_are_collected_checked_and_never_twice(standing, ask) -> None:
     submitted = ask("submit", "--family", "own/sessions", "--level", str(row.level), "--json")
     if row.split.value == "train":
         assert json.loads(submitted.stdout)["question"].startswith("How much is 6 times 7")
+    words = ask("gateway", "sessions", "show", f"gs-{'a' * 16}").stdout
+    assert "\n\nuser:\nHow much is 6 times 7" in words, words
     assert ask("gateway", "sessions", "delete", f"gs-{'a' * 16}").returncode == 0
     assert ask("gateway", "sessions", "show", f"gs-{'a' * 16}").returncode == 2
     unsure = ask("gateway", "sessions", "delete", "--all")

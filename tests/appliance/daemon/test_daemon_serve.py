@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import stat
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -42,11 +44,16 @@ def test_on_nothing_it_says_what_it_is_and_stops_cleanly_on_sigterm(start, data)
     assert not daemon.socket.exists()
 
 
-def test_ctrl_c_stops_it_cleanly_too(start) -> None:
-    daemon = start()
+def test_it_says_that_nights_begin_by_themselves_and_ctrl_c_stops_it_cleanly_too(start, assay) -> None:
+    later = (datetime.now(UTC) + timedelta(hours=6)).strftime("%H:00")
+    window = {"ASSAY_SCHEDULE__NIGHTLY": f"{later}-{later[:2]}:30", "ASSAY_SCHEDULE__TIMEZONE": "UTC"}
+    daemon = start(ASSAY_SCHEDULE__ENABLED="true", **window)
     daemon.ready()
+    logs = assay("logs", "worker")
+    assert (logs.stdout, logs.stderr) == ("", "the worker has written nothing yet\n")
     output = daemon.end(signal.SIGINT)
     assert (daemon.process.returncode, "Traceback" in output) == (0, False)
+    assert re.search(rf"nights of training begin by themselves .*assay schedule pause.* next=\S+T{later}", output), output
 
 
 def test_a_client_can_ask_it_to_stop(start, assay) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 import test_daemon_validations as built
@@ -51,13 +52,14 @@ def test_a_job_is_shown_and_validated_and_its_bundle_says_both(start, assay, dat
     ):
         assert text in unconfirmed.stdout
     shown = unconfirmed.stdout.split()[-1]
-    given = assay("jobs", "validate", job, "--confirm", shown[:8], "--json", *signs)
+    given = assay("jobs", "validate", job, "--confirm", shown[:8], *signs)
     assert given.returncode == 0, given.stderr
-    meaning = json.loads(given.stdout)["validation"]
+    meaning = json.loads(assay("jobs", "show", job, "--json").stdout)["job"]["validation"]
     assert (meaning["verdict"], meaning["person"], meaning["shown"]) == ("meant", "ada", shown)
 
-    key = next((data.parent / "config").rglob("ada.pub"))
-    checked = assay("verify", str(data / "artifacts" / job), "--person-key", str(key))
+    printed = shlex.split(given.stdout.split("`")[-2])
+    assert printed[:3] == ["assay", "verify", str(data / "artifacts" / job)]
+    checked = assay(*printed[1:])
     assert (checked.returncode, "verified and validated" in checked.stdout) == (0, True), checked.stdout
 
 

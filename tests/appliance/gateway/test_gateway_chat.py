@@ -99,7 +99,7 @@ def test_an_answer_carries_its_verdict_where_the_request_names_a_check(gateway, 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"n": 2}, "n"),
     ({"top_p": 0.5}, "top_p"),
-    ({"stop": ["x"]}, "stop"),
+    ({"stop": ["x"]}, "stop: is not supported here"),
     ({"logprobs": True}, "logprobs"),
     ({"temperature": 3}, "temperature"),
     ({"max_tokens": 0}, "max_tokens"),

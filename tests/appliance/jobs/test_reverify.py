@@ -22,6 +22,7 @@ from appliance.jobs.reading import CheckedFile, FileState
 from appliance.jobs.report import BundleReport, NotChecked
 from appliance.jobs.reverify import disagreements, statement_faults
 from appliance.jobs.statement import statement_of
+from appliance.records.artifacts import MEANING
 from appliance.records.jobs import JobFile, Validation
 from appliance.records.rollouts import Role
 from policies.envelopes import canonical as signed_form
@@ -111,6 +112,8 @@ def test_a_persons_word_counts_with_their_key_and_is_named_without(tmp_path: Pat
     assert silent not in not_checked(without)
     assert [claim.standing for claim in without.statement_then].count(Assurance.VALIDATED) == 1
     assert [claim.standing for claim in without.statement_now].count(Assurance.VALIDATED) == 0
+    (meaning,) = (claim for claim in without.statement_now if claim.part == MEANING)
+    assert meaning.by.startswith("a signature that was not checked")
 
 
 def test_a_word_about_something_else_or_with_a_forged_signature_fails(tmp_path: Path) -> None:
