@@ -18,6 +18,7 @@ from appliance.daemon.child_log import ChildLog, log_part
 from appliance.daemon.core import Core
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError
 from appliance.daemon.routes_screen import ScreenViews
+from appliance.daemon.stopping import LOST_SECONDS, WORK_SECONDS
 from appliance.daemon.supervisor import RetryPolicy
 from appliance.ledger.prefixes import AmbiguousPrefixError
 from appliance.records.cycles import CycleState
@@ -331,6 +332,16 @@ def test_whatever_takes_a_cycle_takes_the_beginning_of_its_id(data) -> None:
         said = [event.text for _, event in running.ledger.events()]
         assert f"{cycle.id} was cancelled by a person" in said
         assert running.cycles.resume(twin.id[:-1]).id == twin.id
+
+
+def test_only_a_worker_whose_broker_is_lost_for_good_has_less_than_its_grace(data) -> None:
+    with core(data, "finish") as running:
+        both = [running.supervisor.process, running.solvers.process]
+        assert [one.close_seconds for one in both] == [WORK_SECONDS] * 2
+        running.note_broker("the broker was killed by signal 9 after 3 s and starts again at once")
+        assert [one.close_seconds for one in both] == [WORK_SECONDS] * 2
+        running.lose_broker()
+        assert [one.close_seconds for one in both] == [LOST_SECONDS] * 2
 
 
 def test_a_cycle_that_has_ended_is_not_cancelled(data) -> None:
