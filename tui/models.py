@@ -37,7 +37,7 @@ def row(view: CheckpointView) -> Row:
 
 
 def detail(view: CheckpointView, status: Status | None = None) -> Text:
-    """`status` says which model is tried beside the champion now."""
+    """`status` says which model is tried beside the champion now, and what the candidate waits for."""
     checkpoint = view.checkpoint
     text = plain(checkpoint.manifest, STRONG)
     origin = f"{checkpoint.stage}, step {checkpoint.step}, cycle {checkpoint.cycle}, from {short(checkpoint.parent)}"
@@ -50,6 +50,10 @@ def detail(view: CheckpointView, status: Status | None = None) -> Text:
         add_field(text, "beside the champion", canary.summary)
     for name, value in checkpoint.metrics.items():
         add_field(text, name.replace("_", " "), f"{value:.4g}")
+    if status is not None and status.candidate_waits_for and status.aliases.get("candidate") == checkpoint.manifest:
+        text.append("now  ", DIM)
+        text.append_text(plain(status.candidate_waits_for, CARE))
+        text.append("\n")
     if view.decision is None:
         add_field(text, "decision", "none yet: a cycle evaluates its candidate and decides")
     else:
@@ -120,7 +124,8 @@ class ModelsPane(TablePane):
         text = plain("newest first", DIM)
         candidate = status.aliases.get("candidate")
         if candidate is not None:
-            text.append_text(plain(f"  {short(candidate)} waits for a person: a approves, r rejects", CARE))
+            waits = status.candidate_waits_for or "is the candidate"
+            text.append_text(plain(f"  {short(candidate)} {waits}", CARE))
         return text
 
     def action_evaluation(self) -> None:

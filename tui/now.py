@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,15 @@ from textual.containers import Horizontal
 from tui.events import EventFeed, Numbered
 from tui.panels import Detail, PlainText
 from tui.progress import cycle_text
-from tui.text import BAD, CARE, DIM, FAINT, STRONG, bar, clock, percent, plain, size
+from tui.text import BAD, CARE, DIM, FAINT, STRONG, bar, clock, percent, plain, short, size
 from tui.view import Answers, ApiQuestion, Pane
 
 if TYPE_CHECKING:  # loaded with the first answer
     from appliance.client import MachineView, Status
 
 BAR = 7
+CANDIDATE_LINES = 2
+"""At most: more of them would leave no room for the events on 24 lines."""
 SCARCE = ("memory", "disk")
 """What work stops without."""
 JOB_ORDER = ("running", "queued", "solved", "unsolved", "failed", "cancelled")
@@ -35,6 +38,7 @@ class NowPane(Pane):
 
     def compose(self) -> ComposeResult:
         yield PlainText(id="cycle")
+        yield PlainText(id="now-candidate")
         with Horizontal(id="now-boxes"):
             for name in ("work", "machine", "queue"):
                 box = PlainText(id=f"now-{name}", classes="box")
@@ -52,13 +56,30 @@ class NowPane(Pane):
 
     def show(self, status: Status, answers: Answers) -> None:
         self._events = answers.get("events", self._events)
-        cycle = self.query_one("#cycle", PlainText)
-        cycle.show(cycle_text(status, self._events, max(40, cycle.content_size.width or self.app.size.width - 2)))
+        cycle, candidate = self.query_one("#cycle", PlainText), self.query_one("#now-candidate", PlainText)
+        width = max(40, cycle.content_size.width or self.app.size.width - 2)
+        cycle.show(cycle_text(status, self._events, width))
+        waits = candidate_text(status, width)
+        candidate.display = bool(waits)
+        candidate.show(waits)
         self.query_one("#now-work", PlainText).show(work_text(status))
         self.query_one("#now-machine", PlainText).show(machine_text(answers.get("machine")))
         self.query_one("#now-queue", PlainText).show(queue_text(status, answers.get("machine")))
         shown = [one for one in reversed(self._events) if self.filtered_by.casefold() in one[1].text.casefold()]
         self.query_one("#now-events", Detail).show_detail(events_text(shown[:200]), moved=False)
+
+
+def candidate_text(status: Status, width: int) -> Text:
+    """What the candidate waits for, in a line or two of at most `width` cells; empty where there is none."""
+    candidate = status.aliases.get("candidate")
+    if candidate is None or not status.candidate_waits_for:
+        return Text()
+    name = f"candidate {short(candidate)}  "
+    said = plain(status.candidate_waits_for).plain
+    lines = textwrap.wrap(f"{name}{said}", width, max_lines=CANDIDATE_LINES, placeholder=" …")
+    text = plain("\n".join(lines), CARE, lines=True)
+    text.stylize(DIM, 0, len("candidate "))
+    return text
 
 
 def work_text(status: Status) -> Text:

@@ -68,6 +68,8 @@ class TablePane(Pane):
 
     def on_resize(self) -> None:
         width = self.size.width
+        if self._status is not None:
+            self._show_line()
         self.table.fit((width * WIDE_SHARE // 100 if self.app.size.width >= WIDE else width) - SCROLLBAR)
 
     # what subclasses say
@@ -144,12 +146,15 @@ class TablePane(Pane):
 
     def _show_line(self) -> None:
         assert self._status is not None
-        text = self.line(self._status)
+        text, more = self.line(self._status), Text()
         if self.filtered_by:
-            text.append_text(plain(f"  / {self.filtered_by}", "bold", limit=60))
+            more.append_text(plain(f"  / {self.filtered_by}", "bold", limit=60))
         if self._before:
-            text.append(f"  page {len(self._before) + 1}", DIM)
-        self.query_one(".pane-line", PlainText).show(text)
+            more.append(f"  page {len(self._before) + 1}", DIM)
+        line = self.query_one(".pane-line", PlainText)
+        width = line.content_size.width or self.app.size.width - 2
+        text.truncate(max(0, width - more.cell_len), overflow="ellipsis")
+        line.show(text.append_text(more))
 
     def show_detail(self) -> None:
         if self._status is None:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 import typer
 
-from appliance.cli.wrapping import columns_of, wrapped
+from appliance.cli.live_line import columns_of
+from appliance.cli.wrapping import wrapped
 from appliance.printable import printable
 from curriculum.contract.taskset import TaskDraft
 from verifiers.contract.kinds import AnswerForm

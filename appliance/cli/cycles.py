@@ -74,6 +74,7 @@ def watch(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None
     lines = event_lines(api, 0)
     while True:
         found = api.cycle(name).cycle
+        name = found.id  # another that begins later may begin so, too
         for line in takewhile(lambda line: line is not None, lines):
             if not as_json:
                 show_line(str(line))

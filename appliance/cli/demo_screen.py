@@ -9,7 +9,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, Group, RenderableType, RenderHook, RenderResult
+from rich.control import Control
 from rich.panel import Panel
 from rich.progress import (
     BarColumn,
@@ -21,10 +22,12 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.segment import ControlType, Segment
 from rich.table import Table
 from rich.text import Text
 
 from appliance.cli.demo_report import DemoReport
+from appliance.cli.live_line import rows_of
 from appliance.client.gate_figures import figure_in_words, needed_in_words
 from appliance.printable import printable
 from appliance.records.events import Event
@@ -90,15 +93,69 @@ class NoteColumn(ProgressColumn):
         return text
 
 
+class LiveLines(Progress, RenderHook):
+    """Lines that are drawn again and again. Those that the terminal broke when it was made narrower are cleared whole:
+    Rich by itself goes up as many rows as it has written lines, and leaves the rest there."""
+
+    def __init__(self, *columns: ProgressColumn, console: Console, disable: bool, auto_refresh: bool = True) -> None:
+        super().__init__(*columns, console=console, disable=disable, auto_refresh=auto_refresh)
+        self._widths: tuple[int, ...] = ()
+
+    def start(self) -> None:
+        self.console.push_render_hook(self)  # before that of Rich, which then clears first
+        super().start()
+
+    def stop(self) -> None:
+        try:
+            super().stop()
+        finally:
+            self.console.pop_render_hook()
+
+    def get_renderable(self) -> RenderableType:
+        return _MeasuredLines(super().get_renderable(), self._drawn)
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        more = rows_of(self._widths, self.console.width) - len(self._widths)
+        cleared = Control(*((ControlType.CURSOR_UP, 1), (ControlType.ERASE_IN_LINE, 2)) * more)
+        return [cleared, *renderables] if more else renderables
+
+    def _drawn(self, widths: tuple[int, ...]) -> None:
+        self._widths = widths
+
+
+class _MeasuredLines:
+    """Lines without blanks at their ends, which says how wide each is when they are drawn."""
+
+    def __init__(self, lines: RenderableType, drawn: Callable[[tuple[int, ...]], None]) -> None:
+        self._lines = lines
+        self._drawn = drawn
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = [_without_end(line) for line in console.render_lines(self._lines, options, pad=False)]
+        self._drawn(tuple(map(Segment.get_line_length, lines[: options.size.height])))
+        for line in lines:
+            yield from (*line, Segment.line())
+
+
+def _without_end(line: list[Segment]) -> list[Segment]:
+    kept = list(line)
+    while kept and not kept[-1].text.rstrip(" "):
+        kept.pop()
+    return kept[:-1] + [Segment(one.text.rstrip(" "), one.style) for one in kept[-1:]]
+
+
 class DemoProgress:
     """A line for each phase; on something that is no terminal, plain lines as they happen."""
 
-    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, console: Console, clock: Callable[[], float] = time.monotonic, *, auto_refresh: bool = True
+    ) -> None:
+        """`auto_refresh`: the lines are drawn several times a second, and not only when something happens."""
         self._console = console
         self._remaining = RemainingTime(clock)
         self._said = ""
         self._live = console.is_terminal
-        self._progress = Progress(
+        self._progress = LiveLines(
             SpinnerColumn(finished_text="[green]✓[/green]"),
             TextColumn("{task.fields[name]:<11}"),
             BarColumn(bar_width=BAR),
@@ -107,6 +164,7 @@ class DemoProgress:
             TextColumn("{task.fields[left]}", markup=False, style="dim"),
             console=console,
             disable=not self._live,
+            auto_refresh=auto_refresh,
         )
         self._tasks: dict[str, TaskID] = {}
         self._now = ""

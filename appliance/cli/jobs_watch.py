@@ -9,18 +9,17 @@ from collections.abc import Callable
 
 import typer
 
+from appliance.cli.live_line import USUAL_COLUMNS, LiveLine, columns_of
 from appliance.cli.show import show_fields, show_line
 from appliance.client.api_client import ApiClient
 from appliance.client.messages import JobDetail
 from appliance.errors import ExitCode
 from appliance.jobs.statement import mark, statement
-from appliance.printable import printable
 from appliance.records.jobs import Job, JobState
 
 POLL_SECONDS = 0.3
 SOON = (0.05, 3.0)
 """How often it is looked at, and for how long, while a solver may answer at once."""
-WIDE = 100
 MOST_SHOWN = 2_000
 """Characters of a question."""
 
@@ -51,16 +50,15 @@ class JobProgress:
         self._as_json = as_json
         self._live = sys.stdout.isatty() if live is None else live
         self._last: object = None
-        self._open = False
+        self._line: LiveLine | None = None
 
     def close(self) -> None:
-        if self._open:
-            typer.echo("\r" + " " * WIDE + "\r", nl=False)
+        if self._line is not None:
+            self._draw("")
 
     def show(self, job: Job) -> None:
         if self._live and not self._as_json:
-            self._open = True
-            typer.echo("\r" + printable(_line(job, seconds=True), limit=WIDE).ljust(WIDE), nl=False)
+            self._draw(_line(job, seconds=True))
             return
         seen = (job.state, job.step, job.tries_done, job.reason)
         if seen == self._last:
@@ -70,6 +68,10 @@ class JobProgress:
             typer.echo(json.dumps(job.model_dump(mode="json"), ensure_ascii=True))
         else:
             show_line(_line(job, seconds=False))
+
+    def _draw(self, text: str) -> None:
+        self._line = self._line or LiveLine()
+        self._line.show(sys.stdout, text, columns_of(sys.stdout) or USUAL_COLUMNS)
 
 
 def show_queued(job: Job) -> None:

@@ -140,7 +140,8 @@ def complain(error: Exception) -> int:
 
     The traceback of an error that nobody foresaw is shown with ASSAY_LOG__LEVEL=debug.
     """
-    from appliance.cli.wrapping import columns_of, wrapped
+    from appliance.cli.live_line import columns_of
+    from appliance.cli.wrapping import wrapped
     from appliance.errors import explain
     from appliance.printable import printable
 

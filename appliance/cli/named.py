@@ -83,9 +83,10 @@ RolloutId = Annotated[str, typer.Argument(help="Its id, as `rollouts ls` has it.
 TasksetName = Annotated[
     str, typer.Argument(metavar="NAME", help="A taskset, as `assay curriculum ls` names it.", autocompletion=tasksets)
 ]
-CycleId = Annotated[str, typer.Argument(metavar="CYCLE", help="Its id.", autocompletion=cycles)]
+_A_CYCLE = "Its id, as `cycle ls` has it, or the beginning of it: its kind and 6 digits or more"
+CycleId = Annotated[str, typer.Argument(metavar="CYCLE", help=f"{_A_CYCLE}.", autocompletion=cycles)]
 CycleOrNewest = Annotated[
-    str | None, typer.Argument(metavar="CYCLE", help="Its id; the newest unless given.", autocompletion=cycles)
+    str | None, typer.Argument(metavar="CYCLE", help=f"{_A_CYCLE}; the newest unless given.", autocompletion=cycles)
 ]
 Model = Annotated[
     str,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 import typer
 from pydantic import BaseModel
 
-from appliance.cli.wrapping import columns_of, wrapped
+from appliance.cli.live_line import LiveLine, columns_of
+from appliance.cli.wrapping import wrapped
 from appliance.printable import printable
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ NARROWEST = 8
 READABLE = 16
 """Characters below which a cut cell says nothing any more."""
 NO_CHANGES: Mapping[str, Callable[[str], str] | None] = MappingProxyType({})
+_PROGRESS = LiveLine()
 _NIGHT = re.compile(r"([a-z]+)-\d{4}(\d\d)(\d\d)t(\d\d)(\d\d)\d\d-\w+")
 
 
@@ -38,9 +40,9 @@ def show_json(value: BaseModel | Sequence[BaseModel]) -> None:
 
 def show_progress(text: str) -> None:
     """One line on standard error that is written over, where that is a terminal; without text it is cleared."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{printable(text)}")  # also with NO_COLOR: it is no colour
-        sys.stderr.flush()
+    columns = columns_of(sys.stderr)
+    if columns is not None:
+        _PROGRESS.show(sys.stderr, text, columns)
 
 
 def show_line(text: str, *, indent: int | None = None, used: int = 0) -> None:

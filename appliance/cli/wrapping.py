@@ -5,16 +5,8 @@ What always holds: no character of a text is left out, and where nobody looks at
 
 from __future__ import annotations
 
-import shutil
-from typing import TextIO
-
 NARROWEST = 30
 """Columns that are left for a text beside its indent; less of a terminal breaks as it likes."""
-
-
-def columns_of(stream: TextIO) -> int | None:
-    """The width of the terminal that a stream is; None of anything else."""
-    return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def wrapped(text: str, columns: int | None, *, indent: int | None = None, used: int = 0) -> str:

@@ -37,6 +37,7 @@ from appliance.daemon.own_work import OwnWork
 from appliance.daemon.readiness import Readiness
 from appliance.daemon.resource_watch import ResourceLimits, ResourceWatch, free_resources
 from appliance.daemon.retention import Retention
+from appliance.daemon.stopping import LOST_SECONDS
 from appliance.daemon.supervisor import RetryPolicy, WorkerSupervisor, work_of_cycle
 from appliance.daemon.trust import Trust
 from appliance.daemon.validations import Validations
@@ -206,6 +207,11 @@ class Core:
         """What happened to the broker of our own, or to what it rests on: an event, and a line of the status."""
         self.broker_news = f"{text} ({self.now()[:19]})"
         self.events.tell("broker", text)
+
+    def lose_broker(self) -> None:
+        """Says that a broker of our own will not come back: workers get only the grace that is worth waiting for."""
+        for one in (self.supervisor, self.solvers):
+            one.process.close_seconds = LOST_SECONDS
 
     def _bring_together(self, ledger: AuditedLedger) -> None:
         """Adopts a ledger from before its log named records; raises BrokenError for one that had to be put right."""

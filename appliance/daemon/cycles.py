@@ -17,8 +17,9 @@ from appliance.config_layers import ConfigError
 from appliance.daemon import views
 from appliance.daemon.candidate_wait import CandidateNeed, candidate_wait
 from appliance.daemon.decision import decide_cycle, next_phase
-from appliance.daemon.errors import BrokenError, NotThereError, RefusedByPolicyError, RequestError
+from appliance.daemon.errors import BrokenError, RefusedByPolicyError, RequestError
 from appliance.daemon.events import EventLog
+from appliance.daemon.naming import cycle_named
 from appliance.daemon.readiness import Readiness
 from appliance.daemon.supervisor import WorkerSupervisor, work_of_cycle
 from appliance.durable_file import sync_folder, write_new
@@ -57,7 +58,8 @@ class Cycles:
         return views.unfinished_cycle(self.ledger)
 
     def detail(self, name: str) -> CycleDetail:
-        return views.cycle_detail(self.ledger, self._known(name))
+        """Raises NotThereError, AmbiguousPrefixError."""
+        return views.cycle_detail(self.ledger, cycle_named(self.ledger, name))
 
     def start(
         self,
@@ -210,22 +212,25 @@ class Cycles:
     def cancel(self, name: str) -> Cycle:
         """Calls it off; what it has trained stays on record and waits for nobody.
 
-        Raises NotThereError, RefusedByPolicyError for one that has ended or is evaluated."""
-        cycle = self._known(name)
+        Raises NotThereError, AmbiguousPrefixError, RefusedByPolicyError for one that has ended or is evaluated."""
+        cycle = cycle_named(self.ledger, name)
         if not cycle.state.ended and next_phase(cycle, self.ledger) != "decide":
             self.supervisor.cancel_cycle(cycle)
-            cycle = self._known(name)
+            cycle = cycle_named(self.ledger, cycle.id)
         if cycle.state is not CycleState.CANCELLED:
             state = cycle.state.value if cycle.state.ended else "evaluated"
-            raise RefusedByPolicyError(f"cycle {name} is {state} already", hint=f"see `assay cycle show {name}`")
-        self.events.add("cycle", f"{name} was cancelled by a person")
+            raise RefusedByPolicyError(
+                f"cycle {cycle.id} is {state} already", hint=f"see `assay cycle show {cycle.id}`"
+            )
+        self.events.add("cycle", f"{cycle.id} was cancelled by a person")
         return cycle
 
     def resume(self, name: str) -> Cycle:
-        """Has a cycle go on that was set aside. Raises NotThereError, RefusedByPolicyError for any other, and while
-        another one is unfinished."""
+        """Has a cycle go on that was set aside. Raises NotThereError, AmbiguousPrefixError, RefusedByPolicyError for
+        any other, and while another one is unfinished."""
         with self._starting:
-            cycle, unfinished = self._known(name), self.unfinished()
+            cycle, unfinished = cycle_named(self.ledger, name), self.unfinished()
+            name = cycle.id
             if cycle.state is not CycleState.SET_ASIDE:
                 raise RefusedByPolicyError(
                     f"cycle {name} was not set aside: it is {cycle.state.value}", hint=f"see `assay cycle show {name}`"
@@ -238,16 +243,16 @@ class Cycles:
             resumed = {"state": CycleState.RUNNING, "failure": "", "updated": self.now()}
             self.ledger.put_cycle(cycle.model_copy(update=resumed))
         self.events.add("cycle", f"{name} goes on: a person had it tried again")
-        return self._known(name)
+        return cycle_named(self.ledger, name)
 
     def run(self, name: str) -> Cycle:
         """Runs workers until the cycle is evaluated, and decides then; or until it has failed, or waits. See
         `appliance.daemon.supervisor`."""
-        self._renew(self._known(name))
+        self._renew(cycle_named(self.ledger, name))
         cycle = self.supervisor.run_cycle(name)
         if cycle.state is CycleState.RUNNING and next_phase(cycle, self.ledger) == "decide":
             decide_cycle(cycle, self.ledger, self.policy(), self.settings.data)
-            cycle = self._known(name)
+            cycle = cycle_named(self.ledger, name)
         self.ended()
         return cycle
 
@@ -267,9 +272,3 @@ class Cycles:
         fresh = cycle.kind == "night" and cycle.state is CycleState.RUNNING and cycle.plan.keys() == plan.keys()
         if fresh and cycle.plan != plan:
             self.ledger.put_cycle(cycle.model_copy(update={"plan": plan}))
-
-    def _known(self, name: str) -> Cycle:
-        cycle = self.ledger.cycle(name)
-        if cycle is None:
-            raise NotThereError(f"there is no cycle {name!r}", hint="`assay cycle ls` lists them")
-        return cycle

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from appliance.daemon.errors import NotThereError
 from appliance.ledger.prefixes import LEAST, too_short
+from appliance.ledger.sqlite import SqliteLedger
 from appliance.ledger.sqlite_jobs import JOB, JobRows
+from appliance.records.cycles import Cycle
 from appliance.records.jobs import Job
 
 
@@ -15,6 +17,15 @@ def job_named(ledger: JobRows, name: str) -> Job:
         why = _needs_more(name.removeprefix(JOB))
         raise NotThereError(f"there is no job {name!r}{why}", hint="`assay jobs ls` lists them")
     return job
+
+
+def cycle_named(ledger: SqliteLedger, name: str) -> Cycle:
+    """The cycle with this id, or the only one whose id begins so. Raises NotThereError, AmbiguousPrefixError."""
+    cycle = ledger.find_cycle(name)
+    if cycle is None:
+        why = _needs_more(name.partition("-")[2])
+        raise NotThereError(f"there is no cycle {name!r}{why}", hint="`assay cycle ls` lists them")
+    return cycle
 
 
 def no_model(name: str) -> NotThereError:

@@ -15,6 +15,7 @@ from appliance.daemon.core import Core
 from appliance.daemon.curves import step_figures
 from appliance.daemon.errors import BrokenError, NotThereError
 from appliance.daemon.machine import MachineWatch
+from appliance.daemon.naming import cycle_named
 from appliance.daemon.views import checkpoint_views_of
 from appliance.places import broker_socket
 from appliance.records.checkpoints import Checkpoint
@@ -37,10 +38,8 @@ class ScreenViews:
         return self._machine.view({"core": os.getpid(), **({"worker": worker} if worker is not None else {})})
 
     def curves(self, name: str) -> CycleCurves:
-        """Raises NotThereError."""
-        cycle = self._core.ledger.cycle(name)
-        if cycle is None:
-            raise NotThereError(f"there is no cycle {name!r}", hint="`assay cycle ls` lists them")
+        """Raises NotThereError, AmbiguousPrefixError."""
+        cycle = cycle_named(self._core.ledger, name)
         return CycleCurves(cycle=cycle.id, steps=step_figures(self._core.ledger, cycle))
 
     def lineage(self, name: str, limit: int) -> ModelLineage:

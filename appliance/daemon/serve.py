@@ -71,6 +71,10 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
             failed.append(error)
             stop()
 
+        def lose_broker(error: Exception) -> None:
+            core.lose_broker()
+            fail(error)
+
         def end_overdue() -> float | None:
             """Ends waiting jobs whose deadline has passed, also while the worker does something else."""
             seconds = core.jobs.end_overdue()
@@ -103,7 +107,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
             log.info("serving", data=str(core.data), socket=str(path), pid=os.getpid(), head=heads)
             _say_when_nights_are(core)
             manager.ready(f"serving {core.data}")
-            with ground.watched(core.note_broker, fail):
+            with ground.watched(core.note_broker, lose_broker):
                 asyncio.run(_until_stopped(server, sock, beat(manager, core.ledger.newest_event)))
             manager.stopping()
             log.info("stopping")

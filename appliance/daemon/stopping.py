@@ -14,6 +14,11 @@ STOP_SECONDS = 10.0
 WORK_SECONDS = 4.0
 """Of a worker, of the gateway, and of the command that makes tasks before a night."""
 
+LOST_SECONDS = 0.5
+"""Of a worker whose broker will not come back. No step comes to its end in any grace: a worker is told to end in the
+middle of it, and the next one goes on from the last record. So the grace is for closing what is open, and of sandboxes
+there is nothing left to close."""
+
 
 def close_together(*closers: Callable[[], object]) -> None:
     """Calls them at the same time and returns when all have returned; raises what one of them raised."""

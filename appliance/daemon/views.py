@@ -22,6 +22,7 @@ from appliance.curriculum.kept_files import kept_questions
 from appliance.curriculum.level_states import states_in
 from appliance.daemon.candidate_wait import MOST_DECISIONS
 from appliance.daemon.errors import NotThereError
+from appliance.daemon.naming import cycle_named
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
 from appliance.ledger.audited import AuditedLedger
@@ -121,10 +122,9 @@ class Rollouts:
 
     def pass_counts(self, cycle: str, data: Path) -> list[PassCount]:
         """How often its rollouts passed, by purpose, taskset and level: steps have their tasks, and what was kept back
-        is in the data folder. Raises NotThereError."""
-        known = self._ledger.cycle(cycle)
-        if known is None:
-            raise NotThereError(f"there is no cycle {cycle!r}", hint="`assay cycle ls` lists them")
+        is in the data folder. Raises NotThereError, AmbiguousPrefixError."""
+        known = cycle_named(self._ledger, cycle)
+        cycle = known.id
         if cycle in self._counted:
             return self._counted[cycle]
         states = states_in(known.plan)

@@ -12,6 +12,8 @@ from appliance.ledger.ledger import LedgerError
 
 LEAST = 6
 PREFIX = re.compile(rf"[0-9a-f]{{{LEAST},64}}")
+CYCLE_PREFIX = re.compile(rf"[a-z]+-\d{{{LEAST}}}[0-9a-z-]{{0,64}}")
+"""A kind of cycles and the beginning of when it began: `night-202611`."""
 MOST_LISTED = 5
 """Names in a message."""
 
@@ -22,6 +24,10 @@ class AmbiguousPrefixError(LedgerError):
 
 def is_prefix(typed: str) -> bool:
     return PREFIX.fullmatch(typed) is not None
+
+
+def is_cycle_prefix(typed: str) -> bool:
+    return CYCLE_PREFIX.fullmatch(typed) is not None
 
 
 def too_short(typed: str) -> bool:

@@ -22,7 +22,7 @@ from appliance.ledger.database import Database
 from appliance.ledger.leases import Leases
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.pass_counts import counting
-from appliance.ledger.prefixes import MOST_LISTED, is_prefix, only_one
+from appliance.ledger.prefixes import MOST_LISTED, is_cycle_prefix, is_prefix, only_one
 from appliance.ledger.retention import Dropped, drop_tokens
 from appliance.ledger.rows import differs, payload_of, stored_in
 from appliance.ledger.sqlite_jobs import JobRows
@@ -69,6 +69,17 @@ class SqliteLedger(JobRows, NightRows):
 
     def cycle(self, cycle: str) -> Cycle | None:
         return self._one(Cycle, tables.CYCLES, cycle)
+
+    def find_cycle(self, name: str) -> Cycle | None:
+        """Finds it by its id, or by the beginning of one, its kind and the first digits, where only one cycle has it.
+        It is not in the protocol: no worker asks.
+
+        Raises AmbiguousPrefixError."""
+        exact, prefix = self.cycle(name), name.lower()
+        if exact is not None or not is_cycle_prefix(prefix):
+            return exact
+        found = only_one("cycle", prefix, self._keys(tables.CYCLES, prefix, MOST_LISTED + 1))
+        return None if found is None else self.cycle(found)
 
     def cycles(self, limit: int = 20) -> list[Cycle]:
         return self._newest(Cycle, tables.CYCLES, limit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -22,6 +23,13 @@ from appliance.daemon.core import Core
 from appliance.daemon.listening import listen
 
 
+def unused_port() -> int:
+    """Where no gateway of this machine's own listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 class Appliance:
     """`core` writes, the API answers on `socket`; `stop` and `start` as a person would."""
 
@@ -31,7 +39,8 @@ class Appliance:
         self._open = contextlib.ExitStack()
 
     def start(self) -> None:
-        self.core = self._open.enter_context(Core(Settings(data=self.data)))
+        settings = Settings.model_validate({"data": self.data, "gateway": {"port": unused_port()}})
+        self.core = self._open.enter_context(Core(settings))
         sock = self._open.enter_context(listen(self.socket))
         app = make_app(self.core, wake=lambda: None, next_cycle=lambda: None, stop=lambda: None)
         server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, access_log=False))

@@ -25,6 +25,7 @@ from appliance.gateway.sessions import KeptSession, KeptSessions, SaidText
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
 from appliance.records.rollouts import Purpose, ToolStatus
+from policies.contract.decision import GateOutcome
 from tui.app import AssayApp
 from tui.conversation import Conversations
 from tui.dialogs import ReadingScreen, SubmitDialog, TypedConfirmation
@@ -121,7 +122,7 @@ async def test_every_screen_fits_and_says_what_the_ledger_holds(appliance: Appli
             "2": [made.CYCLE, "success by taskset", "where the time went", "warm start"],
             "3": ["taskset", "level 0", "divisors"],
             "4": ["✗ fail", "question", "NameError: name 'gcd' is not defined"],
-            "5": ["hold", "waits for a person", "lineage", decision.reason],
+            "5": ["hold", "waits for your decision", "lineage", decision.reason],
             "6": ["find x with 7x+3=45", "✓ solved", "checked by"],
             "7": ["assay jobs validate job-", "Does this check say what was meant?"],
             "8": ["decision", "ledger ✓ as the log says"],
@@ -139,6 +140,51 @@ async def test_every_screen_fits_and_says_what_the_ledger_holds(appliance: Appli
             assert len(line) <= size[0]
             assert all(view.brief in line or view.title in line for view in VIEWS)
         assert "success 4" in everything(pilot) or "success" in everything(pilot)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_what_the_candidate_waits_for_stands_on_now_and_beside_its_decision(
+    appliance: Appliance, size: tuple[int, int]
+) -> None:
+    appliance.start()
+    ledger = appliance.core.ledger
+    decision = made.put_night(ledger, appliance.data)
+    asked = "waits for your decision: `assay model show candidate`"
+    another = "decided under another policy: `assay model evaluate candidate` compares it anew"
+    long = f"held: {HOSTILE} {'and more ' * 60}"
+    async with open_app(appliance).run_test(size=size) as pilot:
+
+        def waits() -> PlainText:
+            return app_of(pilot).main.query_one("#now-candidate", PlainText)
+
+        def in_one_line(text: str) -> str:
+            return " ".join(text.split())
+
+        await shown(pilot)
+        await until(pilot, lambda: in_one_line(waits().text.plain) == f"candidate {decision.candidate[:8]} {asked}")
+        await shown(pilot, "5")
+        await until(pilot, lambda: f"now  {asked}" in detail(pilot))
+        assert f"{decision.candidate[:8]} {asked}" in of_pane(pilot)
+        ledger.put_decision(decision.model_copy(update={"id": "another", "policy": "0" * 64}))
+        appliance.core.events.add("governance", "decided once more")
+        await until(pilot, lambda: f"now  {another}" in detail(pilot))
+        assert asked not in of_pane(pilot)
+        passed = tuple(one.model_copy(update={"outcome": GateOutcome.PASSED}) for one in decision.findings)
+        ledger.put_decision(decision.model_copy(update={"id": "long", "reason": long[6:], "findings": passed}))
+        appliance.core.events.add("governance", "decided once more")
+        await until(pilot, lambda: f"now  {plain(long).plain}" in detail(pilot))
+        line = app_of(pilot).pane.query_one(".pane-line", PlainText)
+        assert line.text.cell_len <= size[0] - 2
+        assert line.text.plain.endswith("…")
+        await pilot.press("slash", *"hold", "enter")
+        await until(pilot, lambda: line.text.plain.endswith("…  / hold"))
+        await shown(pilot, "1")
+        await until(pilot, lambda: waits().text.plain.endswith("…"))
+        await until(pilot, lambda: waits().region.height == 2)
+        assert pilot.app.screen.region.contains_region(waits().region)
+        assert "\\x1b[2J" in waits().text.plain
+        ledger.set_aliases({"candidate": None}, "rejected", made.at(0))
+        await until(pilot, lambda: not waits().display)
 
 
 async def test_a_screen_that_nobody_sees_asks_nothing(appliance: Appliance) -> None:

@@ -69,7 +69,8 @@ class WorkerSlot:
     slow: bool = False
     """Busy with an item that takes long, or on its way out: it gets nothing more."""
     seconds: float = 0.0
-    patience: float = PATIENCE
+    gives_way: bool = True
+    """Not on an item's last attempt."""
     last_reply: float = 0.0
     killed: bool = False
     frames: Frames = field(default_factory=Frames)
@@ -77,7 +78,8 @@ class WorkerSlot:
     @property
     def deadline(self) -> float:
         """The moment at which it should long have replied."""
-        return self.last_reply + (END_SECONDS if self.killed else self.patience * self.seconds + GRACE_SECONDS)
+        patience = PATIENCE if self.gives_way else LAST_PATIENCE
+        return self.last_reply + (END_SECONDS if self.killed else patience * self.seconds + GRACE_SECONDS)
 
 
 class WorkerScheduler:
@@ -97,10 +99,11 @@ class WorkerScheduler:
         self.requests, self.replies = channel.descriptors
 
     @property
-    def only_slow(self) -> bool:
-        """Whether nothing is under way but what takes long."""
+    def may_give_way(self) -> bool:
+        """Whether nothing is under way but what takes long, and none of it for the last time: a last attempt that
+        shared its processors with one that gives way would give way itself."""
         at_work = [worker for worker in self._slots.values() if worker.items]
-        return bool(at_work) and not self._waiting and all(worker.slow for worker in at_work)
+        return bool(at_work) and not self._waiting and all(worker.slow and worker.gives_way for worker in at_work)
 
     @property
     def wants_to_write(self) -> bool:
@@ -226,7 +229,7 @@ class WorkerScheduler:
     def _send(self, worker: WorkerSlot, items: list[WorkItem], *, seconds: float, gives_way: bool) -> None:
         if not worker.items:
             worker.last_reply = time.monotonic()
-        worker.seconds, worker.patience = seconds, PATIENCE if gives_way else LAST_PATIENCE
+        worker.seconds, worker.gives_way = seconds, gives_way
         first = worker.given
         for item in items:
             worker.items[worker.given] = item

@@ -206,9 +206,9 @@ class VerifierService:
             self._give_up(f"the verifier service broke: {type(error).__name__}")
 
     def _set_priority(self, scheduler: WorkerScheduler) -> None:
-        """Zygote and workers give way while all that they do takes long, and no longer."""
+        """Zygote and workers give way while all that they do takes long and may be tried again, and no longer."""
         now = time.monotonic()
-        if not scheduler.only_slow:
+        if not scheduler.may_give_way:
             self._slow_since = None
         elif self._slow_since is None:
             self._slow_since = now

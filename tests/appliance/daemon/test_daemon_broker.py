@@ -26,6 +26,14 @@ HANGS = (
     f"serve(Settings.load(), worker={[sys.executable, str(CHILD), 'hang']!r})\n"
 )
 
+DEAF_FOR_EVER = (
+    "from functools import partial\n"
+    "from appliance.daemon import core\n"
+    "core.WorkerProcess = partial(core.WorkerProcess, close_seconds=600.0, grace_seconds=600.0)\n"
+    f"{HANGS.replace(repr('hang'), repr('stubborn'))}"
+)
+"""Its worker does not hear that it is to end, and has ten minutes."""
+
 
 @pytest.fixture
 def start(start):
@@ -143,6 +151,17 @@ def test_without_its_guard_the_broker_cannot_come_back_and_the_daemon_ends_with_
     output = daemon.end()
     assert "cannot be started again" in output
     assert "Traceback" not in output
+
+
+def test_no_worker_is_waited_for_whose_broker_cannot_come_back(start, data) -> None:
+    daemon = start(DEAF_FOR_EVER)
+    daemon.ready().start_cycle()
+    until(lambda: (data / "grandchild").exists())
+    below = psutil.Process(daemon.process.pid).children()
+    (guard,) = [one for one in below if any(word.endswith("broker_guard.py") for word in one.cmdline())]
+    guard.kill()
+    assert daemon.process.wait(timeout=200) != 0
+    assert "cannot be started again" in daemon.end()
 
 
 def test_a_broker_that_listens_already_is_used_and_left_running(start, data) -> None:

@@ -16,8 +16,11 @@ from appliance.client.messages import LogPart
 from appliance.config import Settings
 from appliance.daemon.child_log import ChildLog, log_part
 from appliance.daemon.core import Core
-from appliance.daemon.errors import RefusedByPolicyError
+from appliance.daemon.errors import NotThereError, RefusedByPolicyError
+from appliance.daemon.routes_screen import ScreenViews
+from appliance.daemon.stopping import LOST_SECONDS, WORK_SECONDS
 from appliance.daemon.supervisor import RetryPolicy
+from appliance.ledger.prefixes import AmbiguousPrefixError
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
 from verifiers.answers.spec import AnswerSpec
@@ -304,6 +307,41 @@ def test_a_cancelled_cycle_ends_at_once_with_its_worker_and_what_it_trained_wait
         assert running.supervisor.status.last_failure == ""
         assert running.cycles.cancel(cycle.id).state is CycleState.CANCELLED
         assert running.cycles.unfinished() is None
+
+
+def test_whatever_takes_a_cycle_takes_the_beginning_of_its_id(data) -> None:
+    with core(data, "finish") as running:
+        cycle = running.cycles.start("night")
+        kind, digits, _ = cycle.id.split("-")
+        typed = f"{kind}-{digits}"
+        assert running.cycles.detail(typed).cycle.id == cycle.id
+        assert running.rollouts.pass_counts(typed, data) == running.rollouts.pass_counts(cycle.id, data)
+        assert ScreenViews(running).curves(typed).cycle == cycle.id
+        with pytest.raises(RefusedByPolicyError, match=f"cycle {cycle.id} was not set aside"):
+            running.cycles.resume(typed)
+        with pytest.raises(NotThereError, match="5 digits are too few, 6 are needed"):
+            running.cycles.cancel(cycle.id[: len("night-20260")])
+        twin = cycle.model_copy(update={"id": f"{typed}-0000", "state": CycleState.SET_ASIDE})
+        running.ledger.put_cycle(twin)
+        for takes in (running.cycles.detail, running.cycles.cancel, running.cycles.resume):
+            with pytest.raises(AmbiguousPrefixError) as caught:
+                takes(typed)
+            assert cycle.id in str(caught.value)
+            assert twin.id in str(caught.value)
+        assert running.cycles.cancel(cycle.id[:-1]).id == cycle.id
+        said = [event.text for _, event in running.ledger.events()]
+        assert f"{cycle.id} was cancelled by a person" in said
+        assert running.cycles.resume(twin.id[:-1]).id == twin.id
+
+
+def test_only_a_worker_whose_broker_is_lost_for_good_has_less_than_its_grace(data) -> None:
+    with core(data, "finish") as running:
+        both = [running.supervisor.process, running.solvers.process]
+        assert [one.close_seconds for one in both] == [WORK_SECONDS] * 2
+        running.note_broker("the broker was killed by signal 9 after 3 s and starts again at once")
+        assert [one.close_seconds for one in both] == [WORK_SECONDS] * 2
+        running.lose_broker()
+        assert [one.close_seconds for one in both] == [LOST_SECONDS] * 2
 
 
 def test_a_cycle_that_has_ended_is_not_cancelled(data) -> None:

@@ -308,6 +308,36 @@ def test_a_job_is_found_by_six_digits_unless_two_begin_so(ledger: SqliteLedger) 
         ledger.find_job("0ab4d9")
 
 
+def test_a_cycle_is_found_by_its_kind_and_six_digits_unless_two_begin_so(ledger: SqliteLedger) -> None:
+    names = ("night-20260501t020000-7c1e", "night-20260502t020000-0a0b", "training-20260501t120000-ffff", "night-1")
+    for name in names:
+        ledger.put_cycle(made.cycle(name))
+    asked = {
+        "night-20260501": names[0],
+        "NIGHT-20260501T02": names[0],
+        names[1]: names[1],
+        "training-202605": names[2],
+        "night-1": names[3],
+    }
+    for typed, name in asked.items():
+        found = ledger.find_cycle(typed)
+        assert found is not None
+        assert found.id == name
+    for typed in (
+        "night-20260",
+        "night-",
+        "night",
+        "",
+        "20260501",
+        "night-20260503",
+        "night-%20260501",
+        "night-2026__",
+    ):
+        assert ledger.find_cycle(typed) is None
+    with pytest.raises(LedgerError, match=f"more than one cycle begins with night-202605: {names[0]}, {names[1]}$"):
+        ledger.find_cycle("night-202605")
+
+
 # what is in service
 def test_aliases_move_together_and_leave_their_history(ledger: SqliteLedger) -> None:
     for seed in (1, 2):

@@ -15,7 +15,7 @@ from verifiers.contract.verdict import Outcome
 from verifiers.registry import DECIDE, decide
 from verifiers.workers import scheduler as scheduler_module
 from verifiers.workers.batches import WaitingBatches, WorkBatch, WorkItem
-from verifiers.workers.messages import CLOCK, MessageKind, message_reader, pack
+from verifiers.workers.messages import CLOCK, INDEX, MessageKind, message_reader, pack
 from verifiers.workers.scheduler import END_SECONDS, MAX_REQUEUES, WorkerScheduler, WorkersLost
 from verifiers.workers.worker_process import OUT_OF_MEMORY
 
@@ -92,6 +92,19 @@ def load(scheduler: WorkerScheduler, pipes: Pipes, place: int) -> None:
 
 def ended(why: str, status: int, item: int, cpu: float = 0.0, took: float = 0.0) -> bytes:
     return json.dumps({"why": why, "status": status, "item": item, "cpu": cpu, "took": took}).encode()
+
+
+def test_what_takes_long_gives_way_as_a_whole_unless_it_is_on_its_last_attempt(pipes: Pipes) -> None:
+    scheduler, batch = scheduler_with(pipes, "1")
+    assert not scheduler.may_give_way
+    receive(scheduler, pipes, pack(1, MessageKind.SLOW, INDEX.pack(0)))
+    assert scheduler.may_give_way
+    receive(scheduler, pipes, pack(1, MessageKind.ENDED, ended("timeout", -9, 0, cpu=0.1, took=50.0)))
+    assert list(batch.results) == []
+    receive(scheduler, pipes, pack(2, MessageKind.SLOW, INDEX.pack(0)))
+    assert not scheduler.may_give_way
+    receive(scheduler, pipes, pack(2, MessageKind.REPLIES, right(0, "1")))
+    assert batch.results[0].passed
 
 
 def test_answers_settle_their_items_and_strange_indices_nothing(pipes: Pipes) -> None:
