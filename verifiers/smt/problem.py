@@ -10,10 +10,12 @@ from verifiers.contract.text import escaped
 from verifiers.smt.elaborate import RESERVED, Definition
 from verifiers.smt.errors import ClaimError
 from verifiers.smt.operators import OPERATORS
-from verifiers.smt.reader import CLAIM, Form, Node, head, read
+from verifiers.smt.reader import CLAIM, Form, Node, atoms, head, read
 from verifiers.smt.script import DEFINES, Assertion, SmtClaim, definition, read_claim
 from verifiers.smt.spec import SmtSpec
 from verifiers.smt.terms import Function, functions
+
+DECLARES = ("set-logic", "set-info", "declare-sort", "declare-const", "declare-fun")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class SmtProblem:
 
     def filled(self, fills: Mapping[str, Definition]) -> SmtClaim:
         """The claim with these definitions. Raises ClaimError."""
-        return read_claim(self.nodes, fills, self.claim.terms)
+        return read_claim(_holes_late(self.nodes, self.spec.holes), fills, self.claim.terms)
 
     def as_definition(self, node: Node) -> Definition | None:
         """What this expression defines; None where it is no definition. Raises ClaimError."""
@@ -85,6 +87,25 @@ def problem(spec: SmtSpec) -> SmtProblem:
             if spec.reference in spec.uses:
                 raise ClaimError("a submission that may use the reference has nothing to do")
     return found
+
+
+def _holes_late(nodes: Sequence[Node], holes: Sequence[str]) -> list[Node]:
+    """The same commands, the holes' declarations behind everything that a submission may use, wherever it stands: all
+    other declarations, and the definitions before the first command that speaks of a hole."""
+    declaring: list[Node] = []
+    holding: list[Node] = []
+    others: list[Node] = []
+    for node in nodes:
+        of_a_hole = any(atom.text in holes for atom in atoms([node]))
+        if head(node) in DECLARES:
+            (holding if of_a_hole else declaring).append(node)
+        elif of_a_hole or head(node) == "check-sat":
+            others += holding
+            holding = []
+            others.append(node)
+        else:
+            others.append(node)
+    return [*declaring, *others, *holding]
 
 
 def split_goal(claim: SmtClaim, name: str) -> tuple[list[Assertion], Assertion]:

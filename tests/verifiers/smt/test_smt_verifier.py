@@ -397,6 +397,17 @@ def test_a_hole_may_use_what_the_spec_lends_it_and_nothing_else() -> None:
     assert judge(claim, definition, holes=("pick",)).ground is Ground.UNREADABLE
 
 
+def test_what_a_hole_may_use_may_be_declared_or_defined_behind_it() -> None:
+    claim = """(declare-fun inv (Int Int) Bool) (declare-const n Int) (define-fun next ((i Int)) Int (+ i 1))
+        (assert (>= n 0)) (assert (inv 0 n)) (declare-const late Int)
+        (assert (forall ((i Int) (r Int)) (=> (and (inv i r) (< i n)) (inv (next i) (- r 1)))))
+        (assert (! (forall ((i Int) (r Int)) (=> (and (inv i r) (not (< i n))) (= r 0))) :named goal)) (check-sat)"""
+    body = "(define-fun inv ((i Int) (r Int)) Bool (and (<= 0 i) (<= i n) (= (+ i r) n){}))"
+    assert judge(claim, body.format(""), holes=("inv",), uses=("n",)).passed
+    assert judge(claim, body.format(" (= late late) (< i (next i))"), holes=("inv",), uses=("n", "late", "next")).passed
+    assert judge(claim, body.format(" (= late late)"), holes=("inv",), uses=("n",)).ground is Ground.UNREADABLE
+
+
 @pytest.mark.parametrize("word", ["", "sat", "unsat", "entailed.", "entailed entailed", "true", "yes", "not entailed"])
 def test_only_the_one_word_says_that_a_closed_claim_holds(word: str) -> None:
     assert judge(NESTED, word).ground is Ground.UNREADABLE
