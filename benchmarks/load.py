@@ -51,8 +51,10 @@ def submissions(every: int, only: Sequence[str]) -> list[tuple[str, Spec, str]]:
 
 @contextmanager
 def busy(processes: int) -> Iterator[None]:
-    """So many processes that compute until the block ends."""
-    made = [subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"]) for _ in range(processes)]
+    """So many processes that compute until the block ends, each in a session of its own: a kernel that shares the
+    processors among sessions (sched(7), autogroup) gives each as much as one box."""
+    command = [sys.executable, "-I", "-S", "-c", "while True: pass"]
+    made = [subprocess.Popen(command, start_new_session=True) for _ in range(processes)]
     try:
         yield
     finally:

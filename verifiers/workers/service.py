@@ -36,6 +36,8 @@ START_SECONDS = 60.0
 """For a zygote to be warm, which no item's clock counts."""
 GIVES_WAY_SECONDS = 0.5
 """While nothing but what takes long is under way, after which the zygote and its workers give way to other boxes."""
+GIVES_WAY_UNTIL = 10.0
+"""After which they have their share again: on a machine that is busy for long it would come to no end otherwise."""
 MAX_CHARS = 2_000_000
 """No answer is longer."""
 STARTS = 3
@@ -206,13 +208,14 @@ class VerifierService:
             self._give_up(f"the verifier service broke: {type(error).__name__}")
 
     def _set_priority(self, scheduler: WorkerScheduler) -> None:
-        """Zygote and workers give way while all that they do takes long and may be tried again, and no longer."""
+        """Zygote and workers give way while all that they do takes long and may be tried again, for a while."""
         now = time.monotonic()
         if not scheduler.may_give_way:
             self._slow_since = None
         elif self._slow_since is None:
             self._slow_since = now
-        gives_way = self._slow_since is not None and now >= self._slow_since + GIVES_WAY_SECONDS
+        slow = now - self._slow_since if self._slow_since is not None else 0.0
+        gives_way = GIVES_WAY_SECONDS <= slow < GIVES_WAY_UNTIL
         if gives_way is not self._gives_way and self._channel is not None:
             self._gives_way = gives_way
             self._channel.give_way(gives_way)
@@ -276,8 +279,9 @@ class VerifierService:
             if scheduler.wants_to_write:
                 poll.register(scheduler.requests, select.POLLOUT)
             moments = [] if scheduler.deadline is None else [scheduler.deadline]
-            if self._slow_since is not None and not self._gives_way:
-                moments.append(self._slow_since + GIVES_WAY_SECONDS)
+            if self._slow_since is not None:
+                turns = (self._slow_since + GIVES_WAY_SECONDS, self._slow_since + GIVES_WAY_UNTIL)
+                moments += [turn for turn in turns if turn > time.monotonic()]
             if moments:
                 most = max(0.0, (min(moments) - time.monotonic()) * 1000) + 10
         ready = {descriptor for descriptor, _ in poll.poll(most)}

@@ -8,12 +8,15 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.answers.spec import AnswerSpec
 from verifiers.boxes.box import ToolBoxes
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.registry.spec import Spec
+from verifiers.workers import service as service_module
 from verifiers.workers.program import verifier_program
 from verifiers.workers.service import MEMORY_MIB, VerifierService
 
@@ -78,7 +81,9 @@ def test_a_broker_killed_in_the_middle_costs_nobody_a_verdict(tmp_path: Path) ->
         assert again.pid != process.pid
 
 
-def test_a_worker_with_nothing_but_what_hangs_gives_way_until_somebody_asks(tmp_path: Path) -> None:
+def test_a_worker_with_nothing_but_what_hangs_gives_way_until_somebody_asks_or_it_took_very_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = BrokerSettings(
         state_dir=tmp_path / "s",
         root_dir=tmp_path / "r",
@@ -105,6 +110,13 @@ def test_a_worker_with_nothing_but_what_hangs_gives_way_until_somebody_asks(tmp_
             while int(weight.read_text()) != usual:
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
+        monkeypatch.setattr(service_module, "GIVES_WAY_UNTIL", 1.0)
+        while int(weight.read_text()) * 4 > usual:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        while int(weight.read_text()) != usual:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         service.close()
         hanging.join()
 
