@@ -66,7 +66,8 @@ def exchange_in_a_night(template: Used, folder: Path, seed: int) -> str:
                 before = content_of(used)
                 done = exchange(used, draw)
                 changed = content_of(used) != before
-            wait_for(lambda: failed or core.cycles.unfinished() is None)
+            wait_for(lambda: failed or core.supervisor.waits_for or core.cycles.unfinished() is None)
+            used.said.append(core.supervisor.waits_for)
             used.use(core)
             used.trying(lambda: core.governance.rollback("mallory"))
             used.require_nothing_new(core)
