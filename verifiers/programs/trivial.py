@@ -99,6 +99,10 @@ def _functions(spec: ProgramSpec, told: Sequence[PlannedTest]) -> Iterator[IdleP
     table = {_key(one.arguments): _raised(one.raises) if one.raises else one.expected for one in told if one.visible}
     if table:
         yield IdleProgram("a table of the visible examples", lambda given: table.get(_key(given)))
+        guesses = {literal(one): one for one in [*map(read, CONSTANTS), *table.values()] if not isinstance(one, Raised)}
+        for text, guess in guesses.items():
+            what = f"a table of the visible examples that returns {clip(text, 60)} for everything else"
+            yield IdleProgram(what, lambda given, guess=guess: table.get(_key(given), guess))  # type: ignore[misc]
 
 
 def _passes(idle: IdleProgram, trial: PlannedTest, spec: ProgramSpec, ask: AsksProperty | None) -> bool:
@@ -210,12 +214,15 @@ def _idle_output(spec: ProgramSpec, runs: Sequence[Run]) -> str:
         if all(alike(run, text) for run in runs):
             return f"a program that prints {clip(ascii(text), 60)}"
     table = {_asked(run): run for run in runs if run.visible}
-    known = [table.get(_asked(run)) for run in runs]
-    same = [
-        one is not None and alike(run, one.expected) and one.exit_code == run.exit_code
-        for run, one in zip(runs, known, strict=True)
-    ]
-    return "a table of the visible runs" if asks and all(same) else ""
+    for guess in dict.fromkeys(["", *(run.expected for run in table.values())]) if asks and table else ():
+        else_ = Run(expected=guess)
+        known = [table.get(_asked(run), else_) for run in runs]
+        if all(
+            alike(run, one.expected) and run.exit_code in (None, one.exit_code)
+            for run, one in zip(runs, known, strict=True)
+        ):
+            return f"a table of the visible runs that prints {clip(ascii(guess), 60)} for everything else"
+    return ""
 
 
 def _asked(run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:

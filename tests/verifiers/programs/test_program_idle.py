@@ -141,3 +141,21 @@ def test_a_sound_spec_is_none_though_simple_programs_fit_a_part_of_it(
 ) -> None:
     verdict = verifier.verify(spec, f"def f(x):\n    return {right}\n", thorough=False)
     assert verdict.passed, verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("hidden", "guess"), [((("5", "0"), ("6", "0")), "0"), ((("5", "4"),), "4"), ((("5", "''"),), "''")]
+)
+def test_a_table_of_the_visible_examples_and_a_guess_for_the_rest_is_no_solution(
+    hidden: tuple[tuple[str, str], ...], guess: str
+) -> None:
+    with pytest.raises(SpecError, match=rf"a table of the visible examples that returns {guess} for everything else"):
+        checking.check(function(examples=SHOWN + examples(*hidden)))
+    checking.check(function(examples=SHOWN + examples(*hidden, ("9", "81"))))
+
+
+def test_a_table_of_the_visible_runs_and_one_of_their_outputs_for_the_rest_is_no_solution() -> None:
+    shown = (("1", "odd", True), ("2", "even", True))
+    with pytest.raises(SpecError, match=r"a table of the visible runs that prints 'odd' for everything else"):
+        checking.check(prints(*shown, ("3", "odd", False), ("5", "odd", False)))
+    checking.check(prints(*shown, ("3", "odd", False), ("4", "even", False)))
