@@ -20,6 +20,8 @@ from tui.table_pane import PAGE, TablePane
 from tui.text import BAD, CARE, DIM, GOOD, STRONG, add_block, add_field, plain, short
 from tui.view import ApiQuestion
 
+SESSION = "gs-"
+"""What names of sessions begin with."""
 WHO = {"user": ("person", DIM), "assistant": ("model", STRONG), "tool": ("tool", DIM), "system": ("system", DIM)}
 
 
@@ -27,7 +29,7 @@ def row(one: SessionRow) -> Row:
     return Row(
         one.id,
         (
-            plain(one.id.removeprefix("gs-")[:8]),
+            plain(one.id.removeprefix(SESSION)[:8]),
             plain(one.token, limit=10),
             plain(one.updated[5:16].replace("T", " "), DIM),
             verdict(one),
@@ -116,4 +118,4 @@ class GatewayPane(TablePane):
             lines=True,
         )
         body.append_text(detail(one, more=self._answers.get("detail")))
-        self.host.put(TypedConfirmation("Delete this session", one.id, body, act, to="delete it"))
+        self.host.put(TypedConfirmation("Delete this session", one.id, body, act, to="delete it", kind=SESSION))

@@ -121,6 +121,8 @@ class ViewLine(PlainText):
 
 WIDE = 100
 """Columns of a terminal in which a text stands beside a table."""
+TALL = 30
+"""Lines of a terminal from which on a line to type in has a border."""
 LEAST_CELLS = 6
 """Of a last column."""
 
