@@ -284,7 +284,7 @@ class AssayApp(OrderedKeysApp):
         if action in ACTING and self.read_only:
             return False
         if action == "filter" and self.is_there and self._is_whole():
-            return bool(self.pane.FILTER)
+            return bool(self.pane.FILTER) and not self.main.query_one(CommandLine).has_class("-open")
         return self._reading is not None or action not in NEEDS_DAEMON
 
     # the line at the bottom

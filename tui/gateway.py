@@ -81,6 +81,8 @@ class GatewayPane(TablePane):
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("x", "delete_session", "delete")]
     PAGED = False
+    ON_RECORD = frozenset({"delete_session"})
+    ACTING = {"x": "delete_session"}  # noqa: RUF012 - declared so by Pane
     SECONDS = 5.0
     KEYS = (*TablePane.KEYS[:3], ("x", "delete what is kept of the session under the cursor"))
 
@@ -97,11 +99,6 @@ class GatewayPane(TablePane):
         if status.gateway is None:
             return plain("")
         return plain(status.gateway.summary, DIM if status.gateway.answers or not status.gateway.enabled else BAD)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "delete_session":
-            return not self.host.read_only
-        return super().check_action(action, parameters)
 
     def action_delete_session(self) -> None:
         one = self.selected

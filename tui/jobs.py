@@ -90,6 +90,8 @@ class JobsPane(TablePane):
         Binding("x", "cancel_job", "call off"),
     ]
     PAGED = False
+    ON_RECORD = frozenset({"cancel_job"})
+    ACTING = {"x": "cancel_job"}  # noqa: RUF012 - declared so by Pane
     KEYS = (*TablePane.KEYS[:3], ("x", "call the job under the cursor off"))
 
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[JobRecord]:

@@ -32,6 +32,8 @@ AXES = 3
 """Lines of a plot that its axes and the ticks below need."""
 PARTS = (5, 4, 3, 2)
 """Of an axis, the first of which fits its rows."""
+LEAST = 1e-9
+"""What an axis ends at, at least: a curve of less is one of nothing."""
 ROUND = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 SPENT = {
     "sampling_seconds": "sampling",
@@ -173,7 +175,7 @@ def heights_of(rows: int, most: float, high: float | None) -> list[float]:
     parts = next((count for count in PARTS if rows > 1 and (rows - 1) % count == 0), 1)
     if high is not None:
         return [high * place / parts for place in range(parts + 1)]
-    step = (most if most > 0 else 1.0) / parts
+    step = (most if most > LEAST else 1.0) / parts
     power = 10.0 ** math.floor(math.log10(step))
     step = power * next(one for one in ROUND if one * power >= step * (1 - 1e-9))
     return [step * place for place in range(parts + 1)]
