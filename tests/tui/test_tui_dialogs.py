@@ -4,6 +4,7 @@ shown does something."""
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from textual.widgets import Footer, Input
 from textual.widgets._footer import FooterKey
 from textual_plotext import PlotextPlot
 
+from appliance.client import ApiError
 from appliance.client.person_keys import keys_folder, make_key, unlock
 from appliance.client.signing import admission
 from appliance.records.jobs import JobState
@@ -23,6 +25,7 @@ from tui.dialogs import NameInput, ReadingScreen, TypedConfirmation
 from tui.evaluation import EvaluationScreen
 from tui.panels import PlainText
 from tui.text import plain
+from tui.view import ApiQuestion, Pane, View
 
 if TYPE_CHECKING:
     from conftest import Appliance
@@ -271,6 +274,24 @@ async def test_while_a_command_is_typed_no_key_is_shown_that_would_be_text(appli
         await until(pilot, lambda: not keys(pilot))
         await pilot.press("escape")
         await until(pilot, lambda: "filter" in keys(pilot))
+
+
+class FailingPane(Pane):
+    """A toy whose question fails, with much to say."""
+
+    def questions(self) -> Mapping[str, ApiQuestion]:
+        return {"it": ApiQuestion("it", self._fail)}
+
+    def _fail(self, *_: object) -> None:
+        raise ApiError(f"it failed {'once more ' * 20}", hint=f"{'try ' * 20}and read the log")
+
+
+async def test_why_something_could_not_be_read_is_said_to_the_end(appliance: Appliance) -> None:
+    appliance.start()
+    toy = View("toy", "1", "toy", "toy", "a toy", FailingPane)
+    async with open_app(appliance, views=[toy]).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        await until(pilot, lambda: "and read the log" in " ".join(" ".join(drawn(pilot)).split()))
 
 
 # the curves
