@@ -27,7 +27,7 @@ from textual.widgets import ContentSwitcher, Footer
 from appliance.client import ApiError
 from tui.command_line import CommandInput, CommandLine, TypedCommand, find_command
 from tui.ordered_keys import OrderedKeysApp
-from tui.panels import WIDE, Absent, PlainText, RecordTable, TopLine, ViewLine
+from tui.panels import TALL, WIDE, Absent, PlainText, RecordTable, TopLine, ViewLine
 from tui.reader import Reading, ViewReader
 from tui.text import BAD, plain
 from tui.theme import DARK, LIGHT, THEMES, styles_of
@@ -65,6 +65,7 @@ class AssayApp(OrderedKeysApp):
     COMMANDS = {ScreensFirst}  # noqa: RUF012 - declared so by Textual
     COMMAND_PALETTE_BINDING = "ctrl+p"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - declared so by Textual
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (TALL, "-tall")]  # noqa: RUF012 - declared so by Textual
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "judge('approve')", "approve", show=False),
         Binding("r", "judge('reject')", "reject", show=False),
@@ -283,7 +284,7 @@ class AssayApp(OrderedKeysApp):
         if action in ACTING and self.read_only:
             return False
         if action == "filter" and self.is_there and self._is_whole():
-            return bool(self.pane.FILTER)
+            return bool(self.pane.FILTER) and not self.main.query_one(CommandLine).has_class("-open")
         return self._reading is not None or action not in NEEDS_DAEMON
 
     # the line at the bottom

@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen
+from textual.widgets import Footer
 
 from appliance.client import ApiClient, ApiError, Role, RolloutDetail, RolloutView, ToolCall, TreeRollout, TurnText
 from tui.panels import PlainText
@@ -137,6 +138,7 @@ class Conversations(ModalScreen[None]):
             for side in range(len(self._rollouts)):
                 with VerticalScroll(id=f"side-{side}", classes="side"):
                     yield PlainText("reading …")
+        yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         self.query_one("#side-0").focus()
@@ -162,9 +164,15 @@ class Conversations(ModalScreen[None]):
         pane.border_title = (
             f"{VERDICTS[found.rollout.verdict.outcome][0]}  {plain(found.rollout.family).plain}".replace("[", "(")
         )
-        pane.border_subtitle = "escape: back" + ("   n, p: through the tree" if found.tree else "")
         pane.query_one(PlainText).show(rollout_text(found.rollout, found))
         pane.scroll_home(animate=False)
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There are only keys for another side and another rollout of the tree where there is one."""
+        if action == "other":
+            return len(self._rollouts) > 1
+        return action != "along" or any(len(tree) > 1 for tree in self._trees.values())
 
     def action_leave(self) -> None:
         self.dismiss(None)

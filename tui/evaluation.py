@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
+from textual.widgets import Footer
 
 from appliance.client import ApiClient, ApiError, Decision, Evaluation, ItemResult
 from tui.decisions import decision_detail
@@ -106,7 +107,8 @@ class EvaluationScreen(ModalScreen[None]):
         Binding("escape,q", "leave", "back"),
         Binding("g", "show('gained')", "gained"),
         Binding("l", "show('lost')", "lost"),
-        Binding("e,a", "show('all')", "all"),
+        Binding("a,e", "show('all')", "all"),
+        Binding("tab", "app.focus_next", "table, gates"),
     ]
 
     def __init__(self, client: ApiClient, decision: Decision) -> None:
@@ -120,9 +122,9 @@ class EvaluationScreen(ModalScreen[None]):
             whole.border_title = (
                 f"candidate {short(self._decision.candidate)} beside champion {short(self._decision.champion)}"
             )
-            whole.border_subtitle = "g gained   l lost   a all   tab   escape: back"
             yield Detail(id="evaluation-summary")
             yield RecordTable(ITEMS)
+        yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         self.query_one(RecordTable).focus()

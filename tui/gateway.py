@@ -20,6 +20,8 @@ from tui.table_pane import PAGE, TablePane
 from tui.text import BAD, CARE, DIM, GOOD, STRONG, add_block, add_field, plain, short
 from tui.view import ApiQuestion
 
+SESSION = "gs-"
+"""What names of sessions begin with."""
 WHO = {"user": ("person", DIM), "assistant": ("model", STRONG), "tool": ("tool", DIM), "system": ("system", DIM)}
 
 
@@ -27,7 +29,7 @@ def row(one: SessionRow) -> Row:
     return Row(
         one.id,
         (
-            plain(one.id.removeprefix("gs-")[:8]),
+            plain(one.id.removeprefix(SESSION)[:8]),
             plain(one.token, limit=10),
             plain(one.updated[5:16].replace("T", " "), DIM),
             verdict(one),
@@ -79,6 +81,8 @@ class GatewayPane(TablePane):
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("x", "delete_session", "delete")]
     PAGED = False
+    ON_RECORD = frozenset({"delete_session"})
+    ACTING = {"x": "delete_session"}  # noqa: RUF012 - declared so by Pane
     SECONDS = 5.0
     KEYS = (*TablePane.KEYS[:3], ("x", "delete what is kept of the session under the cursor"))
 
@@ -96,11 +100,6 @@ class GatewayPane(TablePane):
             return plain("")
         return plain(status.gateway.summary, DIM if status.gateway.answers or not status.gateway.enabled else BAD)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "delete_session":
-            return not self.host.read_only
-        return super().check_action(action, parameters)
-
     def action_delete_session(self) -> None:
         one = self.selected
         if one is None or self.host.read_only:
@@ -116,4 +115,4 @@ class GatewayPane(TablePane):
             lines=True,
         )
         body.append_text(detail(one, more=self._answers.get("detail")))
-        self.host.put(TypedConfirmation("Delete this session", one.id, body, act, to="delete it"))
+        self.host.put(TypedConfirmation("Delete this session", one.id, body, act, to="delete it", kind=SESSION))

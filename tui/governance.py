@@ -153,7 +153,9 @@ class GovernancePane(TablePane):
 
     def action_rules(self) -> None:
         rules = self._answers.get("rules")
-        if rules is not None:
+        if rules is None:
+            self.host.say("The policy is not read yet.")
+        else:
             self.app.push_screen(ReadingScreen("policy in force", rules_text(rules)))
 
 

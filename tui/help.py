@@ -29,8 +29,9 @@ ACTS = (
 
 def help_text(views: Sequence[View], current: View, pane: Pane, *, read_only: bool) -> Text:
     text = Text()
+    own = [one for one in pane.KEYS if not read_only or one[0] not in pane.ACTING]
     _block(text, "screens", [(view.key, f"{view.title}: {view.about}") for view in views])
-    _block(text, f"on the screen {current.title}", [*pane.KEYS, *([("/", pane.FILTER)] if pane.FILTER else [])])
+    _block(text, f"on the screen {current.title}", [*own, *([("/", pane.FILTER)] if pane.FILTER else [])])
     _block(text, "everywhere", KEYS)
     if read_only:
         text.append("Nothing can be approved, submitted or called off here: the screen was opened read-only.\n\n", DIM)

@@ -15,6 +15,8 @@ from tui.table import Row, Table
 from tui.table_pane import TablePane
 from tui.text import DIM, GOOD, add_field, plain
 
+JOB = "job-"
+"""What names of jobs begin with."""
 MOST = 200
 """Jobs; older ones are listed by `assay jobs ls`."""
 
@@ -29,7 +31,7 @@ def row(record: JobRecord) -> Row:
     return Row(
         job.id,
         (
-            plain(job.id.removeprefix("job-")[:8]),
+            plain(job.id.removeprefix(JOB)[:8]),
             plain(job.kind, DIM),
             signed(JOB_STATES[job.state]),
             plain(job.question, limit=26),
@@ -88,6 +90,8 @@ class JobsPane(TablePane):
         Binding("x", "cancel_job", "call off"),
     ]
     PAGED = False
+    ON_RECORD = frozenset({"cancel_job"})
+    ACTING = {"x": "cancel_job"}  # noqa: RUF012 - declared so by Pane
     KEYS = (*TablePane.KEYS[:3], ("x", "call the job under the cursor off"))
 
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[JobRecord]:
@@ -110,6 +114,5 @@ class JobsPane(TablePane):
             self.host.client().cancel(job.id)
             return f"{job.id} is called off."
 
-        self.host.put(
-            TypedConfirmation("Call this job off", job.id, plain(job.question, lines=True), act, to="call it off")
-        )
+        body = plain(job.question, lines=True)
+        self.host.put(TypedConfirmation("Call this job off", job.id, body, act, to="call it off", kind=JOB))

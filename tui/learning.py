@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -27,6 +28,13 @@ PLOTS = (
     ("learning_entropy", "entropy, nats a token", None),
     ("length", "length, tokens a rollout", None),
 )
+AXES = 3
+"""Lines of a plot that its axes and the ticks below need."""
+PARTS = (5, 4, 3, 2)
+"""Of an axis, the first of which fits its rows."""
+LEAST = 1e-9
+"""What an axis ends at, at least: a curve of less is one of nothing."""
+ROUND = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 SPENT = {
     "sampling_seconds": "sampling",
     "verifying_seconds": "verifying",
@@ -47,6 +55,7 @@ class LearningPane(Pane):
         self._cycles: Sequence[Cycle] = ()
         self._wanted = ""
         self._drawn: dict[str, object] = {}
+        self._there = [False, False]
 
     def compose(self) -> ComposeResult:
         yield PlainText(classes="pane-line")
@@ -84,6 +93,7 @@ class LearningPane(Pane):
     def show(self, status: Status, answers: Answers) -> None:
         self._cycles = answers.get("cycles", self._cycles)
         cycle = self._cycle
+        self._show_keys()
         line = self.query_one(".pane-line", PlainText)
         if cycle is None:
             line.show(
@@ -115,16 +125,34 @@ class LearningPane(Pane):
                 for bound in bounds_of(curves) if name == "success" else ():
                     plot.plt.scatter(*zip(*bound, strict=True), marker="·", color="orange")
                 plot.plt.plot(steps, values, marker="braille", color="cyan+")
-                plot.plt.ylim(0, high or max(*values, 1e-9) * 1.1)
+                heights = heights_of(plot.size.height - AXES, max(values), high)
+                plot.plt.ylim(0, max(heights))
+                plot.plt.yticks(heights, labels_of(heights))
                 plot.plt.xticks(ticks := ticks_of(steps), [f"{tick:.0f}" for tick in ticks])
             plot.refresh()
 
+    def _other(self, step: int) -> Cycle | None:
+        """The night so many before the one that is shown, or after it."""
+        trained = [one for one in self._cycles if one.kind != "evaluation"]
+        place = trained.index(self._cycle) + step if self._cycle is not None else -1
+        return trained[place] if 0 <= place < len(trained) else None
+
+    def _show_keys(self) -> None:
+        there = [self._other(step) is not None for step in (1, -1)]
+        if there != self._there:
+            self._there = there
+            self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There are only keys for nights that there are."""
+        if action == "other":
+            return self._there[0 if parameters == (1,) else 1]
+        return super().check_action(action, parameters)
+
     def action_other(self, step: int) -> None:
-        trained = [one.id for one in self._cycles if one.kind != "evaluation"]
-        cycle = self._cycle
-        if cycle is not None:
-            place = min(max(trained.index(cycle.id) + step, 0), len(trained) - 1)
-            self._wanted = trained[place]
+        other = self._other(step)
+        if other is not None:
+            self._wanted = other.id
             self.host.ask()
 
 
@@ -139,6 +167,25 @@ def ticks_of(steps: Sequence[float]) -> list[float]:
     """At most six whole steps, the first among them, all equally far apart."""
     first, last = int(steps[0]), int(steps[-1])
     return [float(step) for step in range(first, last + 1, max(1, -(-(last - first) // 5)))]
+
+
+def heights_of(rows: int, most: float, high: float | None) -> list[float]:
+    """Ticks of an axis that begins at 0 and is drawn in so many rows: each stands on a row of its own, and is the
+    figure of this row. The last is the end of the axis: `high`, or a round figure that `most` does not exceed."""
+    parts = next((count for count in PARTS if rows > 1 and (rows - 1) % count == 0), 1)
+    if high is not None:
+        return [high * place / parts for place in range(parts + 1)]
+    step = (most if most > LEAST else 1.0) / parts
+    power = 10.0 ** math.floor(math.log10(step))
+    step = power * next(one for one in ROUND if one * power >= step * (1 - 1e-9))
+    return [step * place for place in range(parts + 1)]
+
+
+def labels_of(heights: Sequence[float]) -> list[str]:
+    """All with as many decimals as the first above 0 needs."""
+    first = heights[1]
+    decimals = next((count for count in range(12) if abs(first - round(first, count)) < 1e-6 * first), 12)
+    return [f"{one:,.{decimals}f}" for one in heights]
 
 
 def points_of(curves: CycleCurves | None, name: str) -> list[tuple[float, float]]:

@@ -106,6 +106,7 @@ class ModelsPane(TablePane):
         Binding("b", "app.rollback", "roll back"),
         Binding("e", "evaluation", "items"),
     ]
+    ON_RECORD = frozenset({"evaluation"})
     KEYS = (*TablePane.KEYS, ("e", "its evaluation beside the champion, item by item"))
 
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[CheckpointView]:

@@ -54,6 +54,8 @@ class TopLine(PlainText):
     def show_status(self, status: Status, *, read_only: bool) -> None:
         text = Text()
         text.append(" assay ", STRONG)
+        if read_only:
+            text.append(" read-only ", CARE)
         text.append("  champion ", DIM)
         text.append(short(status.aliases.get("champion")), STRONG)
         for name in ("canary", "candidate"):
@@ -65,8 +67,6 @@ class TopLine(PlainText):
         text.append_text(doing(status))
         if status.next_cycle:
             text.append(f"  next {clock(status.next_cycle)} UTC", DIM)
-        if read_only:
-            text.append("  read-only", CARE)
         self.show(text)
 
 
@@ -121,6 +121,8 @@ class ViewLine(PlainText):
 
 WIDE = 100
 """Columns of a terminal in which a text stands beside a table."""
+TALL = 30
+"""Lines of a terminal from which on a line to type in has a border."""
 LEAST_CELLS = 6
 """Of a last column."""
 

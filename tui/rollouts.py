@@ -56,6 +56,7 @@ class RolloutsPane(TablePane):
     TABLE = ROLLOUTS
     FILTER = HINT
     BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "mark", "mark"), Binding("v", "beside", "side by side")]
+    ON_RECORD = frozenset({"mark", "beside"})
     KEYS = (
         *TablePane.KEYS,
         ("m", "mark the rollout under the cursor"),

@@ -36,6 +36,8 @@ class TablePane(Pane):
     PAGED: ClassVar[bool] = True
     """Whether there are older pages."""
     SECONDS: ClassVar[float] = 0.0
+    ON_RECORD: ClassVar[frozenset[str]] = frozenset()
+    """Actions on the record under the cursor: where there is none, there are no keys for them."""
     FILTER = "text that a row has"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open_record", "read"),
@@ -58,7 +60,7 @@ class TablePane(Pane):
         self._status: Status | None = None
         self._answers: Answers = {}
         self._detailed: str | None = None
-        self._pages = (False, 0)
+        self._pages = (False, 0, False)
 
     def compose(self) -> ComposeResult:
         yield PlainText(classes="pane-line")
@@ -134,7 +136,7 @@ class TablePane(Pane):
         )
         self._show_line()
         self.show_detail()
-        pages = (len(self._records) == PAGE, len(self._before))
+        pages = (len(self._records) == PAGE, len(self._before), bool(self.table.rows_shown))
         if pages != self._pages:
             self._pages = pages
             self.refresh_bindings()
@@ -192,10 +194,14 @@ class TablePane(Pane):
         return ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There are only keys for pages that there are."""
+        """There are only keys for pages and records that there are."""
+        if action in self.ON_RECORD and not self._pages[-1]:
+            return False
         if action == "older":
             return self.PAGED and len(self._records) == PAGE
-        return action != "newer" or bool(self._before)
+        if action == "newer":
+            return bool(self._before)
+        return super().check_action(action, parameters)
 
     def action_older(self) -> None:
         if self._records:

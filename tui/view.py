@@ -57,6 +57,8 @@ class Pane(Vertical):
 
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Its own keys and what they do, for the help."""
+    ACTING: ClassVar[Mapping[str, str]] = {}
+    """Those of its keys that change something, each with its action: not there where the screen only reads."""
     FILTER: ClassVar[str] = ""
     """What can be typed behind `/`; empty where there is nothing to filter."""
     filtered_by = ""
@@ -64,6 +66,11 @@ class Pane(Vertical):
     @property
     def host(self) -> Host:
         return cast(Host, self.app)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in self.ACTING.values() and self.host.read_only:
+            return False
+        return super().check_action(action, parameters)
 
     def questions(self) -> Mapping[str, ApiQuestion]:
         """What it wants to know now."""

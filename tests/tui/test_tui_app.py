@@ -513,7 +513,7 @@ async def test_read_only_nothing_can_be_asked_for_that_changes_anything(applianc
         await shown(pilot, "6")
         await pilot.press("a", "r", "b", "s", "x")
         assert len(pilot.app.screen_stack) == 1
-        assert "read-only" in top(pilot)
+        assert "read-only" in top(pilot)[:20]  # in sight on 80 columns, whatever stands behind it
         assert not {"approve", "submit"} & {one.name for one in app_of(pilot).commands()}
         with pytest.raises(ApiError, match="read-only"):
             app_of(pilot).client().rollback("ada")
@@ -591,7 +591,7 @@ async def test_the_candidate_goes_into_service_when_its_digits_were_typed_and_a_
         await type_and_enter(pilot, "deadbeef")
         assert "nothing was done" in everything(pilot)
         assert ledger.approvals() == []
-        pilot.app.screen.query_one("#dialog-typed", Input).value = ""
+        await pilot.press("enter")
         assert decision.digest() in everything(pilot)
         await sign(pilot, decision.candidate, "wrong horse")
         await until(pilot, lambda: "does not open" in everything(pilot))
@@ -612,7 +612,6 @@ async def test_the_candidate_goes_into_service_when_its_digits_were_typed_and_a_
         )
         await type_and_enter(pilot, str(decision.champion)[:8])
         assert "nothing was done" in everything(pilot)
-        pilot.app.screen.query_one("#dialog-typed", Input).value = ""
         await type_and_enter(pilot, decision.candidate[:8])
         await until(pilot, lambda: ledger.alias("champion") == decision.champion)
         await until(pilot, lambda: f"champion {str(decision.champion)[:8]}" in top(pilot))
@@ -751,7 +750,7 @@ async def test_a_kept_session_is_read_and_deleted_when_its_name_was_typed(applia
         await pilot.press("escape")
         assert len(files.names()) == 5
         await pilot.press("x")
-        await type_and_enter(pilot, passed.id[:8])
+        await type_and_enter(pilot, passed.id.removeprefix("gs-")[:8])
         await until(pilot, lambda: len(cells(pilot)) == 4)
     assert set(files.names()) == {one.id for one in (redacted, conversation, unasked, failed)}
 

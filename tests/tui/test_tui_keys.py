@@ -119,7 +119,7 @@ async def test_a_key_behind_another_that_opens_a_screen_acts_on_that_screen(appl
         typed_at_once(pilot, "\x1b6")
         await settled(pilot)
         assert app_of(pilot).current.name == "jobs"
-        assert "find x" in detail(pilot) or "divisor" in detail(pilot)
+        await until(pilot, lambda: "find x" in detail(pilot) or "divisor" in detail(pilot))
 
 
 async def test_a_passphrase_never_stands_in_the_line_for_digits(

@@ -39,7 +39,7 @@ from tui import governance, jobs, models, rollouts
 from tui.conversation import rollout_text
 from tui.decisions import decision_detail, figure_text
 from tui.jobs import JobRecord
-from tui.learning import bounds_of, subtitle_of, ticks_of
+from tui.learning import bounds_of, heights_of, labels_of, subtitle_of, ticks_of
 from tui.now import machine_text
 from tui.panels import LEAST_CELLS, last_width
 from tui.progress import cycle_text, rate
@@ -354,3 +354,30 @@ def test_a_step_s_success_has_an_interval_where_it_says_of_how_many_attempts() -
 
 def test_a_small_rate_keeps_a_tenth() -> None:
     assert [rate(one) for one in (0.44, 9.96, 12.4, 9339.0)] == ["0.4", "10.0", "12", "9,339"]
+
+
+@given(st.integers(1, 40), st.floats(0.0, 1e9), st.sampled_from([None, 1.0]))
+def test_ticks_are_the_figures_of_their_rows_and_reach_the_highest_point(
+    rows: int, most: float, high: float | None
+) -> None:
+    heights = heights_of(rows, most, high)
+    assert heights[0] == 0
+    assert heights[-1] == (high or pytest.approx(max(most, heights[-1])))
+    places = [(rows - 1) * height / heights[-1] for height in heights]
+    assert all(abs(place - round(place)) < 1e-6 for place in places)
+    if rows > 1:
+        assert len({round(place) for place in places}) == len(heights) >= 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "most", "high", "said"),
+    [
+        (5, 0.6, 1.0, ["0.00", "0.25", "0.50", "0.75", "1.00"]),
+        (6, 0.6, 1.0, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
+        (5, 0.302, None, ["0.00", "0.08", "0.16", "0.24", "0.32"]),
+        (5, 0.0, None, ["0.00", "0.25", "0.50", "0.75", "1.00"]),
+        (6, 9_100.0, None, ["0", "2,000", "4,000", "6,000", "8,000", "10,000"]),
+    ],
+)
+def test_a_tick_says_its_figure(rows: int, most: float, high: float | None, said: list[str]) -> None:
+    assert labels_of(heights_of(rows, most, high)) == said
