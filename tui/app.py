@@ -22,7 +22,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.system_commands import SystemCommandsProvider
 from textual.theme import Theme
-from textual.widgets import ContentSwitcher, Footer
+from textual.widgets import ContentSwitcher, Footer, Input
 
 from appliance.client import ApiError
 from tui.command_line import CommandInput, CommandLine, TypedCommand, find_command
@@ -193,9 +193,21 @@ class AssayApp(OrderedKeysApp):
         return all(one is not None and one.is_mounted for one in found)
 
     def holds(self, typed: events.Key | events.Paste) -> bool:
-        """While the daemon has not answered for the first time, keys wait for it, and are then dealt with."""
-        at_once = isinstance(typed, events.Key) and typed.key in AT_ONCE
-        return self._asking and self.screen is self.main and not at_once
+        """While the daemon has not answered for the first time, keys wait for it, and are then dealt with; what opens a
+        record waits for the records."""
+        key = typed.key if isinstance(typed, events.Key) else ""
+        if self.screen is not self.main or key in AT_ONCE:
+            return False
+        return self._asking or (key == "enter" and not isinstance(self.focused, Input) and self._records_come())
+
+    def _records_come(self) -> bool:
+        """Whether the table of this screen is still being read."""
+        page = self.pane.questions().get("page") if self._reading is not None else None
+        if page is None or self._reading is None:
+            return False
+        known = self._reading.asked.get("page")
+        is_known = known is not None and known.key == page.key
+        return not (is_known and ("page" in self._reading.answers or "page" in self._reading.failed))
 
     async def _answered(self) -> None:
         """The daemon, for the first time; or it is not there."""
@@ -248,6 +260,7 @@ class AssayApp(OrderedKeysApp):
         problem.show(plain(f"! {faults[0]}" if faults else "", BAD, limit=400))
         problem.display = bool(faults)
         self.ask()
+        self.call_later(self.keys_may_go)
 
     def on_resize(self) -> None:
         if self._reading is not None and self._is_whole():
