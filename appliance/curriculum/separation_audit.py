@@ -218,8 +218,8 @@ def _made_again(
     items, without = int(description["items"]), description.get("without what was trained in")
     exclude = frozenset[str]()
     if without:
-        trained = map(Task.model_validate, ledger.step_tasks(str(without)))
-        exclude = frozenset(key for task in trained for key in (f"task {task.id}", task.key) if key)
+        asked = map(Task.model_validate, ledger.step_tasks(str(without)))
+        exclude = frozenset(key for task in asked for key in (f"task {task.id}", task.key) if key)
     if items < 1 or not tasksets or any(name not in TASKSETS for name in tasksets):
         return ()
     for divided, apart in ((True, True), (True, False), (False, False)):  # the newest way of drawing first
