@@ -26,6 +26,7 @@ from appliance.client import (
     ToolStatus,
     WorkerStatus,
 )
+from appliance.client.gateway import SessionRow
 from appliance.client.screen import CycleCurves, ProcessUse
 from appliance.client.status import GatewayStatus
 from appliance.records.artifacts import MEANING, Artifact
@@ -35,7 +36,7 @@ from appliance.records.service import Canary, CanaryState
 from policies.canary import Counts
 from policies.policy import load
 from runtime.sandbox import Usage
-from tui import governance, jobs, models, rollouts
+from tui import gateway, governance, jobs, models, rollouts
 from tui.conversation import rollout_text
 from tui.decisions import decision_detail, figure_text
 from tui.jobs import JobRecord
@@ -354,3 +355,20 @@ def test_a_step_s_success_has_an_interval_where_it_says_of_how_many_attempts() -
 
 def test_a_small_rate_keeps_a_tenth() -> None:
     assert [rate(one) for one in (0.44, 9.96, 12.4, 9339.0)] == ["0.4", "10.0", "12", "9,339"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "in_row", "in_detail"),
+    [
+        ({}, "✓ yes", "yes, before a night"),
+        ({"task_of": "own/sessions"}, "is one of own/sessions", "is one of own/sessions"),
+        ({"no_task": "refused: too near"}, "refused: too near", "refused: too near"),
+    ],
+)
+def test_the_gateway_says_what_became_of_a_session(fields: dict[str, str], in_row: str, in_detail: str) -> None:
+    known = {"id": f"gs-{'a' * 16}", "token": "agent", "updated": "2026-01-01T00:00:00", "expires": "2026-02-01T00:00"}
+    one = SessionRow.model_validate(
+        {**known, "turns": 1, "tokens": 2, "redacted": False, "verdict": "pass", "no_task": "", **fields}
+    )
+    assert gateway.row(one).cells[-1].plain == in_row
+    assert in_detail in gateway.detail(one).plain
