@@ -3,7 +3,8 @@
 Partitioned seeds keep generators apart, but small numbers make the same question by chance: without a check, several in
 a hundred sealed questions also turn up in training. So a question belongs to one split by its key (`TaskDraft.key`),
 in whatever words it is asked, and is drawn for that one only. The items of a finite taskset are divided by itself. What
-is a copy of a sealed question in another way (`curriculum.separation`) is drawn anew.
+is a copy of a sealed question in another way (`curriculum.separation`) is drawn anew; so is a sealed question that is
+one word from what was trained on before.
 
 Everything here is a pure function of its arguments; a stream has no state, so training resumes at any step.
 """
@@ -28,6 +29,7 @@ from curriculum.difficulty import Difficulty
 from curriculum.registry import BUILT_IN, CALCULATORS, key_of, stable_random
 from curriculum.separation.index import SeparationIndex
 from curriculum.separation.rules import Match
+from curriculum.separation.trained import TrainedQuestions
 
 ATTEMPTS = 2_000
 """Draws for one place in a set or stream before it counts as exhausted."""
@@ -73,13 +75,14 @@ def sealed_set(
     tasksets: Sequence[str] = CALCULATORS,
     catalog: Catalog = BUILT_IN,
     divided: bool = True,
+    trained: TrainedQuestions | None = None,
 ) -> SealedSet:
     """`items` sealed tasks of these tasksets, as evenly over topics and levels as their number allows.
 
     `levels` restricts the levels; tasksets that lack one are asked on those they have. `exclude` holds keys of
     questions that must not be asked. Not `divided` are the sets that were recorded before questions belonged to splits:
-    it makes such a set again. Raises ExhaustedError when not so many different questions exist, and
-    CurriculumError when no taskset has any of the levels.
+    it makes such a set again. What a taskset generates and `trained` meets is drawn anew. Raises ExhaustedError when
+    not so many different questions exist, and CurriculumError when no taskset has any of the levels.
     """
     if items < 1:
         raise CurriculumError(f"a sealed set of {items} items is none", hint="ask for at least one")
@@ -91,7 +94,7 @@ def sealed_set(
     turn = 0
     while len(tasks) < items:
         place = places[turn % len(places)]
-        task = _fresh(catalog, place, turn // len(places), rng, seen, divided=divided)
+        task = _fresh(catalog, place, turn // len(places), rng, seen, trained, divided=divided)
         if task is not None:
             tasks.append(task)
             turn += 1
@@ -241,7 +244,16 @@ def _places(catalog: Catalog, tasksets: Sequence[str], levels: Sequence[int] | N
     return places
 
 
-def _fresh(catalog: Catalog, place: _Place, turn: int, rng: Random, seen: set[str], *, divided: bool) -> Task | None:
+def _fresh(
+    catalog: Catalog,
+    place: _Place,
+    turn: int,
+    rng: Random,
+    seen: set[str],
+    trained: TrainedQuestions | None,
+    *,
+    divided: bool,
+) -> Task | None:
     """A sealed task for that place with a question that is not in `seen`, which then holds it; None when exhausted."""
     for further in range(len(place.levels)):
         level = place.levels[(turn + further) % len(place.levels)]
@@ -253,6 +265,9 @@ def _fresh(catalog: Catalog, place: _Place, turn: int, rng: Random, seen: set[st
                 break
             own = not divided or belongs(catalog, draft.key, place.taskset, Split.SEALED)
             if own and draft.topic == place.topic and draft.key not in seen:
+                task = catalog.task_of(draft, place.taskset, level, seed)
+                if trained is not None and trained.meets(task) and not is_written(place.taskset, catalog):
+                    continue
                 seen.add(draft.key)
-                return catalog.task_of(draft, place.taskset, level, seed)
+                return task
     return None

@@ -50,10 +50,10 @@ class Dialog(ModalScreen[str | None]):
         self.tell(text)
 
     def tell(self, text: Text) -> None:
-        """Shows it in the place for messages, which has no line while there is none."""
-        place = self.query_one("#dialog-error", PlainText)
-        place.show(text)
-        place.display = bool(text)
+        """Shows it in the place for messages, which has no line while there is none, and is gone once it is closed."""
+        for place in self.query("#dialog-error").results(PlainText):
+            place.show(text)
+            place.display = bool(text)
 
     @work(thread=True, exclusive=True)
     def attempt(self, act: Callable[[], str]) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 
 from appliance.client import ApiClient, Outcome, Status, explain_check
-from appliance.client.gateway import GatewayClient, SessionDetail, SessionRow
+from appliance.client.gateway import GatewayClient, SessionDetail, SessionRow, becomes_task
 from tui.dialogs import TypedConfirmation
 from tui.signs import VERDICTS, signed
 from tui.table import Row, Table
@@ -33,7 +33,7 @@ def row(one: SessionRow) -> Row:
             plain(one.token, limit=10),
             plain(one.updated[5:16].replace("T", " "), DIM),
             verdict(one),
-            plain(one.no_task, DIM, limit=30) if one.no_task else plain("✓ yes", GOOD),
+            plain(becomes_task(one, "✓ yes"), DIM if one.no_task else GOOD, limit=30),
         ),
     )
 
@@ -45,7 +45,7 @@ def verdict(one: SessionRow) -> Text:
 def detail(one: SessionRow, status: Status | None = None, more: SessionDetail | None = None) -> Text:
     text = verdict(one)
     text.append_text(plain(f"  {one.id}\n", DIM, lines=True))
-    add_field(text, "becomes a task", one.no_task or "yes, before a night", CARE if one.no_task else GOOD)
+    add_field(text, "becomes a task", becomes_task(one, "yes, before a night"), CARE if one.no_task else GOOD)
     add_field(text, "asked with", f"the token {one.token}")
     add_field(text, "kept until", one.expires[:16].replace("T", " "))
     add_field(text, "newest turn", one.updated[:16].replace("T", " "))

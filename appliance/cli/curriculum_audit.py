@@ -10,12 +10,14 @@ from appliance.cli.options import Data, Json, data_of
 from appliance.cli.show import show_fields, show_json, show_line, show_progress, show_table
 
 if TYPE_CHECKING:
-    from appliance.curriculum.separation_audit import SeparationReport
+    from collections.abc import Iterator
+
+    from appliance.curriculum.separation_audit import Copy, SeparationReport
 
 
 def audit(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """Hold everything that was trained on against all sealed and held-out questions, and say what was thrown out at
-    which door. Exit code 1 where something met, or cannot be shown."""
+    which door. Exit code 1 where something met that a decision rests on, or cannot be shown."""
     from appliance.curriculum.separation_audit import audit_separation
     from appliance.ledger.read_only import ReadOnlyLedger
     from appliance.worker.traces import texts_in
@@ -46,6 +48,7 @@ def _show(report: SeparationReport) -> None:
             ),
             ("with", f"{report.results} results of tools"),
             ("met", report.met),
+            ("noted", f"{report.noted} copies on which no decision rests"),
             ("took", f"{report.seconds:.1f} s"),
         ]
     )
@@ -56,11 +59,41 @@ def _show(report: SeparationReport) -> None:
         empty="nothing was thrown out",
     )
     for one in report.copies:
-        what = f"{one.taskset} level {one.level} {one.task}"
-        show_line(
-            f"{one.cycle}, {one.where}, {one.door.value}: {what}: {one.check.value} of {one.kept} ({one.share:.0%})"
-        )
+        show_line(_line_of(one))
     for text in report.unproved:
         show_line(f"not shown: {text}")
     show_line("")
-    show_line("train, validation and sealed sets never met" if report.clean else "this is not clean")
+    for text in _verdict(report):
+        show_line(text)
+
+
+def _line_of(one: Copy) -> str:
+    what = f"{one.taskset} level {one.level} {one.task}"
+    said = f"{one.cycle}, {one.where}, {one.door.value}: {what}: {one.check.value} of {one.kept} ({one.share:.0%})"
+    where = f" (decision of {one.evaluation.removesuffix('.evaluation')})" if one.evaluation else ""
+    return f"{'met' if one.bearing.counts else 'noted'}: {said}: {one.bearing.value}{where}"
+
+
+def _verdict(report: SeparationReport) -> Iterator[str]:
+    """What it comes to, and what to do."""
+    from appliance.curriculum.copy_bearing import CopyBearing
+
+    if report.clean and report.noted:
+        yield f"no decision rests on a copy: {report.noted} came into training elsewhere, and there is nothing to do"
+        return
+    if report.clean:
+        yield "train, validation and sealed sets never met"
+        return
+    yield "this is not clean"
+    decided = {one.candidate: one.evaluation for one in report.copies if one.bearing is CopyBearing.DECISION}
+    for candidate, evaluation in decided.items():
+        cycle = evaluation.removesuffix(".evaluation")
+        yield f"the decision of {cycle} rests on a copy: `assay model evaluate {candidate[:12]}` asks fresh questions"
+    cycles = dict.fromkeys(one.cycle for one in report.copies if one.bearing is CopyBearing.CYCLE)
+    for name in cycles:
+        yield (
+            f"{name} trained on what it kept apart: do not rest on its decision (`assay cycle show {name}`); "
+            "`assay model evaluate` asks its candidate fresh questions"
+        )
+    if report.unproved:
+        yield "what is not shown was not compared: put the files back from a backup"

@@ -92,7 +92,7 @@ def _cycle(core: Core, seed: int, console: Console) -> Cycle:
     """The night to run: an unfinished one, the finished demonstration, or a new one."""
     unfinished = core.cycles.unfinished()
     if unfinished is not None:
-        core.readiness.require_model(unfinished)
+        core.readiness.require_configured(unfinished)
         console.print(f"continuing {unfinished.id}, which stopped in: {unfinished.phase}", markup=False)
         return unfinished
     for cycle in core.ledger.cycles(limit=1000):
@@ -129,7 +129,7 @@ def _run_cycle(core: Core, cycle: Cycle, progress: DemoProgress) -> Cycle:
 def _require_no_wait(core: Core) -> None:
     """Nobody looks again here, as the daemon does."""
     if core.supervisor.waits_for:
-        core.readiness.require_model(core.cycles.unfinished())
+        core.readiness.require_configured(core.cycles.unfinished())
         raise AssayError(
             f"the demonstration cannot continue now: {core.supervisor.waits_for}",
             hint="run the same command again then: nothing is repeated",

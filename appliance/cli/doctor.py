@@ -89,7 +89,7 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
         yield warning("section [vllm]", idle, "set model.engine to vllm, or remove the section")
     alone = 1 if settings.placement.learners == "cluster" else settings.model.learners
     yield from gpus(find_gpus(), learners=alone, engine=settings.model.engine)
-    yield ok("config", f"valid; data in {settings.data}")
+    yield config(settings)
     yield from cluster(settings)
     yield model(settings)
     rules = policy(settings.data)
@@ -104,6 +104,17 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
             seen.append(check)
             yield check
         yield programs(seen)
+
+
+def config(settings: Settings) -> DoctorCheck:
+    """Looks for the recipe's tasksets too: keys and values were read already."""
+    from appliance.taskset_readiness import require_tasksets
+
+    try:
+        require_tasksets(settings.data, settings.recipe.tasksets)
+    except ConfigError as error:
+        return failed("config", str(error), error.hint)
+    return ok("config", f"valid; data in {settings.data}")
 
 
 def python(version: tuple[int, ...]) -> DoctorCheck:

@@ -137,12 +137,14 @@ def revoke(
 @sessions.command("ls")
 def sessions_ls(context: typer.Context, limit: Limit = 50, data: Data = None, as_json: Json = False) -> None:
     """List the sessions that are kept, newest first."""
+    from appliance.client.gateway import becomes_task
+
     show_records(
         _client(context, data).sessions(limit),
-        ("session", "token", "newest turn", "turns", "tokens", "verdict", "may become a task"),
+        ("session", "token", "newest turn", "turns", "tokens", "verdict", "becomes a task"),
         lambda one: (
             *(one.id, one.token, one.updated[:19], one.turns, one.tokens),
-            *(one.verdict or "", one.no_task or "yes"),
+            *(one.verdict or "", becomes_task(one, "yes, before a night")),
         ),
         empty="nothing is kept: `assay gateway token new NAME --consent` makes a token whose sessions are",
         as_json=as_json,
@@ -160,6 +162,8 @@ def sessions_show(
 
     Example: assay gateway sessions show gs-1f0c52b7
     """
+    from appliance.client.gateway import becomes_task
+
     found = _client(context, data).session(name)
     if as_json:
         show_json(found)
@@ -173,7 +177,7 @@ def sessions_show(
             ("weights", kept.version[:12]),
             ("tokens", f"{row.tokens}{', no word or token is kept: redaction' if row.redacted else ''}"),
             ("verdict", f"{kept.verdict.outcome.value}: {kept.verdict.reason}" if kept.verdict else "none"),
-            ("becomes a task", row.no_task or "yes, at night"),
+            ("becomes a task", becomes_task(row, "yes, before a night")),
         ]
     )
     for one in kept.said:

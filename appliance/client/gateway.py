@@ -45,7 +45,14 @@ class SessionRow(FrozenModel):
     redacted: bool
     verdict: str | None
     no_task: str
-    """Why nothing is learned from it; empty where it may become a task."""
+    """Why it becomes no task, refused ones included; empty where it may become one, or is one."""
+    task_of: str = ""
+    """The taskset that it is a task of by now."""
+
+
+def becomes_task(row: SessionRow, otherwise: str) -> str:
+    """Whether a session became a task, in words; `otherwise` where it may still become one."""
+    return row.no_task or (f"is one of {row.task_of}" if row.task_of else otherwise)
 
 
 class SessionDetail(FrozenModel):

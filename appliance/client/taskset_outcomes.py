@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from appliance.records.cycles import Cycle
+from appliance.records.cycles import Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ModelResults
 from appliance.records.rollouts import Purpose
 from appliance.records.training import PassCount
 from runtime.model import FrozenModel
 
 MOST_REASONS = 2
+ENDED = {CycleState.FAILED: "failed", CycleState.CANCELLED: "was cancelled"}
 Limits = tuple[int, str]
 """Tokens of a conversation, and its tool calls in words."""
 
@@ -29,6 +30,8 @@ class OutcomeState(StrEnum):
     """Some tasks always, the others never."""
     BROKEN = "lost"
     """Every rollout, to the infrastructure."""
+    WAITING = "not yet asked"
+    """Its training has not ended."""
     NOT_ASKED = "not asked"
     LEFT_OUT = "left out"
 
@@ -70,22 +73,41 @@ def outcomes_of(cycle: Cycle, counts: Sequence[PassCount], evaluations: Sequence
     limits = (int(agent.get("max_tokens", 0)), f"{first} to {calls}" if 0 < first < calls else str(calls))
     trained = [one for one in counts if one.purpose is Purpose.TRAIN]
     sealed = _sealed(evaluations)
+    none_asked = _none_asked(cycle)
     names = dict.fromkeys([*recipe.get("tasksets", ()), *plan["tasksets"], *(one.family for one in trained)])
     return [
         TasksetOutcome(name=name, state=OutcomeState.LEFT_OUT, reason=left_out[name])
         if name in left_out
-        else _outcome(name, [one for one in trained if one.family == name], limits, sealed.get(name, {}))
+        else _outcome(name, [one for one in trained if one.family == name], limits, none_asked, sealed.get(name, {}))
         for name in names
     ]
 
 
-def _outcome(name: str, counts: Sequence[PassCount], limits: Limits, sealed: Mapping[str, int]) -> TasksetOutcome:
+def _none_asked(cycle: Cycle) -> tuple[OutcomeState, str]:
+    """What is said of a taskset of which no task came up: only a training that is over says why."""
+    if "candidate" in cycle.plan or cycle.state is CycleState.DONE:
+        return OutcomeState.NOT_ASKED, (
+            "no task of it came up in training: the policy's [data] and recipe.training say how many do, "
+            "and copies of what is kept apart are thrown out"
+        )
+    if cycle.state.ended:
+        return OutcomeState.NOT_ASKED, f"the cycle {ENDED[cycle.state]} before a task of it came up"
+    return OutcomeState.WAITING, ""
+
+
+def _outcome(
+    name: str,
+    counts: Sequence[PassCount],
+    limits: Limits,
+    none_asked: tuple[OutcomeState, str],
+    sealed: Mapping[str, int],
+) -> TasksetOutcome:
     rollouts, passed = sum(one.rollouts for one in counts), sum(one.passed for one in counts)
     broken, learned = sum(one.broken for one in counts), sum(one.learned for one in counts)
     unsolved = [one for one in counts if one.rollouts and not one.passed]
     levels = tuple(one.level for one in unsolved if one.level is not None)
     if not rollouts:
-        state = OutcomeState.BROKEN if broken else OutcomeState.NOT_ASKED
+        state = OutcomeState.BROKEN if broken else none_asked[0]
     elif learned:
         state = OutcomeState.LEARNED
     elif passed in (0, rollouts):
@@ -95,11 +117,8 @@ def _outcome(name: str, counts: Sequence[PassCount], limits: Limits, sealed: Map
     match state:
         case OutcomeState.BROKEN:
             reason = f"the infrastructure failed all {broken} rollouts: `assay doctor`"
-        case OutcomeState.NOT_ASKED:
-            reason = (
-                "no task of it came up in training: the policy's [data] and recipe.training say how many do, "
-                "and copies of what is kept apart are thrown out"
-            )
+        case OutcomeState.NOT_ASKED | OutcomeState.WAITING:
+            reason = none_asked[1]
         case OutcomeState.UNSOLVED:
             reason = why_unsolved(counts, limits)
         case OutcomeState.LEARNED | OutcomeState.UNEVEN if levels:

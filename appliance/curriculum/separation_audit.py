@@ -2,9 +2,11 @@
 
 What always holds: nothing is changed; every task that was trained on, every result of a tool in a rollout that was
 trained on, every conversation and every demonstration is held against the sealed and the held-out questions of all
-cycles, by id, key, text and near-duplicate (`curriculum.separation`). What cannot be compared (a sealed set that is in
-no file and cannot be made again, say) is named, and the audit is not clean then. Steps are read one by one, and kept
-questions are looked up `CHUNK` at a time, so that neither has to fit into memory.
+cycles, by id, key, text and near-duplicate (`curriculum.separation`). Of each copy it is said whether a decision rests
+on it (`appliance.curriculum.copy_bearing`); one on which none rests is named, and the audit is clean all the same. What
+cannot be compared (a sealed set that is in no file and cannot be made again, say) is named, and the audit is not clean
+then. Steps are read one by one, and kept questions are looked up `CHUNK` at a time, so that neither has to fit into
+memory.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from appliance.curriculum.copy_bearing import CopyBearing, CopyJudge
 from appliance.curriculum.kept_files import is_sealed_set, kept_lessons, kept_questions
+from appliance.curriculum.trained_tasks import trained_until
 from appliance.ledger.ledger import Ledger
 from appliance.records.cycles import Cycle
 from appliance.records.events import SEPARATION
@@ -53,6 +57,11 @@ class Copy(Record):
     task: str
     taskset: str
     level: int
+    bearing: CopyBearing
+    evaluation: str = ""
+    """That of the decision which rests on it; empty where none does."""
+    candidate: str = ""
+    """The model that was decided on."""
 
 
 class SeparationReport(Record):
@@ -69,7 +78,11 @@ class SeparationReport(Record):
     conversations: int
     demonstrations: int
     met: int
+    """Copies that count: within one cycle, or under a decision."""
+    noted: int
+    """Copies on which no decision rests."""
     copies: tuple[Copy, ...]
+    """Those that count come first."""
     thrown_out: dict[str, int]
     """By `door/check`: what never came as far as training."""
     unproved: tuple[str, ...]
@@ -106,6 +119,7 @@ def audit_separation(
     cycles = ledger.cycles(MOST_CYCLES)[::-1]
     unproved: list[str] = []
     kept: dict[str, Task] = {}
+    kept_in: dict[str, tuple[str, ...]] = {}
     bare: dict[str, str] = {}
     for cycle in cycles:
         tasks, without, lost = _kept_of(cycle, ledger, data)
@@ -113,18 +127,21 @@ def audit_separation(
             f"the sealed set {digest[:12]} of {cycle.id} is in no file and cannot be made again" for digest in lost
         ]
         kept |= {task.id: task for task in tasks}
+        for name in dict.fromkeys([*(task.id for task in tasks), *without]):
+            kept_in[name] = (*kept_in.get(name, ()), cycle.id)
         bare |= dict.fromkeys(without, cycle.id)
     bare = {name: cycle for name, cycle in bare.items() if name not in kept}
     for name, count in Counter(bare.values()).items():
         unproved.append(f"{count} questions of {name} are known by their ids alone: only these were compared")
     read: Counter[str] = Counter()
     met: dict[tuple[str, str, str], Copy] = {}
-    every = list(kept.values())
+    every, judge = list(kept.values()), CopyJudge(ledger, kept_in)
     for start in range(0, max(1, len(every)), CHUNK):
         index, counts = SeparationIndex(every[start : start + CHUNK]), Counter[str]()
         for one in _learned(cycles, ledger, data, conversations, unproved if start == 0 else []):
             counts.update(_counted(one))
             for match in _matches(one, index, bare):
+                bearing, evaluation = judge.bearing(match.kept, one.cycle, kept.get(match.kept))
                 copy = Copy(
                     cycle=one.cycle,
                     where=one.where,
@@ -135,11 +152,16 @@ def audit_separation(
                     task=one.task.id,
                     taskset=one.task.taskset,
                     level=one.task.level,
+                    bearing=bearing,
+                    evaluation="" if evaluation is None else evaluation.id,
+                    candidate="" if evaluation is None else evaluation.candidate.weights,
                 )
-                met.setdefault((one.cycle, one.task.id, match.check.value), copy)
+                _add(met, copy)
             if sum(counts.values()) % PAGE == 0:
                 say(f"{counts['tasks']} tasks, {counts['results']} results")
         read = counts
+    copies = sorted(met.values(), key=lambda copy: not copy.bearing.counts)
+    counting = sum(copy.bearing.counts for copy in copies)
     return SeparationReport(
         cycles=len(cycles),
         sealed=sum(task.split is Split.SEALED for task in every),
@@ -148,12 +170,20 @@ def audit_separation(
         results=read["results"],
         conversations=read["conversations"],
         demonstrations=read["demonstrations"],
-        met=len(met),
-        copies=tuple(met.values())[:SHOWN],
+        met=counting,
+        noted=len(copies) - counting,
+        copies=tuple(copies[:SHOWN]),
         thrown_out=_thrown_out(ledger),
         unproved=tuple(unproved),
         seconds=round(clock() - started, 3),
     )
+
+
+def _add(met: dict[tuple[str, str, str], Copy], copy: Copy) -> None:
+    """Keeps one for each task and check: one that counts, where there is one."""
+    where = (copy.cycle, copy.task, copy.check.value)
+    if where not in met or (copy.bearing.counts and not met[where].bearing.counts):
+        met[where] = copy
 
 
 def _kept_of(cycle: Cycle, ledger: Ledger, data: Path) -> tuple[list[Task], set[str], list[str]]:
@@ -169,7 +199,7 @@ def _kept_of(cycle: Cycle, ledger: Ledger, data: Path) -> tuple[list[Task], set[
     if not any(is_sealed_set(tasks, digest) for digest in named):
         tasks = [task for task in tasks if task.split is not Split.SEALED]
         for digest, description in named.items():
-            made = _made_again(cycle, digest, description, ledger)
+            made = _made_again(cycle, digest, description, ledger, data)
             tasks += made
             lost += [] if made else [digest]
     ids: set[str] = set()
@@ -180,19 +210,24 @@ def _kept_of(cycle: Cycle, ledger: Ledger, data: Path) -> tuple[list[Task], set[
     return tasks, ids - {task.id for task in tasks}, lost
 
 
-def _made_again(cycle: Cycle, digest: str, description: dict[str, str | int | float], ledger: Ledger) -> Sequence[Task]:
+def _made_again(
+    cycle: Cycle, digest: str, description: dict[str, str | int | float], ledger: Ledger, data: Path
+) -> Sequence[Task]:
     """A sealed set from its seed; nothing where it comes to another digest."""
     tasksets = tuple(cycle.plan.get("tasksets", ()))
     items, without = int(description["items"]), description.get("without what was trained in")
     exclude = frozenset[str]()
     if without:
-        trained = map(Task.model_validate, ledger.step_tasks(str(without)))
-        exclude = frozenset(key for task in trained for key in (f"task {task.id}", task.key) if key)
+        asked = map(Task.model_validate, ledger.step_tasks(str(without)))
+        exclude = frozenset(key for task in asked for key in (f"task {task.id}", task.key) if key)
     if items < 1 or not tasksets or any(name not in TASKSETS for name in tasksets):
         return ()
-    for divided in (True, False):
+    for divided, apart in ((True, True), (True, False), (False, False)):  # the newest way of drawing first
+        trained = trained_until(ledger, data, cycle.id) if apart else None
         try:
-            made = sealed_set(items, int(description["seed"]), exclude=exclude, tasksets=tasksets, divided=divided)
+            made = sealed_set(
+                items, int(description["seed"]), exclude=exclude, tasksets=tasksets, divided=divided, trained=trained
+            )
         except CurriculumError:
             continue
         if made.digest == digest:

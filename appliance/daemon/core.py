@@ -196,8 +196,9 @@ class Core:
         ledger.on_job_end = self._job_ended
         self.governance.reconcile()
         self.rollouts = Rollouts(ledger)
-        self.gateway = GatewayDesk(self.trust, self.data, self.settings.gateway, self.now)
         self.own_work = OwnWork(ledger, self.trust, self.data, self.now, self.events)
+        decided = self.own_work.decided
+        self.gateway = GatewayDesk(self.trust, self.data, self.settings.gateway, self.now, decided)
         self.collected = CollectedWork(ledger, self.jobs.files, self.gateway, self.own_work, lambda: self.policy)
         self.started = self.now()
         if self.trust.policies.is_earlier:

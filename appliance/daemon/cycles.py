@@ -28,6 +28,7 @@ from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.promotion import CANDIDATE, CHAMPION
 from appliance.records.cycles import Cycle, CycleState
+from appliance.taskset_readiness import named_in
 from policies.policy import Policy
 
 CycleKind = Literal["demo", "night", "evaluation", "training"]
@@ -79,12 +80,12 @@ class Cycles:
         with self._starting:
             unfinished = self.unfinished()
             if unfinished is not None:
-                self.readiness.require_model(unfinished)
+                self.readiness.require_configured(unfinished)
                 return unfinished
             if not anew:
                 self._require_nobody_waits()
             try:
-                self.readiness.require()
+                self.readiness.require(tasksets=None if plan is None else named_in(plan))
             except ConfigError as error:
                 if not scheduled:
                     raise
@@ -112,7 +113,7 @@ class Cycles:
                     f"{unfinished.id} is not finished",
                     hint="--resume goes on with a training; wait (`assay cycle watch`), or cancel it first",
                 )
-            self.readiness.require()
+            self.readiness.require(tasksets=[name for stage in stages for name in stage.recipe.tasksets])
             plan = {
                 "recipe": stages[-1].recipe.model_dump(mode="json"),
                 "stages": [stage.model_dump(mode="json") for stage in stages],
@@ -259,7 +260,7 @@ class Cycles:
     def misconfigured(self) -> str:
         """Why no cycle begins or goes on before the configuration was put right; empty when nothing is wrong."""
         try:
-            self.readiness.require_model(self.unfinished())
+            self.readiness.require_configured(self.unfinished())
         except ConfigError as error:
             return f"{error}; {error.hint}"
         except (BrokenError, LedgerError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from appliance.client.gateway import DeletedSessions, MadeToken, SessionDetail, 
 from appliance.client.status import GatewayStatus
 from appliance.config import GatewaySettings
 from appliance.daemon.errors import BrokenError, RequestError
+from appliance.daemon.own_work import DecidedQuestion
 from appliance.daemon.trust import Trust
 from appliance.gateway.sessions import (
     KeptSession,
@@ -29,6 +30,7 @@ from appliance.gateway.sessions import (
     why_no_task,
 )
 from appliance.gateway.tokens import GatewayToken, new_token, read_tokens, revoke_token
+from curriculum.own.rows import QUESTION_CHARS, key_of_question
 
 EVERY = "all"
 LISTEN_SECONDS = 0.2
@@ -45,6 +47,8 @@ class GatewayDesk:
     data: Path
     settings: GatewaySettings
     now: Callable[[], str]
+    decided: Callable[[], Mapping[str, DecidedQuestion]] = dict
+    """What became of questions that were collected, by key."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def status(self) -> GatewayStatus:
@@ -87,12 +91,13 @@ class GatewayDesk:
 
     def sessions(self, limit: int) -> list[SessionRow]:
         """Newest first."""
-        return [_row(one) for one in self._kept().all(limit)]
+        decided = self.decided()
+        return [_row(one, decided) for one in self._kept().all(limit)]
 
     def session(self, name: str) -> SessionDetail:
         """Raises KeptSessionError."""
         found = self._kept().get(name)
-        return SessionDetail(row=_row(found), session=found)
+        return SessionDetail(row=_row(found, self.decided()), session=found)
 
     def delete(self, name: str) -> DeletedSessions:
         """Raises KeptSessionError, BrokenError."""
@@ -136,7 +141,8 @@ def _view(token: GatewayToken) -> TokenView:
     return TokenView(name=token.name, consent=token.consent, created=token.created, revoked=token.revoked)
 
 
-def _row(kept: KeptSession) -> SessionRow:
+def _row(kept: KeptSession, decided: Mapping[str, DecidedQuestion]) -> SessionRow:
+    task_of, no_task = became(kept, decided)
     return SessionRow(
         id=kept.id,
         token=kept.token,
@@ -146,5 +152,23 @@ def _row(kept: KeptSession) -> SessionRow:
         tokens=sum(len(node.ids) for node in kept.nodes),
         redacted=kept.redacted,
         verdict=None if kept.verdict is None else kept.verdict.outcome.value,
-        no_task=why_no_task(kept),
+        no_task=no_task,
+        task_of=task_of,
     )
+
+
+def became(kept: KeptSession, decided: Mapping[str, DecidedQuestion]) -> tuple[str, str]:
+    """The taskset that a session is a task of, and why it becomes none; both empty where it may still become one."""
+    passed = passed_session(kept)
+    if passed is None:
+        return "", why_no_task(kept)
+    if not 0 < len(passed.question) <= QUESTION_CHARS:
+        return "", f"a task's question has at most {QUESTION_CHARS:,} characters"
+    known = decided.get(key_of_question(passed.question))
+    if known is None:
+        return "", ""
+    if known.refused:
+        return "", f"refused: {known.refused}"
+    if known.origin == f"session {kept.id}":
+        return known.taskset, ""
+    return "", f"its question is in {known.taskset} already"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from appliance.durable_file import replace_file, sync_folder, write_private
 from appliance.ledger.ledger import Ledger
 from appliance.own_taskset_files import file_of, names_in
 from appliance.own_tasksets import read_own
+from curriculum.contract.errors import CurriculumError
 from curriculum.names import OWN
 from curriculum.own.rows import OwnRow, with_levels
 from curriculum.own.taskset import OwnContent
@@ -37,6 +39,18 @@ MOST_REFUSED = 10_000
 Reasons = TypeAdapter(dict[str, str])
 
 
+@dataclass(frozen=True)
+class DecidedQuestion:
+    """What became of a question that came in: a task, or nothing."""
+
+    taskset: str = ""
+    """That it is in."""
+    origin: str = ""
+    """Of the row there."""
+    refused: str = ""
+    """Why it was refused when it was collected."""
+
+
 @dataclass
 class OwnWork:
     """Methods may be called from any thread."""
@@ -47,6 +61,8 @@ class OwnWork:
     now: Callable[[], str]
     events: EventLog
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _read: dict[str, tuple[tuple[int, int], dict[str, str]]] = field(default_factory=dict)
+    """Origins by key of each taskset as its file was when it was read last."""
 
     def add(self, content: OwnContent) -> OwnTasksetView:
         """On disk when it returns. Raises RequestError for a name that is taken or rows that ask the same, and
@@ -111,6 +127,24 @@ class OwnWork:
         """Keys of all rows that are there, and of what was refused when it was collected."""
         catalog = [read_own(self.data, name) for name in names_in(self.data)]
         return {row.key for taskset in catalog for row in taskset.content.rows} | set(self._refused())
+
+    def decided(self) -> dict[str, DecidedQuestion]:
+        """What became of each question, by key; a taskset that cannot be read says nothing. Raises OSError."""
+        found = {key: DecidedQuestion(refused=reason) for key, reason in self._refused().items()}
+        for name in names_in(self.data):
+            with suppress(CurriculumError, FileNotFoundError):
+                found |= {key: DecidedQuestion(name, origin) for key, origin in self._origins(name).items()}
+        return found
+
+    def _origins(self, name: str) -> dict[str, str]:
+        """Of a taskset's rows, by key; the file is read again only when it has changed."""
+        seen = file_of(self.data, name.removeprefix(f"{OWN}/")).stat()
+        state = (seen.st_mtime_ns, seen.st_size)
+        known = self._read.get(name)
+        if known is None or known[0] != state:
+            known = (state, {row.key: row.origin for row in read_own(self.data, name).content.rows})
+            self._read[name] = known
+        return known[1]
 
     def _refused(self) -> dict[str, str]:
         try:

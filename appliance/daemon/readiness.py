@@ -8,7 +8,7 @@ here it only has to be there and whole. A model that the configuration names is 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from appliance.read_only_disk import HINT, read_only_reason
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import Cycle
 from appliance.sandbox_readiness import BrokerAwayError, is_served, require_isolation
+from appliance.taskset_readiness import named_in, require_tasksets
 from policies.policy import Policy
 from runtime.errors import RefusedError, SandboxError
 
@@ -53,13 +54,14 @@ class Readiness:
     model: ConfiguredModel
     watch: ResourceWatch
 
-    def require(self, cycle: Cycle | None = None) -> None:
-        """What a new cycle needs, or this unfinished one. Raises RefusedError without isolation, BrokenError without
-        the model in service, NoRoomError without the room on disk that the policy asks for or while work pauses for
-        want of room or memory, TamperedError for a ledger that is not what the audit log says, ReadOnlyDataError where
-        the data folder takes no writes, and what `require_model` raises."""
+    def require(self, cycle: Cycle | None = None, tasksets: Sequence[str] | None = None) -> None:
+        """What a new cycle needs, or this unfinished one; `tasksets` where it does not ask the recipe's. Raises
+        RefusedError without isolation, BrokenError without the model in service, NoRoomError without the room on disk
+        that the policy asks for or while work pauses for want of room or memory, TamperedError for a ledger that is not
+        what the audit log says, ReadOnlyDataError where the data folder takes no writes, and what
+        `require_configured` raises."""
         self.require_for_jobs()
-        self.require_model(cycle)
+        self.require_configured(cycle, tasksets)
 
     def require_for_jobs(self) -> None:
         """What jobs need; raises as `require` does."""
@@ -72,6 +74,16 @@ class Readiness:
         champion = self._champion()
         if champion is not None:
             self._require_sound(champion, "in service", "or go back to the one before with `assay model rollback`")
+
+    def require_configured(self, cycle: Cycle | None = None, tasksets: Sequence[str] | None = None) -> None:
+        """Raises ConfigError where a taskset that the cycle asks is not there, and what `require_model` raises. A night
+        of which nothing was begun takes the recipe in force."""
+        fresh = cycle is not None and cycle.kind == "night" and cycle.plan.keys() <= {"recipe", "certified"}
+        if cycle is not None and not fresh:
+            require_tasksets(self.settings.data, named_in(cycle.plan), f"the plan of {cycle.id} names")
+        else:
+            require_tasksets(self.settings.data, self.settings.recipe.tasksets if tasksets is None else tasksets)
+        self.require_model(cycle)
 
     def require_model(self, cycle: Cycle | None = None) -> None:
         """Raises ConfigError where the cycle would begin from the configured model and cannot, or gives a conversation

@@ -19,6 +19,7 @@ from appliance.clock import utc_now
 from appliance.config_layers import ConfigError
 from appliance.curriculum.kept_files import keep_questions
 from appliance.curriculum.recent_questions import NIGHTS, recent_questions
+from appliance.curriculum.trained_tasks import trained_until
 from appliance.inference.engine import ModelError, ModelFiles
 from appliance.learning.checkpoints import model_files, publish
 from appliance.learning.errors import CheckpointError
@@ -114,12 +115,20 @@ class CycleRun:
         return candidate if asks_again(newest[0].findings, nights, rules) else None
 
     def _setup(self, held: Checkpoint | None) -> CycleSetup:
-        """Tonight's tasksets and sealed questions; none that a candidate from an earlier night was trained on."""
+        """Tonight's tasksets and sealed questions; none that a candidate from an earlier night was trained on, and none
+        that is nearly what any night trained on."""
         cycle, recipe = self._cycle, self._recipe
         catalog = catalog_in(self._context.data, recipe.tasksets)
         tasksets, seed = self._tasksets(catalog), derive("sealed", cycle.seed)
         known = frozenset() if held is None else trained_questions(self._ledger, held.cycle)
-        sealed = sealed_set(recipe.evaluation.sealed_items, seed, exclude=known, tasksets=tasksets, catalog=catalog)
+        sealed = sealed_set(
+            recipe.evaluation.sealed_items,
+            seed,
+            exclude=known,
+            tasksets=tasksets,
+            catalog=catalog,
+            trained=trained_until(self._ledger, self._context.data, cycle.id),
+        )
         without = {} if held is None else {"without what was trained in": held.cycle}
         self._ledger.put_sealed_set(sealed.digest, {**sealed.description, **without})
         others = [one for one in self._ledger.cycles(NIGHTS + 1) if one.id != cycle.id][:NIGHTS]

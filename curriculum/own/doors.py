@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from curriculum.contract.task import Task
 from curriculum.own.rows import OwnRow
 from curriculum.separation.index import SeparationIndex
+from curriculum.separation.rules import Check, Match
 
 Door = Callable[[OwnRow], str]
 """Says why the problem is not taken; empty where it is."""
@@ -35,12 +36,19 @@ def not_sealed(sealed: Iterable[Task]) -> Door:
     def door(row: OwnRow) -> str:
         match = kept.met_by_text(row.question, row.key)
         if match is not None:
-            return f"its question is sealed, models are evaluated on it: {match.check.value}"
+            return _too_near(match)
         held = (kept.met_by_result(text, row.question) for text in row.texts)
         match = next(filter(None, held), None)
         return "" if match is None else f"one of its files holds a sealed question: {match.check.value}"
 
     return door
+
+
+def _too_near(match: Match) -> str:
+    """A question that is sealed itself is told from one that only looks like it."""
+    if match.check in (Check.KEY, Check.EXACT):
+        return "its question is sealed: models are evaluated on it"
+    return f"too near to a sealed question that models are evaluated on ({match.check.value})"
 
 
 def refusal(row: OwnRow, doors: Iterable[Door]) -> str:

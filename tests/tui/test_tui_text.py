@@ -26,6 +26,7 @@ from appliance.client import (
     ToolStatus,
     WorkerStatus,
 )
+from appliance.client.gateway import SessionRow
 from appliance.client.screen import CycleCurves, ProcessUse
 from appliance.client.status import GatewayStatus
 from appliance.records.artifacts import MEANING, Artifact
@@ -35,7 +36,7 @@ from appliance.records.service import Canary, CanaryState
 from policies.canary import Counts
 from policies.policy import load
 from runtime.sandbox import Usage
-from tui import governance, jobs, models, rollouts
+from tui import gateway, governance, jobs, models, rollouts
 from tui.conversation import rollout_text
 from tui.decisions import decision_detail, figure_text
 from tui.jobs import JobRecord
@@ -381,3 +382,20 @@ def test_ticks_are_the_figures_of_their_rows_and_reach_the_highest_point(
 )
 def test_a_tick_says_its_figure(rows: int, most: float, high: float | None, said: list[str]) -> None:
     assert labels_of(heights_of(rows, most, high)) == said
+
+
+@pytest.mark.parametrize(
+    ("fields", "in_row", "in_detail"),
+    [
+        ({}, "✓ yes", "yes, before a night"),
+        ({"task_of": "own/sessions"}, "is one of own/sessions", "is one of own/sessions"),
+        ({"no_task": "refused: too near"}, "refused: too near", "refused: too near"),
+    ],
+)
+def test_the_gateway_says_what_became_of_a_session(fields: dict[str, str], in_row: str, in_detail: str) -> None:
+    known = {"id": f"gs-{'a' * 16}", "token": "agent", "updated": "2026-01-01T00:00:00", "expires": "2026-02-01T00:00"}
+    one = SessionRow.model_validate(
+        {**known, "turns": 1, "tokens": 2, "redacted": False, "verdict": "pass", "no_task": "", **fields}
+    )
+    assert gateway.row(one).cells[-1].plain == in_row
+    assert in_detail in gateway.detail(one).plain

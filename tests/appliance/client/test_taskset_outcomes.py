@@ -51,6 +51,16 @@ def test_what_broke_was_not_asked_or_was_left_out_is_neither_solved_nor_unsolved
     assert found[2].said == "left out: no tool"
 
 
+def test_why_nothing_was_asked_is_said_when_training_is_over_and_not_before() -> None:
+    def said(state: CycleState, **plan: object) -> str:
+        (one,) = outcomes_of(cycle("digits", **plan).model_copy(update={"state": state}), [], [])
+        return one.said
+
+    assert said(CycleState.RUNNING) == said(CycleState.SET_ASIDE) == "not yet asked"
+    assert "no task of it came up in training" in said(CycleState.RUNNING, candidate="c" * 64)
+    assert said(CycleState.CANCELLED) == "not asked: the cycle was cancelled before a task of it came up"
+
+
 def test_sealed_questions_count_for_both_models_or_for_none() -> None:
     def results(weights: str, *passed: bool | None) -> ModelResults:
         items = [ItemResult(task=str(at), family="digits", passed=one, calls=0, failed_calls=0) for at, one in

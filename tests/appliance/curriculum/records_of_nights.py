@@ -108,22 +108,33 @@ def put_night(
     )
 
 
-def put_decision(ledger: SqliteLedger, cycle: str, sealed: SealedSet) -> Decision:
+def put_decision(
+    ledger: SqliteLedger,
+    cycle: str,
+    sealed: SealedSet,
+    *,
+    candidate: str = "c" * 64,
+    champion: str = "c" * 64,
+    at: str = AT,
+) -> Decision:
     """A promotion that rests on that cycle's evaluation."""
-    results = ModelResults(weights="c" * 64, temperature=1.0, items=(), tokens=0, seconds=1.0)
+    ours, theirs = (
+        ModelResults(weights=weights, temperature=1.0, items=(), tokens=0, seconds=1.0)
+        for weights in (candidate, champion)
+    )
     evaluation = Evaluation(
         id=f"{cycle}.evaluation",
         cycle=cycle,
         sealed_set=sealed.digest,
-        candidate=results,
-        champion=results,
-        candidate_greedy=results,
-        champion_greedy=results,
-        created=AT,
+        candidate=ours,
+        champion=theirs,
+        candidate_greedy=ours,
+        champion_greedy=theirs,
+        created=at,
     )
     decision = Decision(
         id=f"{cycle}.decision",
-        candidate=results.weights,
+        candidate=candidate,
         champion=None,
         evaluation=evaluation.id,
         policy="p" * 64,
@@ -131,7 +142,7 @@ def put_decision(ledger: SqliteLedger, cycle: str, sealed: SealedSet) -> Decisio
         findings=(),
         reason="better",
         would_change="",
-        made_at=AT,
+        made_at=at,
     )
     ledger.put_evaluation(evaluation)
     ledger.put_decision(decision)

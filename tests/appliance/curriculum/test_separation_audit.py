@@ -6,19 +6,34 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from records_of_nights import AT, SEED, judged, put_night
+from checkpoint_records import checkpoint_record
+from records_of_nights import AT, SEED, judged, put_decision, put_night
 from typer.testing import CliRunner
 
 from appliance.cli.main import app
-from appliance.curriculum.kept_files import KeptLesson, is_sealed_set, keep_lessons, kept_lessons, kept_questions
+from appliance.curriculum.copy_bearing import CopyBearing
+from appliance.curriculum.kept_files import (
+    KeptLesson,
+    is_sealed_set,
+    keep_lessons,
+    keep_questions,
+    kept_lessons,
+    kept_questions,
+)
 from appliance.curriculum.separation_audit import SeparationReport, audit_separation
+from appliance.curriculum.trained_tasks import trained_until
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.read_only import ReadOnlyLedger
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.records.cycles import Cycle, CycleState
 from appliance.records.events import SEPARATION, Event
 from curriculum.contract.task import Split, Task, asked
-from curriculum.sealed import TaskStream, sealed_set
+from curriculum.registry import BUILT_IN
+from curriculum.sealed import SealedSet, TaskStream, sealed_set
+from curriculum.seeds import derive
+from curriculum.separation.index import SeparationIndex
 from curriculum.separation.rules import Check
+from curriculum.separation.trained import TrainedQuestions
 
 NAMES = ("triangles", "calendars")
 SEALED = sealed_set(12, SEED, tasksets=NAMES)
@@ -119,3 +134,108 @@ def test_a_ledger_that_is_only_read_takes_no_record(ledger: SqliteLedger, tmp_pa
             reader.put_event(Event(kind="x", text="", created=AT))
     with pytest.raises(LedgerError, match="there is no ledger"):
         ReadOnlyLedger(tmp_path / "none.sqlite3")
+
+
+LCM, PRODUCT = (
+    BUILT_IN.task("arithmetic", 1, seed, split).model_copy(
+        update={"messages": asked(text), "key": text, "spec": BUILT_IN.task("arithmetic", 1, 4, Split.TRAIN).spec}
+    )
+    for text, split, seed in (
+        ("What is the lcm of 21 and 13?", Split.SEALED, 2),
+        ("What is the product of 21 and 13?", Split.TRAIN, 4),
+    )
+)
+"""A word apart, with one check: by chance the product is the least common multiple, too."""
+LATER = SealedSet((LCM,), derive("sealed", 9))
+
+
+def put_evaluation_cycle(ledger: SqliteLedger, data: Path, *, decided: bool) -> None:
+    """A cycle after `night-1` that asked two models what is a word from what `night-1` trained on."""
+    cycle = Cycle(
+        id="evaluation-2",
+        kind="evaluation",
+        seed=9,
+        plan={"tasksets": ("arithmetic",)},
+        phase="done",
+        state=CycleState.DONE if decided else CycleState.CANCELLED,
+        created="2026-03-02T02:00:00+00:00",
+        updated=AT,
+    )
+    ledger.put_cycle(cycle)
+    ledger.put_sealed_set(LATER.digest, LATER.description)
+    keep_questions(data, cycle.id, LATER.tasks)
+    if decided:
+        put_decision(ledger, cycle.id, LATER, champion="d" * 64)
+
+
+def put_line(ledger: SqliteLedger) -> None:
+    """What that night trained, from a model that somebody brought."""
+    ledger.put_checkpoint(checkpoint_record("d" * 64, stage="imported", step=0))
+    trained = checkpoint_record("c" * 64, stage="training", step=1)
+    ledger.put_checkpoint(trained.model_copy(update={"cycle": "night-1", "parent": "d" * 64}))
+
+
+def test_what_a_cancelled_evaluation_kept_apart_later_is_a_note(ledger: SqliteLedger, tmp_path: Path) -> None:
+    put_night(ledger, tmp_path, SEALED, [], [PRODUCT])
+    put_line(ledger)
+    put_evaluation_cycle(ledger, tmp_path, decided=False)
+    report = audited(ledger, tmp_path)
+    assert [(one.check, one.bearing) for one in report.copies] == [(Check.WORD, CopyBearing.NONE)]
+    assert (report.clean, report.met, report.noted) == (True, 0, 1)
+    ran = CliRunner().invoke(app, ["curriculum", "audit", "--data", str(tmp_path)])
+    assert ran.exit_code == 0, ran.output
+    assert "no decision rests on a copy" in ran.stdout
+    assert "never met" not in ran.stdout
+
+
+def test_a_decision_that_rests_on_a_copy_is_named_with_what_to_do(ledger: SqliteLedger, tmp_path: Path) -> None:
+    put_night(ledger, tmp_path, SEALED, [], [PRODUCT])
+    put_line(ledger)
+    put_evaluation_cycle(ledger, tmp_path, decided=True)
+    [copy] = audited(ledger, tmp_path).copies
+    assert (copy.bearing, copy.evaluation) == (CopyBearing.DECISION, "evaluation-2.evaluation")
+    ran = CliRunner().invoke(app, ["curriculum", "audit", "--data", str(tmp_path)])
+    assert ran.exit_code == 1
+    assert "the decision of evaluation-2 rests on a copy: `assay model evaluate cccccccccccc`" in ran.stdout
+    put_decision(ledger, "evaluation-3", SEALED, champion="d" * 64, at="2026-03-03T02:00:00+00:00")
+    again = audited(ledger, tmp_path)
+    assert ([one.bearing for one in again.copies], again.clean) == ([CopyBearing.ANEW], True)
+
+
+def test_what_both_models_had_learned_touches_no_decision(ledger: SqliteLedger, tmp_path: Path) -> None:
+    put_night(ledger, tmp_path, SEALED, [], [PRODUCT])
+    put_line(ledger)
+    further = checkpoint_record("e" * 64, stage="training", step=1)
+    ledger.put_checkpoint(further.model_copy(update={"cycle": "night-2", "parent": "c" * 64}))
+    put_evaluation_cycle(ledger, tmp_path, decided=False)
+    put_decision(ledger, "evaluation-2", LATER, candidate="e" * 64)
+    report = audited(ledger, tmp_path)
+    assert ([one.bearing for one in report.copies], report.clean) == ([CopyBearing.BOTH], True)
+
+
+def test_a_sealed_set_is_drawn_clear_of_what_was_trained_on_and_made_again_so(
+    ledger: SqliteLedger, tmp_path: Path
+) -> None:
+    """Steps and demonstrations of every cycle until then; the audit makes the same set again without its file."""
+    names = ("arithmetic",)
+    drawn = sealed_set(40, SEED, tasksets=names)
+    short = [task for task in drawn.tasks if TrainedQuestions([task]).meets(task)]
+    stepped, shown = short[0], short[1]
+    put_night(ledger, tmp_path, drawn, [], [one_word_from(stepped)], tasksets=names)
+    keep_lessons(tmp_path, "night-1", "warm_start", [KeptLesson(one_word_from(shown), ())])
+    clear = sealed_set(40, SEED, tasksets=names, trained=trained_until(ledger, tmp_path, "night-1"))
+    assert not {stepped.id, shown.id} & {task.id for task in clear.tasks}
+    assert len(clear.tasks) == 40
+    index = SeparationIndex(clear.tasks)
+    assert not any(index.met_by_task(one_word_from(task)) for task in (stepped, shown))
+    ledger.put_sealed_set(clear.digest, clear.description)
+    put_decision(ledger, "night-1", clear)
+    next((tmp_path / "separation").glob("*.kept.*")).unlink()
+    assert [text for text in audited(ledger, tmp_path).unproved if "cannot be made again" in text] == []
+
+
+def one_word_from(task: Task) -> Task:
+    words = task.question.split()
+    place = next(place for place, word in enumerate(words) if word.isalpha())
+    text = " ".join([*words[:place], "other", *words[place + 1 :]])
+    return train_copy(task, key=f"key {text}", messages=asked(text))

@@ -11,6 +11,7 @@ from daemon_kit import until
 from gateway_kit import running_gateway
 from pydantic import ValidationError
 
+from appliance.client.gateway import becomes_task
 from appliance.client.own_tasks import CollectedRows
 from appliance.clock import utc_now
 from appliance.config import Settings
@@ -135,6 +136,28 @@ def test_the_daemon_deletes_what_is_past_its_last_day_whoever_looks(data: Path, 
     until(lambda: KeptSessions(data).names() == [f"gs-{'b' * 16}"])
 
 
+def test_a_session_says_what_became_of_it(data: Path) -> None:
+    with Core(Settings(data=data)) as core:
+        questions = {"a": "How much is 6 times 7 owls?", "b": "And 7 times 6 owls?", "c": "And owls that are 42?"}
+        for digit, question in questions.items():
+            keep(data, question, digit)
+        keep(data, questions["a"].upper(), "d")
+        keep(data, "x" * 50_000, "e")
+        keys = {digit: OwnRow(question=one, spec=job().spec, origin="").key for digit, one in questions.items()}
+        taken = next(one.row for one in core.collected.candidates() if one.row.key == keys["a"])
+        refused = {keys["b"]: "too near to a sealed question"}
+        core.collected.collect(CollectedRows(taskset="sessions", keys=(taken.key,), refused=refused))
+        rows = {one.id[3]: one for one in core.gateway.sessions(10)}
+        assert {rows[digit].task_of for digit in "bc"} == {""}
+        assert rows["b"].no_task == "refused: too near to a sealed question"
+        assert becomes_task(rows["c"], "yes") == "yes"
+        first, second = ("a", "d") if taken.origin == f"session {rows['a'].id}" else ("d", "a")
+        assert becomes_task(rows[first], "yes") == "is one of own/sessions"
+        assert rows[second].no_task == "its question is in own/sessions already"
+        assert "at most 40,000 characters" in rows["e"].no_task
+        assert core.gateway.session(rows["b"].id).row == rows["b"]
+
+
 def test_sessions_are_collected_checked_and_never_twice(standing, ask) -> None:
     standing.ready()
     keep(standing.data, "How much is 6 times 7 in the year of the owl?", "a")
@@ -151,6 +174,9 @@ def test_sessions_are_collected_checked_and_never_twice(standing, ask) -> None:
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == {"taken": {f"session gs-{'a' * 16}": "own/sessions"}, "refused": []}
     assert "nothing new" in ask("curriculum", "collect").stdout
+    shown = {one["id"][3]: one for one in json.loads(ask("gateway", "sessions", "ls", "--json").stdout)}
+    assert (shown["a"]["task_of"], shown["a"]["no_task"], shown["b"]["task_of"]) == ("own/sessions", "", "")
+    assert "is one of own/sessions" in ask("gateway", "sessions", "show", f"gs-{'a' * 16}").stdout
     assert "sessions at the gateway" in ask("curriculum", "show", "own/sessions").stdout
     (row,) = read_own(standing.data, "own/sessions").content.rows
     assert (row.origin, row.answer) == (f"session gs-{'a' * 16}", "42")

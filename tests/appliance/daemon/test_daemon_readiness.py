@@ -104,6 +104,42 @@ def test_without_runsc_a_job_fails_at_once_with_the_reason(data) -> None:
             assert (found.state, "no runsc at /nope" in found.reason) == (JobState.FAILED, True)
 
 
+def test_a_taskset_that_is_not_there_is_said_before_a_night_with_the_nearest_name(data) -> None:
+    """It fails no night at one o'clock: none begins by hand, and one that the clock begins waits."""
+    wrong = Settings.load(
+        {"data": data, "recipe.tasksets": ["arithmetic", "own/phisics", "calenders"]}, environ={}, xdg_dir=data
+    )
+    with Core(wrong, worker=NOBODY) as core:
+        (data / "tasksets").mkdir()
+        (data / "tasksets" / "physics.json").write_text("{}")
+        with pytest.raises(ConfigError, match="'own/phisics', 'calenders'") as refused:
+            core.cycles.start("night")
+        assert "did you mean own/physics?" in refused.value.hint
+        assert core.ledger.cycles() == []
+        assert "there is no such taskset" in core.cycles.misconfigured()
+        waiting = core.cycles.start("night", scheduled=True)
+        blocked = core.readiness.blocked(waiting)
+        assert blocked is not None
+        assert (blocked.passes, blocked.blameless, "own/phisics" in blocked.text) == (True, True, True)
+    with Core(settings(data), worker=NOBODY) as core:
+        assert core.cycles.misconfigured() == "", "a night of which nothing was begun takes the recipe in force"
+
+
+def test_serve_doctor_and_cycle_start_say_that_a_taskset_is_not_there(start, assay, tmp_path) -> None:
+    (tmp_path / "assay").mkdir()
+    (tmp_path / "assay" / "config.toml").write_text('[recipe]\ntasksets = ["arithmetic", "own/foo"]\n')
+    environ = {"XDG_CONFIG_HOME": str(tmp_path)}
+    daemon = start(**environ)
+    daemon.ready()
+    sentence = "recipe.tasksets names 'own/foo', and there is no such taskset"
+    refused = assay("cycle", "start")
+    assert (refused.returncode, sentence in refused.stderr) == (2, True), refused.stderr
+    assert sentence in assay("status").stdout
+    found = json.loads(assay("doctor", "--json", "--no-selftest", **environ).stdout)
+    assert [check["figure"] for check in found["checks"] if check["name"] == "config"] == [sentence]
+    assert sentence in daemon.end()
+
+
 def test_a_model_in_service_that_is_damaged_is_said_before_a_worker_starts(data) -> None:
     with Core(settings(data), worker=NOBODY) as core:
         champion = checkpoint_record("c" * 64, stage="imported", step=0)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from short_nights import SHORT, cycle_of, run_night, train_night
+from short_nights import FIXTURE, SHORT, cycle_of, run_night, train_night
 
 from appliance.clock import utc_now
 from appliance.daemon.errors import NotThereError
@@ -22,18 +22,20 @@ from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.policy_files import load_policy, parse_policy
 from appliance.promotion import decision_on
-from appliance.records.cycles import CycleState
+from appliance.records.cycles import Cycle, CycleState
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter, StepRecord
 from appliance.worker.context import WorkContext
 from appliance.worker.cycle import CycleRun
+from appliance.worker.progress import CycleProgress
 from appliance.worker.setup import training_rules
 from appliance.worker.step_sampling import tasks_with_signal
-from curriculum.contract.task import Split, Task
+from curriculum.contract.task import Split, Task, asked
 from curriculum.names import CALCULATORS
 from curriculum.registry import key_of
-from curriculum.sealed import TaskStream, sealed_set
+from curriculum.sealed import SealedSet, TaskStream, sealed_set
 from curriculum.seeds import derive
+from curriculum.separation.trained import TrainedQuestions
 from policies.contract.decision import Decision, DecisionOutcome
 from policies.policy import load, read_content
 from runtime.errors import InfrastructureError
@@ -312,6 +314,34 @@ def test_what_recent_nights_asked_is_known_and_idle_ones_do_not_count(ledger: Sq
     assert met("c", 1) == keys["b"]
     assert met("a", 7) == set()
     assert met("idle-c", 0) == set()
+
+
+@pytest.mark.parametrize("kind", ["night", "evaluation"])
+def test_no_sealed_question_is_a_word_from_what_an_earlier_cycle_trained_on(
+    context: WorkContext, ledger: SqliteLedger, kind: str
+) -> None:
+    """Of a night or an evaluation alike; a later cycle's training changes nothing."""
+
+    def sealed_of(cycle: Cycle) -> SealedSet:
+        run = CycleRun(cycle, context, CycleProgress(cycle, ledger, lambda: 0.0), FIXTURE)
+        return run._setup(None).sealed
+
+    would = sealed_set(SHORT.evaluation.sealed_items, derive("sealed", 3)).tasks
+    known = {task.id: task.question for task in would if TrainedQuestions([task]).meets(task)}
+    first, second = list(known)[:2]
+    near = {
+        task.id: task.model_copy(update={"key": f"near {task.key}", "messages": asked(f"{task.question} Now")})
+        for task in would
+        if task.id in (first, second)
+    }
+    put_night(ledger, "earlier", [near[first]])
+    cycle = cycle_of("n", seed=3).model_copy(update={"kind": kind})
+    ledger.put_cycle(cycle)
+    drawn = sealed_of(cycle)
+    assert first not in {task.id for task in drawn.tasks}
+    assert second in {task.id for task in drawn.tasks}
+    put_night(ledger, "later", [near[second]])
+    assert sealed_of(cycle).digest == drawn.digest
 
 
 def test_groups_without_signal_are_made_up_for_with_fresh_tasks(context: WorkContext, ledger: SqliteLedger) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curriculum.contract.errors import CurriculumError, ExhaustedError
-from curriculum.contract.task import Split
+from curriculum.contract.task import Split, asked
 from curriculum.environments.foreign import FOREIGN_SPEC
 from curriculum.own.doors import not_sealed, not_seen, refusal
 from curriculum.own.rows import LEVELS, OwnRow, key_of_question, split_of_question, with_levels
@@ -115,6 +115,17 @@ def test_an_unsolvable_check_is_met_by_no_honest_answer() -> None:
         wrong = own.unsolvable(own.draft_of(made[0].split, made[0].level, Random(0)), 7)
         assert str(10**19 + 7) in wrong.model_dump_json()
         assert (wrong.kind, getattr(wrong, "reference", "")) == (spec.kind, "")
+
+
+def test_what_only_looks_like_a_sealed_question_is_not_called_sealed() -> None:
+    sealed = BUILT_IN.task("arithmetic", 1, 2, Split.SEALED).model_copy(
+        update={"messages": asked("What is the sum of 12 and 31?"), "key": "sum 12 31"}
+    )
+    door = not_sealed([sealed])
+    near = OwnRow(question="What is the sum of 963 and 636?", spec=sealed.spec, origin="")
+    same = near.model_copy(update={"question": sealed.question})
+    assert refusal(near, [door]) == "too near to a sealed question that models are evaluated on (other numbers)"
+    assert refusal(same, [door]) == "its question is sealed: models are evaluated on it"
 
 
 def test_what_is_there_or_sealed_comes_through_no_door() -> None:
