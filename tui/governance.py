@@ -104,9 +104,9 @@ def rules_text(rules: Rules) -> Text:
         add_field(text, "budget", f"{budget}: {budget.hint}", BAD)
     else:
         left = f"{budget.left} of {budget.candidates} candidates left in {budget.quarter}"
-        add_field(text, "budget", f"{left}, each needs odds of {budget.needed:.1f} to 1")
+        add_field(text, "budget", f"{left}, each needs odds of {budget.needed:.3g} to 1")
         for one in budget.evidence:
-            odds = f"odds {one.odds:.2f} to 1 over {one.nights} night(s), {one.gained} gained, {one.lost} lost"
+            odds = f"odds {one.odds:.3g} to 1 over {one.nights} night(s), {one.gained} gained, {one.lost} lost"
             add_field(text, f"  {short(one.candidate)}", odds)
     text.append(f"\nkeys: {keys.people} person(s) approve, for {keys.valid_hours:g} hours\n", DIM)
     for key in keys.keys:

@@ -215,6 +215,8 @@ class Cycles:
 
         Raises NotThereError, AmbiguousPrefixError, RefusedByPolicyError for one that has ended or is evaluated."""
         cycle = cycle_named(self.ledger, name)
+        if cycle.state is CycleState.CANCELLED:
+            return cycle
         if not cycle.state.ended and next_phase(cycle, self.ledger) != "decide":
             self.supervisor.cancel_cycle(cycle)
             cycle = cycle_named(self.ledger, cycle.id)

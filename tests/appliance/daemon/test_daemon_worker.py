@@ -306,6 +306,8 @@ def test_a_cancelled_cycle_ends_at_once_with_its_worker_and_what_it_trained_wait
         assert running.ledger.cycle(cycle.id).state is CycleState.CANCELLED
         assert running.supervisor.status.last_failure == ""
         assert running.cycles.cancel(cycle.id).state is CycleState.CANCELLED
+        said = [event.text for _, event in running.ledger.events() if "was cancelled" in event.text]
+        assert said == [f"{cycle.id} was cancelled by a person"]
         assert running.cycles.unfinished() is None
 
 
