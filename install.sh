@@ -34,6 +34,8 @@ WANTED=""  # the version that --version names
 # shellcheck disable=SC2034
 PREFIX="" # of releases (install/releases.sh); without them --prefix is the folder of the environment
 OFFLINE="" # a folder with everything that would be fetched
+# shellcheck disable=SC2034
+WHEELS="" # a folder that --wheels fills (install/wheels.sh)
 INNER=()   # flags that a release's own install.sh is given
 GUEST_PACKAGES=1
 EXTRA=()
@@ -75,6 +77,7 @@ As a program of yours or of this machine, versions side by side:
   --version V     the release V that is there, or that revision of this checkout
   --rollback      use the release before again, or the one that --version names
   --offline DIR   fetch nothing: wheels and runsc from DIR, each of which DIR/SHA256SUMS has to list
+  --wheels DIR    fill DIR with what --offline takes on another machine of this kind, after installing here
 
   ASSAY_PYTHON        the interpreter to use: Python 3.11 or newer that can make virtual environments
   ASSAY_TORCH_INDEX   a package index with CPU builds of torch
@@ -168,6 +171,14 @@ parse() {
             INNER+=(--offline "$OFFLINE")
             shift
             ;;
+        --wheels)
+            [ -n "${2:-}" ] || fail 2 "--wheels needs a folder" "./install.sh --wheels wheels"
+            [ "$MODE" = install ] || fail 2 "--$MODE and --wheels exclude each other" "give one of them"
+            MODE=wheels
+            # shellcheck disable=SC2034
+            case "$2" in /*) WHEELS="$2" ;; *) WHEELS="$PWD/$2" ;; esac
+            shift
+            ;;
         --prefix)
             [ $# -ge 2 ] && [ -n "$2" ] || fail 2 "--prefix needs a folder" "./install.sh --prefix /opt/assay"
             case "$2" in
@@ -196,7 +207,7 @@ parse() {
     if [ -z "$SCOPE" ]; then
         [ "$MODE" != rollback ] && [ -z "$WANTED" ] || fail 2 "--rollback and --version need --user or --system" "give one of them"
     else
-        [ "$MODE" != demo ] && [ "$MODE" != test ] || fail 2 "--$MODE works in a checkout, not with --$SCOPE" "leave one of the two out"
+        [ "$MODE" != demo ] && [ "$MODE" != test ] && [ "$MODE" != wheels ] || fail 2 "--$MODE works in a checkout, not with --$SCOPE" "leave one of the two out"
     fi
     if [ -n "$WITH_LEAN" ]; then
         lean_place "$WITH_LEAN"
@@ -479,7 +490,7 @@ with open(sys.argv[1], "rb") as file:
 }
 
 environment() {
-    local extra=base project="$ROOT"
+    local extra=base project="${INSTALL_SH_AS:-$ROOT}" # a dry run of --user speaks of the copy that there would be
     WHY=""
     if [ "$MODE" = test ]; then extra=dev; fi
     recover_environment
@@ -489,7 +500,7 @@ environment() {
     fi
     # Installing the smaller set over the larger would only make the next --test slower.
     if [ "$(recorded extra)" = dev ]; then extra=dev; fi
-    if [ "$extra" = dev ]; then project="${ROOT}[dev]"; fi
+    if [ "$extra" = dev ]; then project="${project}[dev]"; fi
     if [ "$DRY" = 1 ]; then
         plan "environment: make $VENV with ${PY:-the python3 that apt brings}${WHY:+ (damaged: $WHY)}" || true
         plan "torch: install the $(torch_wanted) build ($(has_gpu && echo 'an NVIDIA GPU was found' || echo 'no NVIDIA GPU was found'))" || true
@@ -938,6 +949,8 @@ main() {
     . "$ROOT/install/lean.sh"
     # shellcheck source=/dev/null
     . "$ROOT/install/replacing.sh"
+    # shellcheck source=/dev/null
+    . "$ROOT/install/wheels.sh"
     parse "$@"
     trap clean_up EXIT
     trap 'stopped 130' INT
@@ -985,6 +998,7 @@ main() {
         fi
         ;;
     test) run_tests ;;
+    wheels) fill_wheels ;;
     *) if [ "$DRY" = 0 ]; then say "done. Next: $VENV/bin/assay demo"; fi ;;
     esac
 }

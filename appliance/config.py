@@ -25,6 +25,9 @@ from runtime.model import FrozenModel, UnitName
 from runtime.sandbox import Limits
 from runtime.settings import LOOPBACK, Address, Interface
 
+MOST_PADDED = 44
+"""Columns after which the origin of a value begins, where the value leaves them."""
+
 
 class ModelSettings(FrozenModel):
     path: AbsolutePath | None = None
@@ -193,14 +196,15 @@ class Settings(ClientSettings):
         return {key: self._origins.get(key, "default") for key in self.leaves()}
 
     def render(self, *, origins: bool = False) -> str:
-        """One `key = value` a line, as TOML would write it; `origins` adds where each came from."""
+        """One `key = value` a line, as TOML would write it; `origins` adds where each came from, in a column as far as
+        values are short."""
         lines = {
             key: f"{key} = {'(not set)' if value is None else json.dumps(value)}"
             for key, value in self.leaves().items()
         }
         if not origins:
             return "\n".join(lines.values())
-        width = max(map(len, lines.values()))
+        width = min(MOST_PADDED, max(map(len, lines.values())))
         return "\n".join(f"{lines[key]:<{width}}  # {source}" for key, source in self.origins().items())
 
     def render_json(self) -> str:

@@ -150,7 +150,7 @@ install_release() {
         if [ "$DRY" = 1 ]; then
             [ -e "$folder/SHA256SUMS" ] || plan "copy the sources of $VERSION to $folder, with their checksums" || true
             plan "make its environment: $folder/install.sh ${INNER[*]-} --prefix $folder/.venv, which" || true
-            bash "$ROOT/install.sh" --dry-run ${INNER[@]+"${INNER[@]}"} --prefix "$folder/.venv" | sed 's/^/  /'
+            INSTALL_SH_AS="$folder" bash "$ROOT/install.sh" --dry-run ${INNER[@]+"${INNER[@]}"} --prefix "$folder/.venv" | sed 's/^/  /'
             plan "use $VERSION ($PREFIX/current), with a link $BIN_DIR/assay" || true
             return 0
         fi

@@ -117,7 +117,7 @@ def python_in(page: Path) -> list[str]:
 
 
 PYTHON = [(page, text) for page in PAGES for text in python_in(page)]
-ELSEWHERE = {"openai": "asks an endpoint with a model: tests/appliance/gateway asks it with the same client"}
+ELSEWHERE = {"openai": "asks a model: tests/appliance/gateway does so, with the loop of the page itself"}
 """Modules of Python in the pages that cannot be run here, and why."""
 
 

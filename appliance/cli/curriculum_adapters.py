@@ -131,7 +131,7 @@ def add(
         str | None, typer.Option("--name", help="Of the taskset, own/NAME; otherwise the names of adapter and set.")
     ] = None,
     licence: Annotated[
-        str, typer.Option("--licence", help="Of the tasks; kept with them; otherwise the adapter's, where it is known.")
+        str, typer.Option("--license", help="Of the tasks; kept with them; otherwise the adapter's, where it is known.")
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and keep nothing.")] = False,
     data: Data = None,

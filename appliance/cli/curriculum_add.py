@@ -48,7 +48,7 @@ def add(
     name: Annotated[
         str | None, typer.Option("--name", help="Of the taskset, own/NAME; otherwise the file's name.")
     ] = None,
-    licence: Annotated[str, typer.Option("--licence", help="Of the problems; kept with them.")] = "",
+    licence: Annotated[str, typer.Option("--license", help="Of the problems; kept with them.")] = "",
     source: Annotated[str, typer.Option("--source", help="Where they are from; otherwise the file's name.")] = "",
     kind: Annotated[str, typer.Option("--kind", help=f"How they are checked: {', '.join(KINDS)}.")] = "auto",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and keep nothing.")] = False,

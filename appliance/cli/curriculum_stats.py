@@ -28,7 +28,9 @@ SECONDS = 120.0
 
 def stats(
     context: typer.Context,
-    cycle: Annotated[str | None, typer.Option("--cycle", help="Only this cycle.")] = None,
+    cycle: Annotated[
+        str | None, typer.Option("--cycle", help="Only this cycle, by its id or the beginning of it.")
+    ] = None,
     family: Annotated[str | None, typer.Option("--family", help="Only this taskset.")] = None,
     purpose: Annotated[Purpose, typer.Option("--purpose", help="What the rollouts were made for.")] = Purpose.TRAIN,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="So many cycles, the newest.")] = 14,
@@ -68,7 +70,7 @@ def stats(
 
 def _counted(api: ApiClient, cycle: str | None, limit: int) -> tuple[list[str], list[PassCount]]:
     """The cycles, oldest first, and what the daemon counted in each."""
-    names = [cycle] if cycle is not None else [one.id for one in reversed(api.cycles(limit))]
+    names = [api.cycle(cycle).cycle.id] if cycle is not None else [one.id for one in reversed(api.cycles(limit))]
     counts: list[PassCount] = []
     for place, name in enumerate(names, 1):
         show_progress(f"counting {name}, {place} of {len(names)}")

@@ -172,5 +172,5 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
         lambda c: (c.id, c.kind, c.seed, c.state.value, c.phase, f"{sum(c.seconds.values()):.0f}", c.failure),
         empty="no cycle yet: `assay cycle start` starts one",
         as_json=as_json,
-        narrow={"seed": None, "kind": None},
+        narrow={"seed": None, "kind": None, "seconds": None, "phase": None},
     )

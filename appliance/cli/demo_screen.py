@@ -283,7 +283,8 @@ def _decision(report: DemoReport) -> Group:
             Text(needed_in_words(finding), style="dim"),
         )
     verdict = Text(f"{report.decision}: {report.decision_reason}", style="bold")
-    lines: list[RenderableType] = [verdict, table]
+    level = Text("[..]: at the gate's own level, which `assay model show` names beside it", style="dim")
+    lines: list[RenderableType] = [verdict, table, level]
     if report.would_change:
         lines.append(Text(f"what would change it: {report.would_change}"))
     return Group(*lines)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from appliance.cli.options import Data, Json, Limit, client_of, settings_of, socket_of
-from appliance.cli.show import show_fields, show_json, show_line, show_records
+from appliance.cli.show import short_time, show_fields, show_json, show_line, show_records
 from appliance.printable import printable
 
 if TYPE_CHECKING:
     from appliance.client.gateway import GatewayClient
 
+A_SESSION = "Its id, as `gateway sessions ls` has it, or its first digits (6 or more)."
 MOST = 1000
 """Sessions that are counted before all are deleted."""
 app = typer.Typer(
@@ -148,13 +149,14 @@ def sessions_ls(context: typer.Context, limit: Limit = 50, data: Data = None, as
         ),
         empty="nothing is kept: `assay gateway token new NAME --consent` makes a token whose sessions are",
         as_json=as_json,
+        narrow={"newest turn": short_time, "tokens": None, "turns": None},
     )
 
 
 @sessions.command("show")
 def sessions_show(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="SESSION")],
+    name: Annotated[str, typer.Argument(metavar="SESSION", help=A_SESSION)],
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -188,7 +190,7 @@ def sessions_show(
 @sessions.command("delete")
 def sessions_delete(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="SESSION")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="SESSION", help=A_SESSION)] = None,
     every: Annotated[bool, typer.Option("--all", help="All of them; asks first.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --all: do not ask.")] = False,
     data: Data = None,

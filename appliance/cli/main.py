@@ -76,8 +76,14 @@ COMMANDS = {
 }
 
 
+SPELLED = {"licence": "license"}
+"""Options that some spell otherwise: taken in both ways, shown in one."""
 app = lazy_group(
-    COMMANDS, name="assay", add_completion=True, help="Keeps an agent honest and makes it better every night."
+    COMMANDS,
+    name="assay",
+    add_completion=True,
+    help="Keeps an agent honest and makes it better every night.",
+    context_settings={"token_normalize_func": lambda name: SPELLED.get(name, name)},
 )
 
 

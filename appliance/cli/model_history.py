@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from appliance.cli.options import Data, Json, Limit, connection_of
-from appliance.cli.report import write_pictures
+from appliance.cli.report import new_folder, write_pictures
 from appliance.cli.show import short, show_json, show_line, show_table
 
 BLOCK, WIDTH = "█", 20
@@ -37,8 +37,8 @@ def history(
         from appliance.reporting.as_page import history_page
         from appliance.reporting.pictures import history_pictures
 
-        out.mkdir(parents=True, exist_ok=True)
         page = out / "history.html"
+        new_folder(out, page)
         page.write_text(history_page(found), encoding="utf-8")
         for file in (page, *write_pictures(history_pictures(found), out)):
             show_line(str(file))

@@ -112,7 +112,7 @@ def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Jso
 def show_decision(decision: Decision) -> None:
     """Every gate's figure and reason, then what follows."""
     show_table(
-        ("gate", "outcome", "figure", "reason"),
+        ("gate", "outcome", "figure [gate's level]", "reason"),
         [
             (finding.gate, finding.outcome.value, figure_in_words(finding), finding.reason)
             for finding in decision.findings

@@ -79,7 +79,9 @@ def _data(context: typer.Context) -> Path | None:
 JobId = Annotated[
     str, typer.Argument(help="Its id, as `jobs ls` has it, or its first digits (6 or more).", autocompletion=jobs)
 ]
-RolloutId = Annotated[str, typer.Argument(help="Its id, as `rollouts ls` has it.", autocompletion=rollouts)]
+RolloutId = Annotated[
+    str, typer.Argument(help="Its id, as `rollouts ls` has it, or the beginning of it.", autocompletion=rollouts)
+]
 TasksetName = Annotated[
     str, typer.Argument(metavar="NAME", help="A taskset, as `assay curriculum ls` names it.", autocompletion=tasksets)
 ]

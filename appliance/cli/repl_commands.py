@@ -7,12 +7,15 @@ comes out under a name that the person gave, or a plain part of its own, and rep
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from appliance.cli.live_line import columns_of
 from appliance.cli.repl_session import ReplSession
 from appliance.cli.sandbox_options import copy_in
+from appliance.cli.wrapping import wrapped
 from appliance.printable import printable
 from runtime.errors import BadRequestError
 from runtime.sandbox import FileKind, Limits, SnapshotId
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 READ_BYTES = 8 << 20
 MOST_BRANCHES = 64
+HELP_INDENT = 24
+"""Columns before what a command does."""
 HELP = """\
   :snapshot [NAME]      keep this state, to come back to while the shell is open
   :rollback [NAME]      go back to it; the newest without a name
@@ -35,6 +40,11 @@ HELP = """\
   :usage                what this sandbox has used, of what it may
   :quit                 end; so does Ctrl-D. Ctrl-C stops what runs
 """
+
+
+def help_lines(text: str) -> str:
+    """A table of commands as the terminal has room for it: what a command does goes on below itself."""
+    return wrapped(text.rstrip("\n"), columns_of(sys.stdout), indent=HELP_INDENT)
 
 
 class ReplCommands:
@@ -75,7 +85,7 @@ class ReplCommands:
             "put": (1, 2, self._put),
             "get": (1, 2, self._get),
             "usage": (0, 0, self._usage),
-            "help": (0, 0, lambda: self._write(HELP.rstrip("\n"))),
+            "help": (0, 0, lambda: self._write(help_lines(HELP))),
         }
         if name in ("quit", "q", "exit") and not arguments:
             return False

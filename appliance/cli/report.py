@@ -25,16 +25,25 @@ PAGE = 1000
 SAMPLED = (0, 1)
 """The runs of an evaluation that decide: the champion's and the candidate's. Others are greedy."""
 EVENTS = 1000
+NEWEST = 100
+"""Cycles among which the newest with a result is looked for."""
 MOST_PAGES = 20
 """Of an evaluation's rollouts, among which those that changed are looked for."""
 
 
 def report(
     context: typer.Context,
-    cycle: Annotated[str, typer.Argument(metavar="CYCLE", help="Its id, or `latest`.")] = "latest",
+    cycle: Annotated[
+        str,
+        typer.Argument(metavar="CYCLE", help="Its id, the beginning of one, or `latest`: the newest with a result."),
+    ] = "latest",
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Write report.html, report.md and the PNGs into that folder."),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Write report.html, report.md and the PNGs into that folder, which has none yet.",
+        ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     data: Data = None,
@@ -62,11 +71,20 @@ def report(
 
 
 def newest(api: ApiClient) -> str:
-    """The newest cycle that has ended; the newest of all where none has. Raises UsageError without any."""
-    found = api.cycles(20)
+    """The newest cycle that is done, or, where none is, that has ended at all, else the newest. Names on standard error
+    those that ended without a result since. Raises UsageError without any."""
+    from appliance.records.cycles import CycleState
+
+    found = api.cycles(NEWEST)
     if not found:
         raise UsageError("there is no cycle yet", "`assay cycle start` starts one")
-    return next((one for one in found if one.state.ended), found[0]).id
+    done = next((place for place, one in enumerate(found) if one.state is CycleState.DONE), None)
+    if done is None:
+        return next((one for one in found if one.state.ended), found[0]).id
+    later = [f"{one.id} is {one.state.value}" for one in found[:done] if one.state.rests]
+    if later:
+        typer.echo(f"newer ones have no result: {', '.join(later)}", err=True)
+    return found[done].id
 
 
 def gather(api: ApiClient, cycle: str) -> NightReport:
@@ -76,6 +94,7 @@ def gather(api: ApiClient, cycle: str) -> NightReport:
     detail = api.cycle(cycle)
     evaluation = evaluation_of(detail)
     changed = [] if evaluation is None else changed_items(evaluation)
+    cycle = detail.cycle.id  # the beginning of one may have been given
     rollouts = _rollouts(api, cycle, {item.task for item in changed}) if changed else {}
     models = ("", "") if evaluation is None else (evaluation.champion.weights, evaluation.candidate.weights)
     examples = [_example(api, item, rollouts, *models) for item in changed]
@@ -129,17 +148,25 @@ def _example(api: ApiClient, item: PairedItem, rollouts: Rollouts, champion: str
 
 
 def write_report(made: NightReport, folder: Path) -> list[Path]:
-    """Writes the page, the Markdown and the pictures; without Pillow there are no PNGs, and Markdown names none."""
+    """Writes the page, the Markdown and the pictures; without Pillow there are no PNGs, and Markdown names none. Raises
+    UsageError where an earlier report is."""
     from appliance.reporting.as_page import as_page
     from appliance.reporting.as_text import as_markdown
     from appliance.reporting.pictures import report_pictures
 
-    folder.mkdir(parents=True, exist_ok=True)
-    pictures = write_pictures(report_pictures(made), folder)
     page, text = folder / "report.html", folder / "report.md"
+    new_folder(folder, page, text)
+    pictures = write_pictures(report_pictures(made), folder)
     page.write_text(as_page(made), encoding="utf-8")
     text.write_text(as_markdown(made, [file.name for file in pictures]), encoding="utf-8")
     return [page, text, *pictures]
+
+
+def new_folder(folder: Path, *pages: Path) -> None:
+    """Makes it unless it is there. Raises UsageError where one of the pages is: it may be about something else."""
+    if taken := next((page for page in pages if page.exists()), None):
+        raise UsageError(f"{taken} is there already", "name another folder")
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def write_pictures(pictures: dict[str, Picture], folder: Path) -> list[Path]:

@@ -24,8 +24,10 @@ app = typer.Typer(help="List what the model tried, and read one attempt.", no_ar
 @app.command("ls")
 def ls(
     context: typer.Context,
-    cycle: Annotated[str | None, typer.Option("--cycle", help="Of this cycle.")] = None,
-    job: Annotated[str | None, typer.Option("--job", help="At this job.")] = None,
+    cycle: Annotated[
+        str | None, typer.Option("--cycle", help="Of this cycle, by its id or the beginning of it.")
+    ] = None,
+    job: Annotated[str | None, typer.Option("--job", help="At this job, likewise.")] = None,
     purpose: Annotated[Purpose | None, typer.Option("--purpose", help="What it was made for.")] = None,
     family: Annotated[str | None, typer.Option("--family", help="Of this family of tasks.")] = None,
     verdict: Annotated[Outcome | None, typer.Option("--verdict", help="With this verdict.")] = None,

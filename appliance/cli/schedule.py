@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 
 from appliance.cli.options import Data, Json, connection_of
-from appliance.cli.show import show_fields, show_json, show_line, show_table
+from appliance.cli.show import short_cycle, show_fields, show_json, show_line, show_table
 from appliance.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ def _show(found: ScheduleView) -> None:
             for one in found.nights
         ],
         empty="no night yet",
+        narrow={"cycle": short_cycle},
     )
 
 

@@ -26,6 +26,8 @@ READABLE = 16
 """Characters below which a cut cell says nothing any more."""
 NO_CHANGES: Mapping[str, Callable[[str], str] | None] = MappingProxyType({})
 _PROGRESS = LiveLine()
+_TIME = re.compile(r"(?:[a-z]+ )?(?:\d{4}-)?\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?")
+"""A time, or a night by its kind and its time."""
 _NIGHT = re.compile(r"([a-z]+)-\d{4}(\d\d)(\d\d)t(\d\d)(\d\d)\d\d-\w+")
 
 
@@ -69,7 +71,8 @@ def show_table(
     whole: bool = False,
 ) -> None:
     """A line for each row. On a terminal (`screen` columns wide, asked of it unless given) the widest cells are cut
-    until a line fits, but never the first: it is what other commands ask for. In a pipe nothing is cut.
+    until a line fits, but never the first, which is what other commands ask for, and never a time: where that leaves
+    too little, the last of the other columns is left out. In a pipe nothing is cut.
 
     Before that, `narrow` gives shorter cells by heading, or None for a column that is then left out. With `whole`
     nothing is ever cut: the last column goes below each line instead."""
@@ -87,8 +90,7 @@ def show_table(
             widths.pop()
         else:
             lines = _narrowed(lines, narrow, screen)
-            widths = _widths(lines)
-            _fit(widths, screen)
+            lines, widths = _fitted(lines, screen)
     for number, line in enumerate(lines):
         shown = (_cut(cell, width) for cell, width in zip(line, widths, strict=True))
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(shown, widths, strict=True)).rstrip())
@@ -123,13 +125,22 @@ def _narrowed(
     return made
 
 
-def _fit(widths: list[int], screen: int) -> None:
-    """Makes the widest columns but the first narrower, to no less than `NARROWEST`."""
-    while _line_width(widths) > screen:
-        widest = max(range(1, len(widths)), key=lambda i: widths[i], default=0)
-        if widest == 0 or widths[widest] <= NARROWEST:
-            return
-        widths[widest] -= 1
+def _fitted(lines: list[list[str]], screen: int) -> tuple[list[list[str]], list[int]]:
+    """The lines, and widths for their columns: the widest but the first, and but times, are made narrower, to no less
+    than `NARROWEST`."""
+    while True:
+        widths, columns = _widths(lines), list(zip(*lines[1:], strict=True))
+        times = {at for at, column in enumerate(columns) if _are_times(column)}
+        others = [at for at in range(1, len(widths)) if at not in times]
+        while _line_width(widths) > screen and any(widths[at] > NARROWEST for at in others):
+            widths[max(others, key=lambda at: widths[at])] -= 1
+        if _line_width(widths) <= screen or not times or not others:
+            return lines, widths
+        lines = [[*line[: others[-1]], *line[others[-1] + 1 :]] for line in lines]
+
+
+def _are_times(cells: Sequence[str]) -> bool:
+    return any(cells) and all(_TIME.fullmatch(cell) for cell in cells if cell)
 
 
 def _cut(text: str, width: int) -> str:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from appliance.cli.curriculum_view import FILE_LINES
 from appliance.cli.inputs import text_of
-from appliance.cli.repl_commands import ReplCommands
+from appliance.cli.repl_commands import ReplCommands, help_lines
+from appliance.cli.show import show_line
 from appliance.errors import UsageError
 from appliance.printable import printable
 from runtime.errors import BadRequestError
@@ -167,9 +168,9 @@ class TryCommands:
         self._say(self.task.files[name])
 
     def _help(self) -> None:
-        self._say(HELP.rstrip("\n"))
+        self._say(help_lines(HELP))
         if self._python is not None:
-            self._say("What else is typed is Python; of the sandbox's own commands:")
+            show_line("What else is typed is Python; of the sandbox's own commands:")
             self._python.do(":help")
 
 

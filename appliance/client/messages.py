@@ -45,7 +45,8 @@ class RolloutView(FrozenModel):
     step: int
     task: str
     question: str
-    """Empty when the ledger does not keep the task's text."""
+    """Empty when the ledger does not keep the task's text; of one that was held back from training it is there with the
+    rollout's words only."""
     sample: int
     purpose: Purpose
     family: str

@@ -19,6 +19,7 @@ from appliance.client.gateway import DeletedSessions, MadeToken, SessionDetail, 
 from appliance.client.status import GatewayStatus
 from appliance.config import GatewaySettings
 from appliance.daemon.errors import BrokenError, RequestError
+from appliance.daemon.naming import session_named
 from appliance.daemon.own_work import DecidedQuestion
 from appliance.daemon.trust import Trust
 from appliance.gateway.sessions import (
@@ -95,14 +96,16 @@ class GatewayDesk:
         return [_row(one, decided) for one in self._kept().all(limit)]
 
     def session(self, name: str) -> SessionDetail:
-        """Raises KeptSessionError."""
-        found = self._kept().get(name)
+        """The one that is called so or begins so. Raises KeptSessionError, AmbiguousPrefixError."""
+        kept = self._kept()
+        found = kept.get(session_named(kept.names(), name))
         return SessionDetail(row=_row(found, self.decided()), session=found)
 
     def delete(self, name: str) -> DeletedSessions:
-        """Raises KeptSessionError, BrokenError."""
+        """Raises KeptSessionError, AmbiguousPrefixError, BrokenError."""
         kept = self._kept()
-        names = kept.names() if name == EVERY else [name]
+        known = kept.names()
+        names = known if name == EVERY else [session_named(known, name)]
         deleted = 0
         try:
             for one in names:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from appliance.daemon.errors import NotThereError
-from appliance.ledger.prefixes import LEAST, too_short
+from appliance.ledger.prefixes import LEAST, is_prefix, only_one, too_short
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.ledger.sqlite_jobs import JOB, JobRows
 from appliance.records.cycles import Cycle
 from appliance.records.jobs import Job
+
+SESSION = "gs-"
+"""What the id of every session of the gateway begins with."""
 
 
 def job_named(ledger: JobRows, name: str) -> Job:
@@ -26,6 +31,16 @@ def cycle_named(ledger: SqliteLedger, name: str) -> Cycle:
         why = _needs_more(name.partition("-")[2])
         raise NotThereError(f"there is no cycle {name!r}{why}", hint="`assay cycle ls` lists them")
     return cycle
+
+
+def session_named(names: Sequence[str], name: str) -> str:
+    """Of these sessions the one that is called so, or the only one that begins so; the name itself where none does.
+    Raises AmbiguousPrefixError."""
+    digits = name.lower().removeprefix(SESSION)
+    if not is_prefix(digits):
+        return name
+    typed = f"{SESSION}{digits}"
+    return only_one("session", typed, [one for one in names if one.startswith(typed)]) or name
 
 
 def no_model(name: str) -> NotThereError:

@@ -110,14 +110,19 @@ class Rollouts:
 
     def __init__(self, ledger: SqliteLedger) -> None:
         self._ledger = ledger
-        # A step is never changed, and reading one costs milliseconds.
+        # A step is never changed, and reading one costs milliseconds; neither is the file of questions that were kept.
         self._step_questions = lru_cache(maxsize=8)(self._questions_of)
+        self._kept_questions = lru_cache(maxsize=2)(_kept)
         self._counted: dict[str, list[PassCount]] = {}
 
     def rollout_views(self, where: RolloutFilter, *, limit: int) -> list[RolloutView]:
-        """Raises NotThereError where no rollout has the id that the filter names."""
+        """Raises NotThereError where no rollout has the id that the filter names, AmbiguousPrefixError."""
         if where.before is not None:
-            self._known(where.before)
+            where = where.model_copy(update={"before": self._known(where.before).rollout.id})
+        if where.cycle is not None and (cycle := self._ledger.find_cycle(where.cycle)) is not None:
+            where = where.model_copy(update={"cycle": cycle.id})
+        if where.job is not None and (job := self._ledger.find_job(where.job)) is not None:
+            where = where.model_copy(update={"job": job.id})
         return [self._view(one) for one in self._ledger.rollouts(where, limit=limit)]
 
     def pass_counts(self, cycle: str, data: Path) -> list[PassCount]:
@@ -135,9 +140,11 @@ class Rollouts:
         return counts
 
     def rollout_detail(self, name: str, data: Path) -> RolloutDetail:
-        """Raises NotThereError."""
+        """Raises NotThereError, AmbiguousPrefixError."""
         judged = self._known(name)
-        view, tree = self._view(judged), self._tree(judged.rollout)
+        rollout = judged.rollout
+        question = self._question(rollout) or self._kept_question(rollout, data)
+        view, tree = RolloutView.of(judged, question), self._tree(rollout)
         if not judged.rollout.nodes:
             return RolloutDetail(rollout=view, turns=(), tree=tree, unread=PRUNED)
         try:
@@ -161,7 +168,7 @@ class Rollouts:
         return tree_of(rollout, self._ledger.rollouts(where, limit=MOST_ATTEMPTS), ())
 
     def _known(self, name: str) -> Judged:
-        judged = self._ledger.rollout(name)
+        judged = self._ledger.find_rollout(name)
         if judged is None:
             raise NotThereError(f"there is no rollout {name!r}", hint="`assay rollouts ls` lists them")
         return judged
@@ -188,9 +195,21 @@ class Rollouts:
             return ""
         return self._step_questions(rollout.cycle, rollout.step).get(rollout.task, "")
 
+    def _kept_question(self, rollout: Rollout, data: Path) -> str:
+        """A question that was held back from training, once it has been answered. A task's id is a digest of what it
+        asks, so that a file which somebody changed has no question of this id."""
+        if rollout.purpose not in (Purpose.EVALUATION, Purpose.VALIDATION):
+            return ""
+        return self._kept_questions(data, rollout.cycle).get(rollout.task, "")
+
     def _questions_of(self, cycle: str, step: int) -> dict[str, str]:
         found = self._ledger.step(cycle, step)
         return {str(task["id"]): Task.model_validate(task).question for task in found.tasks} if found else {}
+
+
+def _kept(data: Path, cycle: str) -> dict[str, str]:
+    """By task; the file is there before the first of its questions is asked."""
+    return {task.id: task.question for task in kept_questions(data, cycle)}
 
 
 def tree_of(rollout: Rollout, judged: Sequence[Judged], groups: Sequence[Group]) -> tuple[TreeRollout, ...]:

@@ -14,6 +14,8 @@ LEAST = 6
 PREFIX = re.compile(rf"[0-9a-f]{{{LEAST},64}}")
 CYCLE_PREFIX = re.compile(rf"[a-z]+-\d{{{LEAST}}}[0-9a-z-]{{0,64}}")
 """A kind of cycles and the beginning of when it began: `night-202611`."""
+ROLLOUT_PREFIX = re.compile(rf"[a-z]+-(?:[a-z]+-)?[0-9a-f]{{{LEAST}}}[0-9a-z._-]{{0,200}}")
+"""The beginning of its cycle's id, or its job's, and of what follows in a rollout's."""
 MOST_LISTED = 5
 """Names in a message."""
 
@@ -28,6 +30,10 @@ def is_prefix(typed: str) -> bool:
 
 def is_cycle_prefix(typed: str) -> bool:
     return CYCLE_PREFIX.fullmatch(typed) is not None
+
+
+def is_rollout_prefix(typed: str) -> bool:
+    return ROLLOUT_PREFIX.fullmatch(typed) is not None
 
 
 def too_short(typed: str) -> bool:

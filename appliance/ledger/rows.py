@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -38,8 +39,8 @@ class Rows:
         return found[0] if found else None
 
     def _keys(self, table: Table, prefix: str, limit: int) -> list[str]:
-        """Of the rows whose key begins so."""
-        query = select(table.c.key).where(table.c.key.startswith(prefix, autoescape=True))
+        """Of the rows whose key begins so: a range of the index, whatever is in the prefix."""
+        query = select(table.c.key).where(table.c.key >= prefix, table.c.key < f"{prefix}{chr(sys.maxunicode)}")
         return [row.key for row in self._rows(query.order_by(table.c.key).limit(limit))]
 
     def _newest(self, shape: type[R], table: Table, limit: int | None, **columns: str | None) -> list[R]:

@@ -22,7 +22,7 @@ from appliance.ledger.database import Database
 from appliance.ledger.leases import Leases
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.pass_counts import counting
-from appliance.ledger.prefixes import MOST_LISTED, is_cycle_prefix, is_prefix, only_one
+from appliance.ledger.prefixes import MOST_LISTED, is_cycle_prefix, is_prefix, is_rollout_prefix, only_one
 from appliance.ledger.retention import Dropped, drop_tokens
 from appliance.ledger.rows import differs, payload_of, stored_in
 from appliance.ledger.sqlite_jobs import JobRows
@@ -122,6 +122,17 @@ class SqliteLedger(JobRows, NightRows):
 
     def rollout(self, rollout: str) -> Judged | None:
         return self._one(Judged, tables.ROLLOUTS, rollout)
+
+    def find_rollout(self, name: str) -> Judged | None:
+        """Finds it by its id, or by the beginning of one where only one rollout has it. It is not in the protocol: no
+        worker asks.
+
+        Raises AmbiguousPrefixError."""
+        exact, prefix = self.rollout(name), name.lower()
+        if exact is not None or not is_rollout_prefix(prefix):
+            return exact
+        found = only_one("rollout", prefix, self._keys(tables.ROLLOUTS, prefix, MOST_LISTED + 1))
+        return None if found is None else self.rollout(found)
 
     def rollouts(self, where: RolloutFilter = ANY_ROLLOUT, *, limit: int = 50) -> list[Judged]:
         columns = tables.ROLLOUTS.c

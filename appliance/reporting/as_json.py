@@ -22,6 +22,8 @@ class FamilyFigures(FrozenModel):
 class ChangedFigures(FrozenModel):
     task: str
     family: str
+    question: str
+    """Empty where it is not kept."""
     gained: bool
     champion: str | None
     """The rollout."""
@@ -74,6 +76,7 @@ def as_figures(made: NightReport) -> ReportFigures:
             ChangedFigures(
                 task=one.task,
                 family=one.family,
+                question=one.question,
                 gained=one.gained,
                 champion=one.before.rollout.id if one.before is not None else None,
                 candidate=one.after.rollout.id if one.after is not None else None,

@@ -26,7 +26,7 @@ def as_page(report: NightReport) -> str:
     if report.families:
         rows = [_family(one) for one in report.families]
         content = _picture(drawn.get("families")) + table(
-            ["taskset", "items", "before", "after", "change, points"], rows
+            ["taskset", "items", "before", "after", "change, points [95 %]"], rows
         )
         body.append(section("Tasksets, before and after", content))
     if report.decision is not None:
@@ -74,7 +74,8 @@ def _picture(drawn: Picture | None) -> str:
 
 def _changed(one: ChangedTask) -> str:
     sides = "".join(_side(who, detail) for who, detail in (("champion", one.before), ("candidate", one.after)))
-    return f"<details><summary>{shown_text(f'{one.family}: {one.task}')}</summary>{sides}</details>"
+    asked = f"<pre>{shown_text(one.question)}</pre>" if one.question else ""
+    return f"<details open><summary>{shown_text(f'{one.family}: {one.task}')}</summary>{asked}{sides}</details>"
 
 
 def _side(who: str, detail: RolloutDetail | None) -> str:

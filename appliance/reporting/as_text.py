@@ -14,6 +14,8 @@ from appliance.reporting.night_report import ChangedTask, NightReport
 
 LONGEST = 600
 """Characters of an answer or of a turn."""
+TURNS = 4
+"""Of a model's in an example, the last ones."""
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
 HAPPENED = "Where it ran, and what was replaced (times in UTC)"
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -28,7 +30,7 @@ def as_text(report: NightReport) -> str:
         lines += ["", "where the time went, in minutes"]
         lines += [f"  {printable(name):<32} {seconds / 60:8.1f}" for name, seconds in report.seconds.items()]
     if report.families:
-        lines += ["", f"{'taskset':<26} {'items':>5}  {'before':<17} {'after':<17} change, points"]
+        lines += ["", f"{'taskset':<26} {'items':>5}  {'before':<17} {'after':<17} change, points [95 %]"]
         for one in report.families:
             low, high = one.interval
             before, after = one.share(one.before), one.share(one.after)
@@ -48,7 +50,7 @@ def as_text(report: NightReport) -> str:
         lines += ["", sort]
         for task in changed:
             lines.append(printable(f"  {task.family}: {task.task}", limit=LONGEST))
-            lines += [f"    {line}" for line in _sides(task)]
+            lines += [f"    {line}" for line in _told(task)]
     return "\n".join(lines) + "\n"
 
 
@@ -58,7 +60,7 @@ def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
     lines += [f"![{_escaped(name)}]({name})" for name in pictures]
     if report.families:
         lines += ["", "## Tasksets, before and after", ""]
-        lines += ["| taskset | items | before | after | change, points |", "|---|---|---|---|---|"]
+        lines += ["| taskset | items | before | after | change, points [95 %] |", "|---|---|---|---|---|"]
         for one in report.families:
             low, high = one.interval
             row = (_escaped(one.name), str(one.items), one.share(one.before), one.share(one.after))
@@ -85,7 +87,7 @@ def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
         lines += ["", f"## {sort}", ""]
         for task in changed:
             lines.append(f"- {_escaped(task.family)}, {_escaped(task.task)}")
-            lines += [f"  - {_escaped(line)}" for line in _sides(task)]
+            lines += [f"{'  ' * line.startswith(' ')}  - {_escaped(line.strip())}" for line in _told(task)]
     return "\n".join(lines) + "\n"
 
 
@@ -102,17 +104,26 @@ def _sorts(changed: Sequence[ChangedTask]) -> list[tuple[str, list[ChangedTask]]
     return [(name, found) for name, found in named if found]
 
 
-def _sides(task: ChangedTask) -> list[str]:
-    sides = _side("champion", task.before), _side("candidate", task.after)
-    return [side for side in sides if side]
+def _told(task: ChangedTask) -> list[str]:
+    """What was asked, and what came of it on each side; what a model wrote is indented below its answer."""
+    asked = [printable(f"asked: {task.question}", limit=LONGEST)] if task.question else []
+    return [*asked, *_side("champion", task.before), *_side("candidate", task.after)]
 
 
-def _side(who: str, detail: RolloutDetail | None) -> str:
+def _side(who: str, detail: RolloutDetail | None) -> list[str]:
     if detail is None:
-        return ""
+        return []
     one = detail.rollout
     answer = one.answer if one.answer is not None else "no answer"
-    return printable(f"{who}: {answer} ({one.verdict.outcome.value}: {one.verdict.reason})", limit=LONGEST)
+    said = [turn for turn in detail.turns if turn.sampled]
+    left = [f"  {len(said) - TURNS} turns before: assay rollouts show {one.id}"] if len(said) > TURNS else []
+    lines = [
+        f"{who}: {answer} ({one.verdict.outcome.value}: {one.verdict.reason})",
+        *left,
+        *(f"  wrote: {turn.text}" for turn in said[-TURNS:]),
+        *([f"  {detail.unread}"] if detail.unread else []),
+    ]
+    return [printable(line, limit=LONGEST) for line in lines]
 
 
 def _spark(points: Sequence[tuple[float, float]], most: int = 40) -> str:

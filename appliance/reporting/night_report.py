@@ -68,6 +68,11 @@ class ChangedTask:
     before: RolloutDetail | None
     after: RolloutDetail | None
 
+    @property
+    def question(self) -> str:
+        """What was asked; empty where that is not kept."""
+        return next((one.rollout.question for one in (self.before, self.after) if one and one.rollout.question), "")
+
 
 @dataclass(frozen=True)
 class NightReport:

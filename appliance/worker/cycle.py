@@ -265,8 +265,10 @@ class CycleRun:
             run = EvalRun(self._cycle.id, model, temperature, number, derive("exam", self._cycle.seed))
             found[number] = evaluate(run, setup.sealed.tasks, self._context)
             items = found[number][0].items
+            who = "champion" if model is champion else "candidate"
             right = f"{sum(item.passed is True for item in items)} of {len(items)} right"
-            self._progress.say("evaluation", right, step=float(place), steps=float(len(runs)))
+            said = f"{who}, {'sampled' if temperature else 'greedy'}: {right}"
+            self._progress.say("evaluation", said, step=float(place), steps=float(len(runs)))
             self._progress.save()
         (theirs, their_rollouts), (ours, our_rollouts) = found[0], found.get(1, found[0])
         measurements = CycleMeasurements(setup, self._context, lambda text: self._progress.say("selftest", text))

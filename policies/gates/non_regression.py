@@ -51,15 +51,16 @@ def _family(counts: PairCounts, rules: NonRegressionRules, family: str) -> GateF
     low, high = (100 * end for end in bounds)
     seen = GateFigure(name, counts.gain, -rules.margin, low=low, high=high)
     figures = f"{family}: {counts.gain:+.1f} points on {counts.items} questions"
+    level = f"{100 * (1 - rules.alpha):g} % one-sided"
     outcome = family_outcome(counts, rules)
     if outcome is PASSED:
-        return seen.passed(f"{figures}, at least {low:+.1f}")
+        return seen.passed(f"{figures}, at least {low:+.1f} ({level})")
     worst = f"{-rules.margin:+g} is the worst allowed"
     if outcome is FAILED:
         advice = f"a candidate that keeps what the champion can do in {family}"
-        return seen.failed(f"{figures}, at most {high:+.1f}; {worst}", advice)
+        return seen.failed(f"{figures}, at most {high:+.1f} ({level}); {worst}", advice)
     return seen.undecided(
-        f"{figures}, at least {low:+.1f}; {worst}",
+        f"{figures}, at least {low:+.1f} ({level}); {worst}",
         items_to_decide(counts.items, counts.gain, counts.gain - low, -rules.margin, f" of {family}"),
     )
 

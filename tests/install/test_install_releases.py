@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
+import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -153,6 +156,40 @@ def test_a_dry_run_shows_machine_and_plan_and_changes_nothing(sources) -> None:
     ):
         assert word in shown.stdout
     assert list((sources.parent / "home").iterdir()) == []
+
+
+def wheel(folder: Path, name: str, version: str, *needs: str) -> None:
+    """A file that pip takes for a package."""
+    info = f"{name}-{version}.dist-info"
+    written = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as file:
+        file.writestr(f"{info}/METADATA", written + "".join(f"Requires-Dist: {need}\n" for need in needs))
+        file.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{info}/RECORD", "")
+
+
+def test_the_folder_for_another_machine_has_the_build_of_torch_that_is_here_and_sums_of_all(sources, tmp_path) -> None:
+    here, place, out = metadata.version("torch"), tmp_path / "index", tmp_path / "out"
+    place.mkdir()
+    wheel(place, "torch", here)
+    wheel(place, "torch", "99.0", "nvidia-cudnn")
+    wheel(place, "other", "1.0", "torch>=1")
+    wheel(place, "setuptools", "80.0")
+    (sources / "pyproject.toml").write_text(
+        '[project]\nname = "x"\nversion = "1"\ndependencies = ["other", "torch>=1"]\n'
+        '[build-system]\nrequires = ["setuptools>=68"]\n'
+    )
+    sourced = 'cd "$ROOT"; . install/replacing.sh; . install/wheels.sh'
+    call = f"VENV='{sys.prefix}'; WHEELS='{out}'; GUEST_PACKAGES=0; {sourced}"
+    pip = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(place)}
+    for _ in range(2):  # again, it is filled anew
+        filled = release(sources, f"{call}; fill_wheels", **pip)
+        assert filled.returncode == 0, filled.stderr
+    names = {f"torch-{here}-py3-none-any.whl", "other-1.0-py3-none-any.whl", "setuptools-80.0-py3-none-any.whl"}
+    assert {path.name for path in out.iterdir()} == {*names, "runsc", "SHA256SUMS", ".assay-wheels"}
+    assert release(sources, f"OFFLINE='{out}'; use_offline").returncode == 0
+    refused = release(sources, f"{call}; WHEELS='{place}'; fill_wheels", **pip)
+    assert (refused.returncode, "holds something else" in refused.stderr) == (5, True)
 
 
 def test_what_somebody_else_made_is_neither_linked_over_nor_used_as_a_prefix(sources) -> None:

@@ -110,6 +110,13 @@ def test_a_dry_run_names_what_would_follow_with_its_arguments(checkout: Path) ->
     assert "would: ruff, mypy, lint-imports, and beside them pytest" in install(checkout, "--dry-run", "--test").stdout
 
 
+def test_a_dry_run_of_a_release_says_that_its_copy_is_what_would_be_installed(checkout: Path) -> None:
+    said = install(checkout, "--user", "--dry-run").stdout
+    releases = checkout.parent / "home" / ".local" / "lib" / "assay" / "releases"
+    assert re.search(rf"would: packages: pip install --editable {re.escape(str(releases))}/\S+ \(", said)
+    assert str(checkout) not in said.partition("would:")[2]
+
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -395,7 +402,9 @@ def test_two_installers_do_not_work_on_one_checkout(checkout: Path) -> None:
     assert "another install.sh" in result.stderr
 
 
-@pytest.mark.parametrize("script", ["install.sh", "install/releases.sh", "install/replacing.sh", ".ci/run"])
+@pytest.mark.parametrize(
+    "script", ["install.sh", "install/releases.sh", "install/replacing.sh", "install/wheels.sh", ".ci/run"]
+)
 def test_shellcheck_finds_nothing(script: str) -> None:
     shellcheck = Path(sys.executable).with_name("shellcheck")
     result = subprocess.run([str(shellcheck), str(ROOT / script)], capture_output=True, text=True, timeout=60)

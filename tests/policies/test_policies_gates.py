@@ -151,6 +151,7 @@ def test_every_family_is_judged_on_its_own() -> None:
     assert findings["non_regression/gcd"].outcome is GateOutcome.PASSED
     assert findings["non_regression/lcm"].outcome is GateOutcome.FAILED
     assert findings["non_regression/rare"].outcome is GateOutcome.UNDECIDED
+    assert "(95 % one-sided)" in findings["non_regression/gcd"].reason
     assert "20 are the least" in findings["non_regression/rare"].reason
     assert "20 questions of rare" in findings["non_regression/rare"].would_change
 

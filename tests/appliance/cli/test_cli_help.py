@@ -11,6 +11,7 @@ import sys
 import pytest
 import typer
 from cli_commands import leaves
+from sandbox_commands import in_process
 
 from appliance.cli.main import COMMANDS, app
 
@@ -40,6 +41,15 @@ def test_a_command_with_something_to_choose_shows_an_example_and_each_example_ca
             typed = shlex.split(" ".join(found[1].split()))
             assert typed[: len(path.split())] == path.split(), path
             command.make_context(path, typed[len(path.split()) :])  # raises for a word that it does not take
+
+
+@pytest.mark.parametrize("words", ["model import nowhere", "curriculum add nowhere", "curriculum adapter add a b"])
+def test_an_option_that_some_spell_otherwise_is_taken_in_both_ways_and_shown_in_one(words: str, tmp_path) -> None:
+    data = ["--data", str(tmp_path)]
+    first, second = (in_process([*data, *words.split(), one, "x"]) for one in ("--license", "--licence"))
+    assert (first.returncode, first.stderr) == (second.returncode, second.stderr)
+    assert "no such option" not in first.stderr.lower()
+    assert "--licence" not in in_process([*words.split(), "--help"]).stdout
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.cli import show
+from appliance.cli import repl_commands, show, try_item
 from appliance.cli.models import show_decision
 from appliance.cli.plan import _length
 from appliance.cli.show import short_cycle, short_time, show_fields, show_line, show_table
@@ -93,6 +93,31 @@ def test_a_table_takes_short_forms_and_drops_what_says_nothing_before_it_cuts(te
     assert len(line) <= 80
     assert short_cycle(night) == "night 11-24 02:00"
     assert short_cycle("night-x") == "night-x"
+
+
+@pytest.mark.parametrize("screen", [50, 60])
+def test_a_time_is_never_cut_and_another_column_goes_before_it(screen: int, capsys) -> None:
+    rows = [
+        (f"job-demo-20261127t025557-c6{n}", "unsolved", f"2026-11-27T03:0{n}:11", "a question " * n) for n in (0, 9)
+    ]
+    show_table(
+        ("job", "state", "submitted", "question"), rows, empty="", screen=screen, narrow={"submitted": short_time}
+    )
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.split() == ["job", *(["state"] if screen == 60 else []), "submitted"]
+    assert [re.findall(r"11-27 03:0\d$", line) for line in lines] == [["11-27 03:00"], ["11-27 03:09"]]
+    nights = [("7902e5681bc0", "champion", "demo 11-27 02:55", "quarantine for a long reason")]
+    show_table(("model", "in service as", "cycle", "decision"), nights, empty="", screen=screen)
+    assert "demo 11-27 02:55" in capsys.readouterr().out
+
+
+def test_what_the_commands_of_a_shell_do_is_broken_between_words(monkeypatch) -> None:
+    monkeypatch.setattr(repl_commands, "columns_of", lambda stream: 60)
+    for text in (repl_commands.HELP, try_item.HELP):
+        lines = repl_commands.help_lines(text).splitlines()
+        assert max(map(len, lines)) <= 60
+        assert " ".join(" ".join(lines).split()) == " ".join(text.split())
+        assert all(line.startswith(("  :", " " * repl_commands.HELP_INDENT)) for line in lines)
 
 
 @pytest.mark.parametrize(("hours", "said"), [(0.0, "1 min"), (0.05, "3 min"), (0.99, "59 min"), (7.26, "7.3 h")])

@@ -185,8 +185,11 @@ def test_sessions_are_collected_checked_and_never_twice(standing, ask) -> None:
     if row.split.value == "train":
         assert json.loads(submitted.stdout)["question"].startswith("How much is 6 times 7")
     words = ask("gateway", "sessions", "show", f"gs-{'a' * 16}").stdout
+    for beginning in ("gs-aaaaaa", "AAAAAAA"):
+        assert ask("gateway", "sessions", "show", beginning).stdout == words
+    assert ask("gateway", "sessions", "show", "gs-aaaaa").returncode == 2
     assert "\n\nuser:\nHow much is 6 times 7" in words, words
-    assert ask("gateway", "sessions", "delete", f"gs-{'a' * 16}").returncode == 0
+    assert ask("gateway", "sessions", "delete", "gs-aaaaaaaa").returncode == 0
     assert ask("gateway", "sessions", "show", f"gs-{'a' * 16}").returncode == 2
     unsure = ask("gateway", "sessions", "delete", "--all")
     assert (unsure.returncode, "say --yes" in unsure.stderr) == (2, True)

@@ -98,7 +98,7 @@ def test_harbor_folders_are_added_with_what_their_solutions_leave(
 ) -> None:
     start(broker=True).ready()
     harbor_folders(tmp_path / "tasks")
-    ran = assay("curriculum", "add", str(tmp_path / "tasks"), "--name", "repairs", "--licence", "MIT", "--json")
+    ran = assay("curriculum", "add", str(tmp_path / "tasks"), "--name", "repairs", "--license", "MIT", "--json")
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout)
     assert (found["name"], found["accepted"], found["kinds"]) == ("own/repairs", 1, {"files": 1})

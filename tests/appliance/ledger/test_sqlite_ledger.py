@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from appliance.daemon.views import Rollouts
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import CycleState
@@ -306,6 +307,30 @@ def test_a_job_is_found_by_six_digits_unless_two_begin_so(ledger: SqliteLedger) 
         assert ledger.find_job(name) is None
     with pytest.raises(LedgerError, match="more than one job begins with job-0ab4d9: job-0ab4d958f481, job-0ab4d9aaa"):
         ledger.find_job("0ab4d9")
+
+
+def test_a_rollout_is_found_by_what_it_alone_begins_with(ledger: SqliteLedger) -> None:
+    cycle = "night-20260501t020000-7c1e"
+    ids = [f"{cycle}.evaluation.{run}.5be1.0" for run in (0, 1)]
+    ledger.put_rollouts([made.judged(name) for name in ids])
+    for typed, name in {f"{cycle}.evaluation.0": ids[0], f"{cycle}.EVALUATION.1.5b": ids[1], ids[1]: ids[1]}.items():
+        found = ledger.find_rollout(typed)
+        assert found is not None
+        assert found.rollout.id == name
+    for typed in ("night-20260", "", "%", f"{cycle}.evaluation.2", f"{cycle}.evaluation._"):
+        assert ledger.find_rollout(typed) is None
+    with pytest.raises(LedgerError, match="more than one rollout begins with night-202605: "):
+        ledger.find_rollout("night-202605")
+
+
+def test_rollouts_are_listed_of_a_cycle_by_the_beginning_of_its_name(ledger: SqliteLedger) -> None:
+    names = ("night-20260501t020000-7c1e", "night-20260502t020000-0a0b")
+    for name in names:
+        ledger.put_cycle(made.cycle(name))
+    ledger.put_rollouts([made.judged(f"{name}.train.0.a.0", in_cycle=name) for name in names])
+    found = Rollouts(ledger).rollout_views(RolloutFilter(cycle="night-20260501"), limit=5)
+    assert [one.cycle for one in found] == [names[0]]
+    assert Rollouts(ledger).rollout_views(RolloutFilter(cycle="night-20260503"), limit=5) == []
 
 
 def test_a_cycle_is_found_by_its_kind_and_six_digits_unless_two_begin_so(ledger: SqliteLedger) -> None:

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from appliance.cli.report import events_between
+from appliance.cli.report import events_between, newest, write_report
 from appliance.client.messages import CycleDetail, RolloutDetail, RolloutView, TurnText
 from appliance.client.nights import PromotionView, TasksetChange
 from appliance.daemon.promotions import promotions
+from appliance.errors import UsageError
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
 from appliance.records.events import Event
@@ -102,7 +103,7 @@ def spoken(passed: bool) -> RolloutDetail:
         cycle="night-1",
         step=0,
         task="q1",
-        question="",
+        question=f"what is asked? {HOSTILE}",
         sample=0,
         purpose=Purpose.EVALUATION,
         family="tables",
@@ -179,6 +180,7 @@ def test_the_page_refers_to_nothing_and_shows_hostile_text_as_text(report) -> No
     assert ">tool errors</text>" in page  # longer, it would end at the picture's edge
     assert "the champion failed" in page
     assert not re.search(r"url\(|@import", page)
+    assert "what is asked? &lt;/pre&gt;" in page
 
 
 def test_text_and_markdown_cannot_steer_a_terminal_or_a_reader(report) -> None:
@@ -188,6 +190,9 @@ def test_text_and_markdown_cannot_steer_a_terminal_or_a_reader(report) -> None:
         assert "promote" in written
         assert "+20.0" in written
     assert "<script>" not in as_markdown(report)
+    for written in (as_text(report), as_markdown(report).replace("\\", "")):
+        assert written.count("asked: what is asked? </pre>") == 3
+        assert written.count("wrote: </pre>") == 6
     assert "![success\\.png](success.png)" in as_markdown(report, ["success.png"])
 
 
@@ -266,6 +271,37 @@ def test_where_it_ran_and_what_was_replaced_is_told_and_the_rest_of_many_is_coun
     assert "<script>" not in as_page(made)
     assert [one.text for one in as_figures(made).happened][:1] == ["on host-0"]
     assert "what was replaced" not in as_text(night_report(detail, ()))
+
+
+@pytest.mark.parametrize(
+    ("states", "place", "said"),
+    [
+        ("running failed cancelled done done", 3, "n1 is failed, n2 is cancelled"),
+        ("set_aside done", 1, "n0 is set_aside"),
+        ("running done", 1, ""),
+        ("running cancelled", 1, ""),
+        ("running", 0, ""),
+    ],
+)
+def test_the_report_of_the_last_night_is_of_one_with_a_result(capsys, states: str, place: int, said: str) -> None:
+    cycles = [
+        CYCLE.model_copy(update={"id": f"n{n}", "state": CycleState(state)}) for n, state in enumerate(states.split())
+    ]
+    api: Any = SimpleNamespace(cycles=lambda limit: cycles)
+    assert newest(api) == f"n{place}"
+    err = capsys.readouterr().err
+    assert err == (f"newer ones have no result: {said}\n" if said else "")
+
+
+def test_a_report_is_not_written_over_another_one(report, tmp_path) -> None:
+    written = write_report(report, tmp_path / "morning")
+    before = {file: file.read_bytes() for file in written}
+    other = night_report(
+        CycleDetail.model_construct(cycle=CYCLE, rollouts={}, steps=(), evaluations=(), decisions=()), ()
+    )
+    with pytest.raises(UsageError, match="is there already"):
+        write_report(other, tmp_path / "morning")
+    assert {file: file.read_bytes() for file in written} == before
 
 
 class Numbered:

@@ -115,6 +115,8 @@ def test_a_night_leaves_every_record_and_waits_for_a_person(night: FinishedNight
     assert verify(context.data / candidate.folder) == candidate.manifest
     assert ledger.alias("candidate") == candidate.manifest
     assert list((context.data / "cycles").iterdir()) == []
+    said = [event.text.partition(":")[0] for _, event in ledger.events(limit=1000) if event.kind == "evaluation"]
+    assert said == ["champion, sampled", "champion, greedy", "candidate, sampled", "candidate, greedy"]
 
 
 def test_a_night_measures_what_the_gates_ask_for(night: FinishedNight) -> None:
@@ -210,13 +212,13 @@ def test_all_code_ran_in_sandboxes_and_sealed_questions_never_in_training(night:
 def test_the_words_of_a_rollout_can_be_read_as_long_as_its_model_is_there(night: FinishedNight, tmp_path: Path) -> None:
     rollouts = Rollouts(night.ledger)
     for purpose in (Purpose.TRAIN, Purpose.EVALUATION):
-        (view,) = rollouts.rollout_views(RolloutFilter(cycle="n", purpose=purpose), limit=1)
+        (view,) = rollouts.rollout_views(RolloutFilter(cycle="n", purpose=purpose, step=0), limit=1)
         detail = rollouts.rollout_detail(view.id, night.context.data)
         asked, *said = detail.turns
         assert (detail.unread, asked.sampled, said[0].sampled) == ("", False, True)
         assert any(turn.text.strip() for turn in said)
-        if purpose is Purpose.TRAIN:
-            assert view.question in asked.text
+        assert detail.rollout.question
+        assert detail.rollout.question in asked.text
         gone = rollouts.rollout_detail(view.id, tmp_path)
         assert (gone.turns, "is not a folder" in gone.unread) == ((), True)
     with pytest.raises(NotThereError):
