@@ -25,7 +25,7 @@ MONTH_LATER = "2026-02-02T04:04:05.000+00:00"
 
 @pytest.fixture
 def core(data, monkeypatch):
-    monkeypatch.setattr(Readiness, "require", lambda readiness: None)  # the folders here are no models
+    monkeypatch.setattr(Readiness, "require", lambda *_, **__: None)  # the folders here are no models
     with Core(Settings(data=data), now=lambda: HOUR_LATER) as running:
         champion = built.put_model(data, running.ledger, b"champion")
         running.ledger.set_aliases({"champion": champion}, "first", built.AT)

@@ -106,7 +106,7 @@ class Stopped:
 def test_an_exchange_in_a_night_puts_nothing_into_service(
     template: Used, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(Readiness, "require", lambda *of_a_model: None)  # the folders here are no models
+    monkeypatch.setattr(Readiness, "require", lambda *_, **__: None)  # the folders here are no models
     exchange_in_a_night(template, tmp_path / "copy", seed)
 
 
@@ -115,6 +115,6 @@ def test_an_exchange_in_a_night_puts_nothing_into_service(
 def test_two_hundred_exchanges_in_nights_put_nothing_into_service(
     template: Used, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Readiness, "require", lambda *of_a_model: None)
+    monkeypatch.setattr(Readiness, "require", lambda *_, **__: None)
     for seed in range(int(os.environ.get("FIRST_SEED", "2000")), 2_200):
         print(seed, exchange_in_a_night(template, tmp_path / f"copy-{seed}", seed), flush=True)

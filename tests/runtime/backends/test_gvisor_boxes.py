@@ -184,15 +184,24 @@ def test_many_boxes_at_once_come_and_go_and_leave_nothing(bench: Bench, image: P
         for guest in guests:
             guest.end()
 
+    def grown() -> str:
+        """What is more after a use than before it, for half a minute; empty where nothing is."""
+        before = open_things()
+        use()
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            after = open_things()
+            if all(now <= then for now, then in zip(after, before, strict=True)):
+                return ""
+            time.sleep(0.05)
+        return f"{after}, and {before} before"
+
     use()
     time.sleep(0.6)
-    before = open_things()
-    use()
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and any(now > then for now, then in zip(open_things(), before, strict=True)):
-        time.sleep(0.05)
-    after = open_things()
-    assert all(now <= then for now, then in zip(after, before, strict=True)), f"{after}, and {before} before"
+    found = [grown()]
+    while found[-1] and len(found) < 3:  # what the process begins once is no leak; what each use leaves is
+        found.append(grown())
+    assert not found[-1], found
     assert (bench.groups(), bench.folders()) == ([], [])
 
 
