@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Executable, Select, Table, insert, select, up
 
 from appliance.ledger.database import Database
 from appliance.ledger.ledger import LedgerError
+from appliance.ledger.prefixes import MOST_LISTED, only_one
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -42,6 +43,15 @@ class Rows:
         """Of the rows whose key begins so: a range of the index, whatever is in the prefix."""
         query = select(table.c.key).where(table.c.key >= prefix, table.c.key < f"{prefix}{chr(sys.maxunicode)}")
         return [row.key for row in self._rows(query.order_by(table.c.key).limit(limit))]
+
+    def _begins(self, get: Callable[[str], R | None], table: Table, name: str, prefix: str, what: str) -> R | None:
+        """What `get` has of that name, or of the only one that begins with `prefix`, where that is one. Raises
+        AmbiguousPrefixError where several do."""
+        exact = get(name)
+        if exact is not None or not prefix:
+            return exact
+        found = only_one(what, prefix, self._keys(table, prefix, MOST_LISTED + 1))
+        return None if found is None else get(found)
 
     def _newest(self, shape: type[R], table: Table, limit: int | None, **columns: str | None) -> list[R]:
         query = select(table.c.payload)

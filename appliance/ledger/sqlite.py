@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
@@ -22,7 +23,7 @@ from appliance.ledger.database import Database
 from appliance.ledger.leases import Leases
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.pass_counts import counting
-from appliance.ledger.prefixes import MOST_LISTED, is_cycle_prefix, is_prefix, is_rollout_prefix, only_one
+from appliance.ledger.prefixes import is_cycle_prefix, is_prefix, is_rollout_prefix
 from appliance.ledger.retention import Dropped, drop_tokens
 from appliance.ledger.rows import differs, payload_of, stored_in
 from appliance.ledger.sqlite_jobs import JobRows
@@ -75,11 +76,8 @@ class SqliteLedger(JobRows, NightRows):
         It is not in the protocol: no worker asks.
 
         Raises AmbiguousPrefixError."""
-        exact, prefix = self.cycle(name), name.lower()
-        if exact is not None or not is_cycle_prefix(prefix):
-            return exact
-        found = only_one("cycle", prefix, self._keys(tables.CYCLES, prefix, MOST_LISTED + 1))
-        return None if found is None else self.cycle(found)
+        prefix = name.lower() if is_cycle_prefix(name.lower()) else ""
+        return self._begins(self.cycle, tables.CYCLES, name, prefix, "cycle")
 
     def cycles(self, limit: int = 20) -> list[Cycle]:
         return self._newest(Cycle, tables.CYCLES, limit)
@@ -128,11 +126,8 @@ class SqliteLedger(JobRows, NightRows):
         worker asks.
 
         Raises AmbiguousPrefixError."""
-        exact, prefix = self.rollout(name), name.lower()
-        if exact is not None or not is_rollout_prefix(prefix):
-            return exact
-        found = only_one("rollout", prefix, self._keys(tables.ROLLOUTS, prefix, MOST_LISTED + 1))
-        return None if found is None else self.rollout(found)
+        prefix = name.lower() if is_rollout_prefix(name.lower()) else ""
+        return self._begins(self.rollout, tables.ROLLOUTS, name, prefix, "rollout")
 
     def rollouts(self, where: RolloutFilter = ANY_ROLLOUT, *, limit: int = 50) -> list[Judged]:
         columns = tables.ROLLOUTS.c
@@ -192,12 +187,9 @@ class SqliteLedger(JobRows, NightRows):
         return True  # without an audit log there is nothing to hold it against
 
     def checkpoint(self, manifest: str) -> Checkpoint | None:
-        exact = self._one(Checkpoint, tables.CHECKPOINTS, manifest)
-        prefix = manifest.lower()
-        if exact is not None or not is_prefix(prefix):
-            return exact
-        found = only_one("checkpoint", prefix, self._keys(tables.CHECKPOINTS, prefix, MOST_LISTED + 1))
-        return None if found is None else self._one(Checkpoint, tables.CHECKPOINTS, found)
+        prefix = manifest.lower() if is_prefix(manifest.lower()) else ""
+        get = partial(self._one, Checkpoint, tables.CHECKPOINTS)
+        return self._begins(get, tables.CHECKPOINTS, manifest, prefix, "checkpoint")
 
     def checkpoints(self, *, cycle: str | None = None, limit: int = 100) -> list[Checkpoint]:
         return self._newest(Checkpoint, tables.CHECKPOINTS, limit, cycle=cycle)

@@ -14,7 +14,7 @@ from sqlalchemy import func as sql
 
 from appliance.ledger.leases import Leases
 from appliance.ledger.ledger import LedgerError
-from appliance.ledger.prefixes import MOST_LISTED, is_prefix, only_one
+from appliance.ledger.prefixes import is_prefix
 from appliance.ledger.rows import Rows, payload_of, put_row, stored_in
 from appliance.ledger.tables import ARTIFACTS, JOBS
 from appliance.records.artifacts import Artifact
@@ -76,12 +76,8 @@ class JobRows(Rows):
         has them. It is not in the protocol: no worker asks.
 
         Raises AmbiguousPrefixError."""
-        exact = self.job(name)
         digits = name.lower().removeprefix(JOB)
-        if exact is not None or not is_prefix(digits):
-            return exact
-        found = only_one("job", f"{JOB}{digits}", self._keys(JOBS, f"{JOB}{digits}", MOST_LISTED + 1))
-        return None if found is None else self.job(found)
+        return self._begins(self.job, JOBS, name, f"{JOB}{digits}" if is_prefix(digits) else "", "job")
 
     def jobs(self, limit: int = 50) -> list[Job]:
         return self._newest(Job, JOBS, limit)
