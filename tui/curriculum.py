@@ -42,11 +42,15 @@ class CurriculumPane(Pane):
     def show(self, status: Status, answers: Answers) -> None:
         self._answers = answers
         self._cycles = answers.get("cycles", self._cycles)
-        nights = [one.id for one in reversed(self._cycles) if one.id in answers]
+        known = [one.id for one in reversed(self._cycles) if one.id in answers]
+        nights = [name for name in known if any(one.purpose is Purpose.TRAIN for one in answers[name])]
         counts = [one for name in nights for one in answers[name]]
-        waits = sum(one.kind != "evaluation" and one.id not in answers for one in self._cycles)
-        self.query_one(".pane-line", PlainText).show(head_text(len(nights), waits if "cycles" in answers else 1))
-        self.query_one("#map", Detail).show_detail(map_text(counts, nights, self.filtered_by), moved=False)
+        waits = "cycles" not in answers or any(
+            one.kind != "evaluation" and one.id not in answers for one in self._cycles
+        )
+        self.query_one(".pane-line", PlainText).show(head_text(len(nights), waits))
+        shown = map_text(counts, nights, self.filtered_by, waits=waits)
+        self.query_one("#map", Detail).show_detail(shown, moved=False)
 
 
 def _counting(cycle: Cycle) -> ApiQuestion:
@@ -56,7 +60,8 @@ def _counting(cycle: Cycle) -> ApiQuestion:
     )
 
 
-def head_text(nights: int, waits: int) -> Text:
+def head_text(nights: int, waits: bool) -> Text:
+    """`nights` in which something was trained on; `waits` while not all are counted."""
     text = plain(f"{nights} night{'' if nights == 1 else 's'}   ")
     for name, (sign, style) in ZONES.items():
         words = {
@@ -71,13 +76,13 @@ def head_text(nights: int, waits: int) -> Text:
     return text
 
 
-def map_text(counts: Sequence[PassCount], nights: Sequence[str], wanted: str = "") -> Text:
+def map_text(counts: Sequence[PassCount], nights: Sequence[str], wanted: str = "", *, waits: bool = False) -> Text:
     """A line for each taskset, a cell for each level; behind it the pass rate of all levels night by night."""
     lines = lines_of(
         [one for one in counts if one.purpose is Purpose.TRAIN and wanted.casefold() in one.family.casefold()]
     )
     if not lines:
-        return plain("Nothing fits." if wanted else "No rollout of a training yet.", DIM)
+        return plain("" if waits else "Nothing fits." if wanted else "No rollout of a training yet.", DIM)
     families: dict[str, dict[int, RateLine]] = {}
     for line in lines:
         families.setdefault(line.family, {})[-1 if line.level is None else line.level] = line

@@ -822,3 +822,13 @@ async def test_a_rollout_that_infrastructure_broke_is_no_failure_on_the_screen(a
         await shown(pilot, "4")
         assert cells(pilot) == ["~ infra | divisors | 0 | - | none | job"]
         assert "a sandbox died" in detail(pilot)
+
+
+async def test_a_night_on_the_map_is_one_in_which_something_was_trained_on(appliance: Appliance) -> None:
+    appliance.start()
+    made.put_night(appliance.core.ledger, appliance.data)
+    cancelled = made.cycle().model_copy(update={"id": "night-20260101t000000-0000", "state": CycleState.CANCELLED})
+    appliance.core.ledger.put_cycle(cancelled)
+    async with open_app(appliance).run_test(size=(120, 40)) as pilot:
+        await shown(pilot, "3")
+        await until(pilot, lambda: "1 night " in everything(pilot) and "counting …" not in everything(pilot))

@@ -38,6 +38,7 @@ from policies.policy import load
 from runtime.sandbox import Usage
 from tui import gateway, governance, jobs, models, rollouts
 from tui.conversation import rollout_text
+from tui.curriculum import map_text
 from tui.decisions import decision_detail, figure_text
 from tui.jobs import JobRecord
 from tui.learning import bounds_of, heights_of, labels_of, subtitle_of, ticks_of
@@ -399,3 +400,8 @@ def test_the_gateway_says_what_became_of_a_session(fields: dict[str, str], in_ro
     )
     assert gateway.row(one).cells[-1].plain == in_row
     assert in_detail in gateway.detail(one).plain
+
+
+def test_the_map_says_that_there_is_nothing_when_all_is_counted_and_not_before() -> None:
+    assert map_text([], ["night-1"], waits=True).plain == ""
+    assert map_text([], ["night-1"]).plain == "No rollout of a training yet."
