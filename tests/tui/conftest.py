@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import shutil
 import socket
 import tempfile
@@ -16,7 +17,10 @@ import uvicorn
 from textual import app as textual_app
 from textual import pilot as textual_pilot
 from textual._context import active_app
+from tui_records import PASSPHRASE
 
+from appliance.client.person_keys import keys_folder, make_key, unlock
+from appliance.client.signing import admission
 from appliance.config import Settings
 from appliance.daemon.api import make_app
 from appliance.daemon.core import Core
@@ -88,3 +92,12 @@ def _wait_no_longer_than_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     never does."""
     for module in (textual_app, textual_pilot):
         monkeypatch.setattr(module, "wait_for_idle", _dealt_with)
+
+
+@pytest.fixture
+def ada(appliance: Appliance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The appliance runs, and ada has a key that it knows."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    appliance.start()
+    key = make_key(keys_folder(os.environ), "ada", PASSPHRASE)
+    appliance.core.trust.change_key(admission("ada", unlock(key, PASSPHRASE)))

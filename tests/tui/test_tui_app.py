@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
@@ -15,12 +14,11 @@ import pytest
 import tui_records as made
 from textual.pilot import Pilot
 from textual.widgets import ContentSwitcher, Footer, Input, OptionList
+from tui_records import PASSPHRASE
 
 from appliance.cli.demo_sessions import made_up_sessions
 from appliance.client import ApiError
 from appliance.client.gateway import GatewayClient
-from appliance.client.person_keys import keys_folder, make_key, unlock
-from appliance.client.signing import admission
 from appliance.gateway.sessions import KeptSession, KeptSessions, SaidText
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
@@ -555,16 +553,6 @@ async def test_text_of_models_guests_and_strangers_is_shown_and_does_nothing(app
 
 
 # approving and rejecting the candidate
-PASSPHRASE = "correct horse"
-
-
-@pytest.fixture
-def ada(appliance: Appliance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The appliance runs, and ada has a key that it knows."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    appliance.start()
-    key = make_key(keys_folder(os.environ), "ada", PASSPHRASE)
-    appliance.core.trust.change_key(admission("ada", unlock(key, PASSPHRASE)))
 
 
 async def sign(pilot: Screen, digest: str, passphrase: str = PASSPHRASE) -> None:

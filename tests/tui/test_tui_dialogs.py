@@ -3,9 +3,7 @@ shown does something."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,10 +14,9 @@ from textual.widget import Widget
 from textual.widgets import Footer, Input
 from textual.widgets._footer import FooterKey
 from textual_plotext import PlotextPlot
+from tui_records import PASSPHRASE
 
 from appliance.client import ApiError
-from appliance.client.person_keys import keys_folder, make_key, unlock
-from appliance.client.signing import admission
 from appliance.records.jobs import JobState
 from tui.dialogs import NameInput, ReadingScreen, TypedConfirmation
 from tui.evaluation import EvaluationScreen
@@ -31,18 +28,8 @@ if TYPE_CHECKING:
     from conftest import Appliance
 
 SIZES = [(80, 24), (140, 40)]
-PASSPHRASE = "correct horse"
 LATE = "be a secret"
 """A passphrase that is typed where digits stand. It begins with hexadecimal digits."""
-
-
-@pytest.fixture
-def ada(appliance: Appliance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The appliance runs, and ada has a key that it knows."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    appliance.start()
-    key = make_key(keys_folder(os.environ), "ada", PASSPHRASE)
-    appliance.core.trust.change_key(admission("ada", unlock(key, PASSPHRASE)))
 
 
 def drawn(pilot: Screen) -> list[str]:

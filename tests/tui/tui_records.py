@@ -30,6 +30,7 @@ from verifiers.predicate.spec import PredicateSpec
 
 NOW = datetime.now(UTC)
 CYCLE = "night-20260301t020000-7c1e"
+PASSPHRASE = "correct horse"
 
 
 def at(minutes: float) -> str:
