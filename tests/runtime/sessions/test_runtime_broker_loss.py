@@ -126,6 +126,7 @@ def test_a_shared_broker_that_comes_back_is_used_again(root_dir: Path, tmp_path:
             with pytest.raises(InfrastructureError):
                 for _ in iter(lambda: session.run("print(1)"), None):  # its sandbox ends a moment after the broker
                     pass
+            until_known(pool)  # and the pool knows of the broker a moment after the sandbox
             waiting = pool.open().start("print(3)")
             process = shared_broker(tmp_path, root_dir, socket)
             assert waiting.result(timeout=60).status is CallStatus.OK
