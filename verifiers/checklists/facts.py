@@ -58,12 +58,8 @@ def _without_points(text: str) -> str:
     return POINT.sub(" ", text) if points == list(range(1, len(points) + 1)) else text
 
 
-def source_numbers(text: str) -> Iterator[Figure]:
-    """All numbers of a source, however they may be read, of whatever they count."""
-    found = numbers_in(text, decimals_of(text))
-    return (replace(one, counted=()) for number in found for reading in number.readings for one in reading)
-
-
+MOST_DERIVING_IN_SOURCE = 20
+"""Numbers of one source from which pairs are derived: of more nearly every small number would follow."""
 MOST_COMPARED = 500
 """Facts whose units and words are looked at where a number is not one of them by its value."""
 
@@ -96,6 +92,7 @@ class Facts:
             self._percent |= {a + b for a, b in permutations(shares, 2)} | {a - b for a, b in permutations(shares, 2)}
         if derived == "all":
             plain = [value for value, percent in base if not percent]
+            self._plain |= {share / 100 * value for share in shares for value in plain}
             if plain:
                 self._plain.add(sum(plain, Fraction()) / len(plain))
         self._plain |= {fact.value for fact in self._facts if not fact.percent}
@@ -149,6 +146,16 @@ class Facts:
             scale = Fraction(10) ** key[1]
             self._rounded[key] = {rounded for value in pool for rounded in _both_ways(value * scale, scale)}
         return number.value in self._rounded[key]
+
+
+def source_facts(text: str, derived: str) -> Facts:
+    """All numbers of a source, however they may be read, of whatever they count; and what follows from those that say
+    one thing, where they are few."""
+    whole, parts = [], []
+    for number in numbers_in(text, decimals_of(text)):
+        own = whole if number.said is not None else parts
+        own += [replace(one, counted=()) for reading in number.readings for one in reading]
+    return Facts(whole, derived if len(whole) <= MOST_DERIVING_IN_SOURCE else "none", parts)
 
 
 def _same_thing(fact: Figure, number: Figure) -> bool:

@@ -15,7 +15,7 @@ from verifiers.checklists.characters import bare, plain, script_of, spaced_out, 
 from verifiers.checklists.counts import COUNTED, RUN, character_count
 from verifiers.checklists.document import NARROW, SIGNS, Document
 from verifiers.checklists.fact_figures import figure, figures, mark_of
-from verifiers.checklists.facts import Facts, document_numbers, source_numbers
+from verifiers.checklists.facts import Facts, document_numbers, source_facts
 from verifiers.checklists.finding import ItemFinding, finding, listed
 from verifiers.checklists.item_data import amount
 from verifiers.checklists.markdown import ADDRESS
@@ -141,8 +141,9 @@ def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) 
     needed = [(text, _figures([text], *ways)) for text in item.required]
     given = {(fact.value, fact.percent) for fact in _figures(item.facts, *ways)}
     own = [one for _, asked in needed for one in asked if (one.value, one.percent) not in given]
-    extra = [one for source in sources for one in source_numbers(source.text)] if item.from_sources else []
-    facts.append(Facts([*extra, *own], "none"))
+    facts.append(Facts(own, "none"))
+    if item.from_sources:
+        facts += [source_facts(source.text, item.derived) for source in sources]
     keys = [source.key for source in sources]
     found = list(document_numbers(document, keys, marks=marks))
     strange = [one for one in found if not (_free(one, item) or any(known.agree(one) for known in facts))]

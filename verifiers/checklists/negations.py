@@ -63,6 +63,14 @@ CLAUSE = 200
 THAT = frozenset(
     ["that", "dass", "daß", "que", "qu", "che", "что", "чтобы", "dat", "att", "że", "hogy", "ότι", "bahwa"]
 )
+HOLDS_ANYWAY = re.compile(
+    r"surpris|wonder|forget|forgot|strange|coinciden|secret|acciden|odd\b|ignor|überrasch|vergess|verwunder|zufall|geheim"
+    r"|étonn|surpren|oubli|hasard|olvid|sorprend|extrañ|casualidad|dimentic|sorprend|stupi|удивительн|забы|случайн",
+    re.IGNORECASE,
+)
+"""What is so although this is negated: `it is no surprise that ...`."""
+ONLY = re.compile(r"ne|n['’]", re.IGNORECASE)
+"""With `que` behind it and no other negation it says `only`: `il ne reste que trois arbres`."""
 THAT_FOLLOWS = re.compile(rf",(?=\s(?:{'|'.join(sorted(THAT))})\b)", re.IGNORECASE)
 """A comma before it (`Wir glauben nicht, dass`) begins no clause of its own here."""
 
@@ -81,16 +89,20 @@ def may_be_left_out(text: str) -> bool:
 
 
 def is_negated(source: str, start: int, end: int) -> bool:
-    """Whether a negation stands right before or behind a part of a source, or governs it by `that`."""
+    """Whether a negation stands right before or behind a part of a source, or governs its clause by `that`."""
     before = THAT_FOLLOWS.sub(" ", source[max(0, start - CLAUSE) : start])
     clause = NO_NEGATION.sub(" ", CLAUSES.split(before)[-1])
     behind = source[end : end + 20]
     if NEGATED.match(behind[1:] if behind[:1] == " " else behind):
         return True
     negations = list(NEGATED.finditer(clause))
-    between = words(clause[negations[-1].end() :].casefold()) if negations else []
+    if not negations:
+        return False
+    between = words(clause[negations[-1].end() :].casefold())
     near = not between or (len(between) <= 2 and not any(is_bounded(word[0]) for word in between))
-    return bool(negations) and (near or not THAT.isdisjoint(between[-2:]))
+    only = ONLY.fullmatch(negations[-1].group()) is not None
+    governed = not THAT.isdisjoint(between) and not only and not HOLDS_ANYWAY.search(clause)
+    return near or governed
 
 
 def denies(sentence: str) -> bool:
