@@ -1,8 +1,10 @@
 r"""Tokens a second of a learner's step, beside TRL's GRPOTrainer on the same model, batch and loss.
 
-    python -m pip install --target FOLDER --no-deps trl==1.16.0 \
+    python -m pip install --target FOLDER/site-packages --no-deps trl==1.16.0 \
         accelerate datasets dill multiprocess pandas pyarrow xxhash
-    PYTHONPATH=FOLDER python benchmarks/trl_learner.py [--rounds 5] [--json FILE] [--device cuda]
+    PYTHONPATH=FOLDER/site-packages python benchmarks/trl_learner.py [--rounds 5] [--json FILE] [--device cuda]
+
+(The folder has to be called `site-packages`: dill, which datasets hashes with, copies what lies elsewhere.)
 
 A Qwen2 of 7.9 million parameters with random weights in float32, 64 rollouts of 8 tasks: a prompt of 48 tokens, and
 answers of 32 to 640 tokens whose logarithms are normally distributed, as those of agents are. Each round takes one

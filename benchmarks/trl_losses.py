@@ -1,8 +1,10 @@
 r"""Losses and gradients beside those of TRL, on 200 random batches in fp64.
 
-    python -m pip install --target FOLDER --no-deps trl==1.16.0 \
+    python -m pip install --target FOLDER/site-packages --no-deps trl==1.16.0 \
         accelerate datasets dill multiprocess pandas pyarrow xxhash
-    PYTHONPATH=FOLDER python -m benchmarks.trl_losses [--record]
+    PYTHONPATH=FOLDER/site-packages python -m benchmarks.trl_losses [--record]
+
+(The folder has to be called `site-packages`: dill, which datasets hashes with, copies what lies elsewhere.)
 
 It calls `GRPOTrainer._compute_loss` of the installed TRL with log-probabilities that are given, and compares every loss
 that both have. `--record` writes what TRL said to tests/fixtures/trl_losses.json, against which the suite holds ours;
