@@ -23,7 +23,7 @@ RANGES = 64
 UNSEEN = 1.0
 """Rollouts that are taken to have passed each range beside those that were seen: without any, nothing is short."""
 MEMORY = 4096.0
-"""Ended rollouts after which all counts are halved: lengths change while a model learns."""
+"""Ended rollouts after which all counts are halved, at least: lengths change while a model learns."""
 
 Row = NDArray[np.float64]
 
@@ -46,6 +46,7 @@ class LengthCurve:
         self._ended, self._passed = np.array(table.ended), np.array(table.passed)
         self.version = 0
         """Changes whenever the curve does."""
+        self._memory = MEMORY
 
     def table(self) -> LengthTable:
         return LengthTable(longest=self.longest, ended=tuple(self._ended), passed=tuple(self._passed))
@@ -55,6 +56,11 @@ class LengthCurve:
         if not 0 < tokens <= self.longest:
             raise ValueError(f"a rollout has 1 to {self.longest} tokens, not {tokens}")
         return min(RANGES - 1, int((tokens - 1) / self.width))
+
+    def expect(self, rollouts: int) -> None:
+        """Notes that so many are queued or under way at once. All of them fit into memory: their short ones end first,
+        and would wipe out what is known of long ones."""
+        self._memory = max(self._memory, float(rollouts))
 
     def grew(self, before: int, now: int) -> None:
         """Notes that a rollout went on from one range to another."""
@@ -66,7 +72,7 @@ class LengthCurve:
         """Notes that a rollout ended in that range."""
         self._ended[place] += 1.0
         self.version += 1
-        if self._ended.sum() >= MEMORY:
+        if self._ended.sum() >= self._memory:
             self._ended /= 2
             self._passed /= 2
 

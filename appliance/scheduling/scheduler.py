@@ -109,6 +109,7 @@ class Scheduler:
         if rollout in self._known:
             raise ValueError(f"{rollout} is known already")
         self._known[rollout] = _Known(group, tokens, self._curve.range_of(tokens))
+        self._curve.expect(len(self._known))
         self._members[group] += 1
         self._queue.appendleft(rollout) if begun else self._queue.append(rollout)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from verifiers.checklists.numbers import Decimals, Figure, numbers_in
 
@@ -17,8 +18,8 @@ def figures(text: str, decimals: Decimals = "point") -> list[Figure]:
     """All numbers that a fact holds: `9:30`, `3–2` and `4 May 2024` have two."""
     found = numbers_in(text.strip("* "), decimals, cell=True, marks=mark_of(text))
     upper = [one for number in found for one in number.readings[0]]
-    if re.fullmatch(r"\s*\d+\s?/\s?\d+\s*", text) and len(upper) == 2 and upper[1].value:
-        upper.append(Figure(text, upper[0].value / upper[1].value))
+    if re.fullmatch(r"\s*\d+\s?/\s?\d+(?:\s\D*)?", text) and len(upper) == 2 and upper[1].value:
+        upper.append(replace(upper[1], text=text, value=upper[0].value / upper[1].value))
     return upper
 
 

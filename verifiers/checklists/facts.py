@@ -91,10 +91,11 @@ class Facts:
             shares = [value for value, percent in base if percent]
             self._percent |= {a + b for a, b in permutations(shares, 2)} | {a - b for a, b in permutations(shares, 2)}
         if derived == "all":
+            shares = [value for value, percent in base if percent]
             plain = [value for value, percent in base if not percent]
             self._plain |= {share / 100 * value for share in shares for value in plain}
-            if plain:
-                self._plain.add(sum(plain, Fraction()) / len(plain))
+            self._plain |= _mean(plain)
+            self._percent |= {(a + b) / 2 for a, b in permutations(shares, 2)} | _mean(shares)
         self._plain |= {fact.value for fact in self._facts if not fact.percent}
         self._percent |= {fact.value for fact in self._facts if fact.percent}
         base_plain = {value for value, percent in self._by_value if not percent}
@@ -148,14 +149,27 @@ class Facts:
         return number.value in self._rounded[key]
 
 
-def source_facts(text: str, derived: str) -> Facts:
+def source_facts(numbers: Iterable[WrittenNumber], derived: str) -> Facts:
     """All numbers of a source, however they may be read, of whatever they count; and what follows from those that say
     one thing, where they are few."""
     whole, parts = [], []
-    for number in numbers_in(text, decimals_of(text)):
+    for number in numbers:
         own = whole if number.said is not None else parts
         own += [replace(one, counted=()) for reading in number.readings for one in reading]
     return Facts(whole, derived if len(whole) <= MOST_DERIVING_IN_SOURCE else "none", parts)
+
+
+def _mean(values: Sequence[Fraction]) -> set[Fraction]:
+    return {sum(values, Fraction()) / len(values)} if values else set()
+
+
+def is_two_of_prose(number: WrittenNumber, things: Iterable[Figure]) -> bool:
+    """Whether it is the word `two` alone, which says `both` as often as an amount: without a unit, and of nothing that
+    a fact counts."""
+    said = number.said
+    if said is None or said.significant or said.value != 2 or said.percent or said.unit or said.scale != (1, False):
+        return False
+    return not any(_same_thing(fact, said) for fact in things)
 
 
 def _same_thing(fact: Figure, number: Figure) -> bool:

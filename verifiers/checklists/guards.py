@@ -16,7 +16,7 @@ from functools import lru_cache
 from verifiers.checklists import spec as item_types
 from verifiers.checklists.characters import plain
 from verifiers.checklists.document import Document
-from verifiers.checklists.language import LITTLE_WORDS
+from verifiers.checklists.language import LITTLE_WORDS, language_of
 from verifiers.checklists.markdown import PROSE
 from verifiers.checklists.prose import sentences, words
 from verifiers.checklists.spec import ChecklistSpec, Guard
@@ -104,17 +104,23 @@ def _stuffing(spec: ChecklistSpec, document: Document) -> Alarm | None:
         if len(set(keys)) >= 4 and len(keys) > MAX_KEYWORDS * len(tokens):
             evidence = {"sentence": escaped(sentence), "keywords": len(keys), "words": len(tokens)}
             return Alarm("stuffing", "strings keywords together without a sentence", evidence)
-    for block in blocks:
-        tokens = words(plain(block.text))
-        unmarked = len(tokens) >= LISTED and not MARKS.search(block.text) and LITTLE.isdisjoint(tokens)
-        if unmarked and len(single & set(tokens)) >= 2:
-            evidence = {"sentence": escaped(block.text), "words": len(tokens)}
+    known = language_of(document.everything) in LITTLE_WORDS
+    for run in (one for block in blocks for one in _runs_of_words(block.text, known)):
+        tokens = words(plain(run))
+        if len(tokens) >= LISTED and LITTLE.isdisjoint(tokens) and len(single & set(tokens)) >= 2:
+            evidence = {"sentence": escaped(run), "words": len(tokens)}
             return Alarm("stuffing", "strings words together without a sentence", evidence)
     tokens = words(plain("\n".join(block.text for block in blocks)))
     keys = [word for word in tokens if word in single and len(word) > 3]
     if len(keys) >= 8 and len(keys) > 0.5 * len(tokens):
         return Alarm("stuffing", "keywords are the greater part of it", {"keywords": len(keys), "words": len(tokens)})
     return None
+
+
+def _runs_of_words(text: str, known: bool) -> list[str]:
+    """What stands between marks, in a language whose little words are `known`; else a text that has none."""
+    runs = MARKS.split(text)
+    return runs if known or len(runs) == 1 else []
 
 
 def _copy(spec: ChecklistSpec, document: Document) -> Alarm | None:

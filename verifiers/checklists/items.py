@@ -15,11 +15,11 @@ from verifiers.checklists.characters import bare, plain, script_of, spaced_out, 
 from verifiers.checklists.counts import COUNTED, RUN, character_count
 from verifiers.checklists.document import NARROW, SIGNS, Document
 from verifiers.checklists.fact_figures import figure, figures, mark_of
-from verifiers.checklists.facts import Facts, document_numbers, source_facts
+from verifiers.checklists.facts import Facts, document_numbers, is_two_of_prose, source_facts
 from verifiers.checklists.finding import ItemFinding, finding, listed
 from verifiers.checklists.item_data import amount
 from verifiers.checklists.markdown import ADDRESS
-from verifiers.checklists.numbers import Decimals, Figure, WrittenNumber, decimals_of
+from verifiers.checklists.numbers import Decimals, Figure, WrittenNumber, decimals_of, numbers_in
 from verifiers.contract.text import escaped
 
 MARKUP = re.compile(r"[#*_`~|<>\[\]()\n\\]|://|^\s*[-+]\s")
@@ -142,11 +142,15 @@ def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) 
     given = {(fact.value, fact.percent) for fact in _figures(item.facts, *ways)}
     own = [one for _, asked in needed for one in asked if (one.value, one.percent) not in given]
     facts.append(Facts(own, "none"))
-    if item.from_sources:
-        facts += [source_facts(source.text, item.derived) for source in sources]
+    texts = [source.text for source in sources] if item.from_sources else []
+    read_sources = [numbers_in(text, decimals_of(text)) for text in texts]
+    facts += [source_facts(numbers, item.derived) for numbers in read_sources]
+    things = [one for listed_facts in read for numbers in listed_facts for one in numbers]
+    things += [one for numbers in read_sources for number in numbers for reading in number.readings for one in reading]
     keys = [source.key for source in sources]
     found = list(document_numbers(document, keys, marks=marks))
-    strange = [one for one in found if not (_free(one, item) or any(known.agree(one) for known in facts))]
+    needing = [one for one in found if not (_free(one, item) or is_two_of_prose(one, things))]
+    strange = [one for one in needing if not any(known.agree(one) for known in facts)]
     wrong = [f"{escaped(number.text)} is no fact and does not follow from them" for number in strange]
     outside = list(document_numbers(document, keys, code=False, marks=marks))
     wrong += [

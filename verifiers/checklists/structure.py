@@ -33,6 +33,7 @@ def headings(item: HeadingsItem, document: Document) -> ItemFinding:
     wanted = [_title(heading) for heading in item.headings]
     wrong: list[str] = []
     sections: list[frozenset[str]] = []
+    texts: list[str] = []
     at = 0
     for shown, title in zip(item.headings, wanted, strict=True):
         if title not in titles[at:]:
@@ -46,10 +47,11 @@ def headings(item: HeadingsItem, document: Document) -> ItemFinding:
             if is_gap(said, blocks[here[at - 1]].text):
                 wrong.append(f"nothing stands below {escaped(shown)!r}")
             own = own_words(said, blocks[here[at - 1]].text)
-            if own in sections:
+            if own in sections or said in texts:
                 wrong.append(f"{escaped(shown)!r} says what another section says")
             if len(own) >= SHORT_SECTION:
                 sections.append(own)
+                texts.append(said)
     if item.only and len(titles) > len(wanted) and not wrong:
         others = [title for title in titles if title not in wanted]
         wrong.append(f"there are other headings: {escaped(', '.join(others))}")

@@ -59,6 +59,15 @@ def test_rollouts_under_way_are_no_evidence_that_all_are_short() -> None:
     assert alive[1, RANGES // 2 - 1] == pytest.approx(1.0, abs=0.01)
 
 
+def test_the_short_ones_of_a_large_batch_do_not_wipe_out_what_is_known_of_long_ones() -> None:
+    scheduler = Scheduler({}, experienced(LONGEST))
+    scheduler.add_engine("engine-0", None, rows=20_000)
+    queued(scheduler, 20_000)
+    for placed in scheduler.admit():
+        scheduler.finish(placed.rollout)
+    assert scheduler.state.lengths.ended[-1] >= 500
+
+
 def test_memory_is_refilled_as_it_frees_in_the_order_of_the_queue() -> None:
     scheduler = fresh(2 * LONGEST)
     queued(scheduler, 4)
