@@ -164,7 +164,7 @@ def test_who_ends_the_terminal_has_failed_and_submits_nothing(world: World) -> N
 @pytest.fixture(scope="module")
 def short_pool(tmp_path_factory: pytest.TempPathFactory, full_roots: Path) -> Iterator[SessionPool]:
     own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots, ready=1)
-    with Sessions(RuntimeSettings(own=own, sandboxes=4, limits=Limits(call_seconds=1.0, memory_mib=192))) as pool:
+    with Sessions(RuntimeSettings(own=own, sandboxes=4, limits=Limits(call_seconds=2.0, memory_mib=192))) as pool:
         yield pool
 
 
