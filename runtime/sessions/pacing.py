@@ -8,6 +8,7 @@ not known and does not count. Where the kernel does not say who waited, all wall
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -24,6 +25,8 @@ GIVES_WAY_SECONDS = 0.1
 GIVES_WAY_LIMITS = 5.0
 """So many limits of wall clock long. Then it has its share again, or a full machine would never let it come to its
 limit, which is also the most that it can cost others."""
+GIVES_WAY_MOST_SECONDS = 30.0
+"""And no longer than that, whatever its limit: others are not spared much more by a minute than by a half."""
 MEASURE_PAUSE_SECONDS = 0.1
 """Between looks at what a call has used, at least."""
 MEASURE_SECONDS = 30.0
@@ -119,19 +122,19 @@ class OwnTime:
 def until_answered(answer: Future[CallOutcome], pace: Pace, of: Watched) -> Spent:
     """Waits for the answer, for which the sandbox is ended when the pace is over. The call has begun."""
     begun = time.monotonic()
-    used, gives_way, gave_way = Spent(), False, False
+    used, gives_way, turn = Spent(), False, GIVES_WAY_SECONDS
     first = min(FIRST_SECONDS, pace.own / 10)
     if _is_answered(answer, first):
         return used
     before: Future[FirstLook] = Future()
     of.measure(lambda usage: before.set_result(FirstLook(usage, time.monotonic() - begun - first)))
-    while not _wait(answer, begun, pace, used, gave_way):
+    while not _wait(answer, begun, pace, used, turn):
         wall = time.monotonic() - begun
-        if not gave_way and wall >= GIVES_WAY_SECONDS:
-            gives_way = gave_way = True
+        if not gives_way and wall >= turn:
+            gives_way, turn = True, min(GIVES_WAY_LIMITS * pace.own, GIVES_WAY_MOST_SECONDS)
             of.give_way(True)
-        if gives_way and wall >= GIVES_WAY_LIMITS * pace.own:
-            gives_way = False
+        if gives_way and wall >= turn:
+            gives_way, turn = False, math.inf
             of.give_way(False)
         if wall >= min(pace.own, pace.wall):
             used = _measure(before, of)
@@ -144,14 +147,13 @@ def until_answered(answer: Future[CallOutcome], pace: Pace, of: Watched) -> Spen
     return _measure(before, of)
 
 
-def _wait(answer: Future[CallOutcome], begun: float, pace: Pace, used: Spent, gave_way: bool) -> bool:
-    """Waits until there is something to do; whether it is answered."""
+def _wait(answer: Future[CallOutcome], begun: float, pace: Pace, used: Spent, turn: float) -> bool:
+    """Waits until there is something to do, at the latest when so many seconds are over in which it gives way or has
+    its share; whether it is answered."""
     wall = time.monotonic() - begun
     left = min(pace.own + used.waited, pace.wall) - wall
     seconds = max(MEASURE_PAUSE_SECONDS if wall >= pace.own else 0.0, left)
-    if not gave_way:
-        seconds = min(seconds, max(0.0, GIVES_WAY_SECONDS - wall))
-    return _is_answered(answer, seconds)
+    return _is_answered(answer, min(seconds, max(0.0, turn - wall)))
 
 
 def _is_answered(answer: Future[CallOutcome], seconds: float) -> bool:

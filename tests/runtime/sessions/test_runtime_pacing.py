@@ -113,6 +113,19 @@ def test_who_gave_way_for_long_has_its_share_again(monkeypatch: pytest.MonkeyPat
     assert probe.signals == ["gives way", "as usual", "end"]
 
 
+def test_who_has_a_long_limit_gives_way_no_longer_than_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "GIVES_WAY_SECONDS", 0.01)
+    monkeypatch.setattr(pacing, "GIVES_WAY_MOST_SECONDS", 0.05)
+    probe = CallProbe(BoxUsage)
+    waiting = threading.Thread(target=probe.wait, args=(Pace(FOR_EVER, FOR_EVER, 1.0),))
+    waiting.start()
+    while len(probe.signals) < 2:
+        time.sleep(0.001)
+    probe.answer.set_result(DONE)
+    waiting.join()
+    assert probe.signals == ["gives way", "as usual"]
+
+
 def test_a_call_that_waits_goes_on_to_the_end_of_its_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pacing, "GIVES_WAY_SECONDS", FOR_EVER)
     begun = time.monotonic()
