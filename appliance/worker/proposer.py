@@ -16,7 +16,7 @@ from appliance.agent.assignment import Assignment
 from appliance.agent.isolation import tier_of
 from appliance.agent.judging import require_sound
 from appliance.agent.loop import Agent
-from appliance.learning.grouping import is_masked
+from appliance.learning.grouping import is_masked, of_attempts
 from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd
 from appliance.records.training import Group, Judged
 from appliance.worker.context import WorkContext
@@ -205,7 +205,7 @@ class Proposer:
     def _verdict(self, one: StepProposal, solved: Sequence[Judged]) -> Verdict:
         match one.made:
             case ProvenTask(task=task, label=label):
-                mine = [each for each in solved if each.rollout.task == task.id and not is_masked(each)]
+                mine = [each for each in of_attempts(solved) if each.rollout.task == task.id and not is_masked(each)]
                 passed = sum(each.verdict.passed for each in mine)
                 return Verdict(
                     outcome=Outcome.PASS,
