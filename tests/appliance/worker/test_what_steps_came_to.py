@@ -6,12 +6,16 @@ from random import Random
 
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd
 from appliance.records.training import Group, Judged, StepRecord
+from appliance.worker.context import WorkContext
+from appliance.worker.proposer import StepProposal, verdict_of
 from appliance.worker.stages import unsolved
 from appliance.worker.step_sampling import seen_of
 from curriculum.contract.task import Split, Task
 from curriculum.difficulty import Place, Seen
-from curriculum.proposing.kind import PROPOSER, prompt
-from curriculum.proposing.labels import PROPOSED
+from curriculum.proposing.execution import Executor
+from curriculum.proposing.kind import PROPOSER, Provers, prompt
+from curriculum.proposing.labels import PROPOSED, provenance
+from curriculum.proposing.registry import KINDS
 from curriculum.sealed import draw_task
 from verifiers.contract.verdict import Outcome, Verdict
 
@@ -93,3 +97,18 @@ def test_what_the_model_proposed_is_not_asked_again_by_a_later_stage() -> None:
     assert unsolved([first]) == [task, solved]
     assert unsolved([first, second]) == [task]
     assert unsolved([record(0, [task], {task.id: ()})]) == []
+
+
+def test_a_proposal_earns_by_the_attempts_at_its_task_and_nothing_good_or_bad_where_all_were_lost(
+    context: WorkContext,
+) -> None:
+    provers = Provers(Executor(context.sessions, "t"), context.checker, provenance("c", 0))
+    made = KINDS["calculation"].make("print(84+36)", provers)
+    asked = prompt("calculation", "Propose one.", Random(0))
+    one = StepProposal(asked, judged(asked, 0, Outcome.PASS).rollout, made)
+    attempts = [judged(made.task, 1, Outcome.PASS), judged(made.task, 2, Outcome.FAIL)]
+    branches = [judged(made.task, sample, Outcome.FAIL, "r2") for sample in (3, 4)]
+    assert verdict_of(one, [*attempts, *branches], "azr").score == 0.5
+    lost = [judged(made.task, sample, Outcome.INFRA_ERROR) for sample in (1, 2)]
+    assert verdict_of(one, lost, "azr").outcome is Outcome.INFRA_ERROR
+    assert verdict_of(one, [], "azr").outcome is Outcome.PASS, "nobody has tried it yet"
