@@ -14,7 +14,7 @@ one of attempts, and the group trains on all branches of those.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 
 from appliance.learning.attempts import Attempt, attempts_of, credited_attempts
@@ -65,6 +65,11 @@ def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> G
 def is_masked(judged: Judged) -> bool:
     """Says whether the rollout is about us and not about the policy model."""
     return judged.rollout.ended is RolloutEnd.INFRA_ERROR or judged.verdict.outcome is VerdictOutcome.INFRA_ERROR
+
+
+def of_attempts(judged: Iterable[Judged]) -> list[Judged]:
+    """Leaves branches out: they begin where an attempt met something hard, so no rate of success counts them."""
+    return [one for one in judged if one.rollout.branch_of is None]
 
 
 def reward_of(judged: Judged, recipe: TrainingRecipe) -> float:

@@ -98,7 +98,10 @@ class PartialRollouts:
         """Raises OSError where nothing can be written."""
         if self._clock() - self._written < SECONDS:
             return
-        kept = KeptRollouts(whole=tuple(self._mine.values()), parts=(*under_way(), *self._parts.values()))
+        # What an earlier process had and this one has not asked for yet stays: it may be ended before it does.
+        kept = KeptRollouts(
+            whole=(*self._mine.values(), *self._whole.values()), parts=(*under_way(), *self._parts.values())
+        )
         data = kept.model_dump_json().encode()
         before, self._digest = self._digest, hashlib.sha256(data).hexdigest()
         # A kill before the file is replaced leaves the one before it.

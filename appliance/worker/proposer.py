@@ -16,7 +16,7 @@ from appliance.agent.assignment import Assignment
 from appliance.agent.isolation import tier_of
 from appliance.agent.judging import require_sound
 from appliance.agent.loop import Agent
-from appliance.learning.grouping import is_masked
+from appliance.learning.grouping import is_masked, of_attempts
 from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd
 from appliance.records.training import Group, Judged
 from appliance.worker.context import WorkContext
@@ -200,44 +200,7 @@ class Proposer:
         return nearest, Match("", Check.NEAR, nearest) if nearest >= THRESHOLD else None
 
     def _judged(self, one: StepProposal, solved: Sequence[Judged]) -> Judged:
-        return Judged(rollout=one.rollout, verdict=self._verdict(one, solved), family=PROPOSER)
-
-    def _verdict(self, one: StepProposal, solved: Sequence[Judged]) -> Verdict:
-        match one.made:
-            case ProvenTask(task=task, label=label):
-                mine = [each for each in solved if each.rollout.task == task.id and not is_masked(each)]
-                passed = sum(each.verdict.passed for each in mine)
-                return Verdict(
-                    outcome=Outcome.PASS,
-                    score=reward(self._recipe.reward, passed, len(mine), one.similarity),
-                    reason=f"became a task, which {passed} of {len(mine)} rollouts passed",
-                    ground=Ground.TESTED if label.basis.value == "executed" else Ground.PROVED,
-                    evidence={"task": task.id, "basis": label.basis.value, "similarity": round(one.similarity, 4)},
-                    verifier=PROPOSER,
-                    version=VERSION,
-                    seconds=0.0,
-                )
-            case RefusedProposal(reason=reason, detail=detail):
-                return Verdict(
-                    outcome=Outcome.FAIL,
-                    score=0.0,
-                    reason=f"refused, {reason.value}: {detail}",
-                    ground=Ground.UNREADABLE if reason is Reason.UNREADABLE else Ground.REFUTED,
-                    evidence={"refused": reason.value},
-                    verifier=PROPOSER,
-                    version=VERSION,
-                    seconds=0.0,
-                )
-            case broken:
-                return Verdict(
-                    outcome=Outcome.INFRA_ERROR,
-                    score=0.0,
-                    reason=str(broken)[:1000],
-                    ground=Ground.BROKEN,
-                    verifier=PROPOSER,
-                    version=VERSION,
-                    seconds=0.0,
-                )
+        return Judged(rollout=one.rollout, verdict=verdict_of(one, solved, self._recipe.reward), family=PROPOSER)
 
     def _show(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
         """Takes the proposed tasks of a step as those that the next prompts show, failed ones first."""
@@ -263,6 +226,53 @@ def allowed(setup: CycleSetup, context: WorkContext) -> int:
         if why := kind_named(name).missing():
             raise CurriculumError(f"proposals of the kind {name} cannot be proved here: {why}", hint="name other kinds")
     return min(recipe.proposer.proposals, ceil_share(data.max_share, recipe.training.tasks_per_step))
+
+
+def verdict_of(one: StepProposal, solved: Sequence[Judged], rule: str) -> Verdict:
+    """Says what a proposal earned under this reward, by the attempts at its task; branches are none.
+
+    Of a task whose attempts were all lost nothing is known: the proposal earned nothing, good or bad.
+    """
+    made = one.made
+    if isinstance(made, ProvenTask):
+        own = [each for each in of_attempts(solved) if each.rollout.task == made.task.id]
+        if own and all(map(is_masked, own)):
+            made = InfrastructureError(f"all {len(own)} rollouts of its task were lost")
+    match made:
+        case ProvenTask(task=task, label=label):
+            mine = [each for each in own if not is_masked(each)]
+            passed = sum(each.verdict.passed for each in mine)
+            return Verdict(
+                outcome=Outcome.PASS,
+                score=reward(rule, passed, len(mine), one.similarity),
+                reason=f"became a task, which {passed} of {len(mine)} rollouts passed",
+                ground=Ground.TESTED if label.basis.value == "executed" else Ground.PROVED,
+                evidence={"task": task.id, "basis": label.basis.value, "similarity": round(one.similarity, 4)},
+                verifier=PROPOSER,
+                version=VERSION,
+                seconds=0.0,
+            )
+        case RefusedProposal(reason=reason, detail=detail):
+            return Verdict(
+                outcome=Outcome.FAIL,
+                score=0.0,
+                reason=f"refused, {reason.value}: {detail}",
+                ground=Ground.UNREADABLE if reason is Reason.UNREADABLE else Ground.REFUTED,
+                evidence={"refused": reason.value},
+                verifier=PROPOSER,
+                version=VERSION,
+                seconds=0.0,
+            )
+        case broken:
+            return Verdict(
+                outcome=Outcome.INFRA_ERROR,
+                score=0.0,
+                reason=str(broken)[:1000],
+                ground=Ground.BROKEN,
+                verifier=PROPOSER,
+                version=VERSION,
+                seconds=0.0,
+            )
 
 
 def of_solvers(judged: Sequence[Judged]) -> list[Judged]:

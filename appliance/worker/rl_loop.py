@@ -30,7 +30,7 @@ from appliance.learning.comparison import errors_in_correct
 from appliance.learning.distillation import every_rollout
 from appliance.learning.early_stopping import Advice, EarlyStopping
 from appliance.learning.errors import LearningError, NotFiniteError
-from appliance.learning.grouping import make_groups
+from appliance.learning.grouping import make_groups, of_attempts
 from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import Recipe
 from appliance.learning.trainer import Trainer
@@ -192,7 +192,7 @@ class RlLoop:
         say_thrown_out(self._progress, Door.STREAM, list(self._thrown_out.values()))
         self._thrown_out.clear()
         groups = self._groups(fit)
-        attempts = [one for one in judged if one.rollout.branch_of is None]
+        attempts = of_attempts(judged)
         calls = sum(len(one.rollout.own_calls) for one in judged)
         metrics = {
             "success": success(attempts),
@@ -323,7 +323,7 @@ class RlLoop:
         finally:
             self._free_since = self._context.clock()
             self._learned += self._free_since - started
-        solved = of_solvers(judged)
+        solved = of_attempts(of_solvers(judged))
         shown = {"success": success(solved), "length": mean_length(solved)}
         if learned["tokens"]:
             shown |= {name: learned[name] for name in FIGURES if name in learned}

@@ -8,7 +8,7 @@ collapsed, or whose held-out success fell, is the last one: what was good before
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from appliance.learning.folders import read_verified
 from appliance.learning.merging import publish_merged
 from appliance.learning.stages import Stage
 from appliance.records.checkpoints import Checkpoint, TrainingStage
+from appliance.records.training import StepRecord
 from appliance.worker.context import WorkContext
 from appliance.worker.progress import CycleProgress
 from appliance.worker.rl_loop import RlLoop
@@ -32,6 +33,7 @@ from appliance.worker.sft import SftRun
 from appliance.worker.teacher import Teacher
 from appliance.worker.traces import TraceTally, VerifiedTrace, kept_file, read_kept, read_traces, verified
 from curriculum.contract.task import Task
+from curriculum.proposing.kind import is_generated
 from curriculum.seeds import derive
 from curriculum.separation.rules import Door
 
@@ -138,24 +140,14 @@ class StagedTraining:
         return ended
 
     def _unsolved(self, before: int) -> list[Task]:
-        """Tasks of this cycle's earlier steps that not every rollout solved, each once; those of which nothing is known
-        are left out."""
-        found: dict[str, Task] = {}
+        """Tasks of this cycle's earlier steps that not every rollout solved."""
         ledger, cycle = self._context.ledger, self._setup.cycle
-        for step in ledger.recorded_steps(cycle):
-            record = ledger.step(cycle, step) if step < before else None
-            if record is None:
-                continue
-            tasks = {task["id"]: task for task in record.tasks}
-            for group in record.groups:
-                if group.rewards and min(group.rewards) < 1.0:
-                    found[group.task] = Task.model_validate(tasks[group.task])
-                elif group.rewards:
-                    found.pop(group.task, None)
+        records = (ledger.step(cycle, step) for step in ledger.recorded_steps(cycle) if step < before)
+        found = unsolved(record for record in records if record is not None)
         self._progress.say(
             "stage", f"{len(found)} tasks of earlier stages are not always solved", tasks=float(len(found))
         )
-        return list(found.values())
+        return found
 
     @contextmanager
     def _teacher(self, stage: Stage, student: ModelFiles) -> Iterator[TeacherScore | None]:
@@ -259,6 +251,24 @@ class UnlikeTeacherError(LearningError):
     """Says that a teacher reads other tokens than the model that is trained; trying again is useless."""
 
     exit_code = 2
+
+
+def unsolved(records: Iterable[StepRecord]) -> list[Task]:
+    """Finds the tasks of these steps that not every rollout solved, each once; those of which nothing is known are left
+    out, and so is what the model proposed: no stream asks that again, and the group of a step's proposals has no
+    task."""
+    found: dict[str, Task] = {}
+    for record in records:
+        tasks = {one["id"]: Task.model_validate(one) for one in record.tasks}
+        for group in record.groups:
+            task = tasks.get(group.task)
+            if task is None or not is_generated(task) or not group.rewards:
+                continue
+            if min(group.rewards) < 1.0:
+                found[group.task] = task
+            else:
+                found.pop(group.task, None)
+    return list(found.values())
 
 
 def first_of_each(tally: TraceTally) -> tuple[VerifiedTrace, ...]:

@@ -22,7 +22,7 @@ from appliance.agent.assignment import Assignment
 from appliance.agent.branching import Branching
 from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent
-from appliance.learning.grouping import is_masked, reward_of
+from appliance.learning.grouping import is_masked, of_attempts, reward_of
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.roc import carry_signal
 from appliance.records.rollouts import Purpose, Rollout
@@ -181,9 +181,10 @@ def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:
 
 
 def seen_of(tasks: Iterable[Task], judged: Sequence[Judged]) -> list[Seen]:
-    """Says what came of each task of a step that has a level; what the infrastructure lost says nothing."""
+    """Says what came of each task of a step that has a level; what the infrastructure lost says nothing, and neither do
+    branches: with them a level would look harder than it is."""
     passed: dict[str, list[bool]] = {}
-    for one in judged:
+    for one in of_attempts(judged):
         if not is_masked(one):
             passed.setdefault(one.rollout.task, []).append(one.verdict.passed)
     return [

@@ -152,7 +152,8 @@ class Facts:
 def source_facts(numbers: Iterable[WrittenNumber], derived: str) -> Facts:
     """All numbers of a source, however they may be read, of whatever they count; and what follows from those that say
     one thing, where they are few."""
-    whole, parts = [], []
+    whole: list[Figure] = []
+    parts: list[Figure] = []
     for number in numbers:
         own = whole if number.said is not None else parts
         own += [replace(one, counted=()) for reading in number.readings for one in reading]

@@ -229,6 +229,20 @@ def test_a_file_that_was_changed_on_disk_is_not_trained_on_and_that_is_said(
     assert keeper.committed(3) == "rollouts that were kept are not what is on record: all began anew"
 
 
+def test_what_was_kept_and_not_asked_for_yet_outlives_a_second_kill(
+    renderer: Renderer, sessions: SessionPool, tmp_path: Path
+) -> None:
+    path = tmp_path / "rollouts.json"
+    whole = answered_ones(path, sessions, renderer)
+    keeper = keeper_of(path)
+    assert keeper.whole("r0") == whole[0]
+    keeper.look(list)
+    again = keeper_of(path)
+    assert [again.whole("r0"), again.whole("r1")] == whole
+    keeper.committed(3)
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("update", [{"answer": "7"}, {"answers": 2}, {"sample": 1}, {"task": "t"}, {"prompt": True}])
 def test_a_rollout_that_ended_and_is_not_of_its_assignment_is_begun_anew(
     renderer: Renderer, sessions: SessionPool, tmp_path: Path, update: dict[str, object]

@@ -1,0 +1,114 @@
+"""What later steps and stages read of a recorded step: pass rates of levels, and the tasks that are not solved yet."""
+
+from __future__ import annotations
+
+from random import Random
+
+from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd
+from appliance.records.training import Group, Judged, StepRecord
+from appliance.worker.context import WorkContext
+from appliance.worker.proposer import StepProposal, verdict_of
+from appliance.worker.stages import unsolved
+from appliance.worker.step_sampling import seen_of
+from curriculum.contract.task import Split, Task
+from curriculum.difficulty import Place, Seen
+from curriculum.proposing.execution import Executor
+from curriculum.proposing.kind import PROPOSER, Provers, prompt
+from curriculum.proposing.labels import PROPOSED, provenance
+from curriculum.proposing.registry import KINDS
+from curriculum.sealed import draw_task
+from verifiers.contract.verdict import Outcome, Verdict
+
+
+def generated(number: int) -> Task:
+    task, _ = draw_task(Split.TRAIN, Random(number), set())
+    return task
+
+
+def judged(task: Task, sample: int, outcome: Outcome, branch_of: str | None = None) -> Judged:
+    lost = outcome is Outcome.INFRA_ERROR
+    rollout = Rollout(
+        id=f"r{sample}" if branch_of is None else f"{branch_of}+{sample}",
+        cycle="c",
+        step=0,
+        task=task.id,
+        sample=sample,
+        purpose=Purpose.TRAIN,
+        temperature=1.0,
+        nodes=(Message(parent=None, role=Role.USER, ids=(1,), sampled=False),),
+        ended=RolloutEnd.INFRA_ERROR if lost else RolloutEnd.ANSWERED,
+        answer=None,
+        answers=0,
+        seconds=0.0,
+        branch_of=branch_of,
+        branch_at=1 if branch_of else 0,
+    )
+    verdict = Verdict(
+        outcome=outcome, score=float(outcome is Outcome.PASS), reason="as made", verifier="t", version="1", seconds=0.0
+    )
+    return Judged(rollout=rollout, verdict=verdict, family=task.taskset)
+
+
+def record(step: int, tasks: list[Task], groups: dict[str, tuple[float, ...]]) -> StepRecord:
+    made = tuple(
+        Group(
+            id=f"c/{step}/{name}",
+            cycle="c",
+            step=step,
+            task=name,
+            rollouts=tuple(f"r{place}" for place in range(len(rewards))),
+            rewards=rewards,
+            kept=(),
+            advantages=(),
+            selector="roc",
+            reason="as made",
+        )
+        for name, rewards in groups.items()
+    )
+    return StepRecord(
+        cycle="c", step=step, tasks=tuple(task.record() for task in tasks), judged=(), groups=made, metrics={}
+    )
+
+
+def test_branches_say_nothing_of_how_hard_a_level_is() -> None:
+    task, other = generated(0), generated(1)
+    rollouts = [
+        judged(task, 0, Outcome.PASS),
+        judged(task, 1, Outcome.FAIL),
+        judged(task, 2, Outcome.FAIL, "r1"),
+        judged(task, 3, Outcome.FAIL, "r1"),
+        judged(other, 4, Outcome.INFRA_ERROR),
+        judged(other, 5, Outcome.PASS, "r4"),
+    ]
+    places = [Place(one.taskset, one.level) for one in (task, other)]
+    assert seen_of([task, other], rollouts) == [Seen(places[0], 1, 2), Seen(places[1], 0, 0)]
+
+
+def test_what_the_model_proposed_is_not_asked_again_by_a_later_stage() -> None:
+    task, solved = generated(0), generated(1)
+    asked = prompt("calculation", "Propose one.", Random(0))
+    proposed = generated(2).model_copy(update={"taskset": PROPOSED})
+    first = record(
+        0,
+        [task, solved, proposed, asked],
+        {task.id: (1.0, 0.0), solved.id: (0.0, 1.0), proposed.id: (1.0, 0.0), PROPOSER: (0.5, 0.0)},
+    )
+    second = record(1, [solved], {solved.id: (1.0, 1.0)})
+    assert unsolved([first]) == [task, solved]
+    assert unsolved([first, second]) == [task]
+    assert unsolved([record(0, [task], {task.id: ()})]) == []
+
+
+def test_a_proposal_earns_by_the_attempts_at_its_task_and_nothing_good_or_bad_where_all_were_lost(
+    context: WorkContext,
+) -> None:
+    provers = Provers(Executor(context.sessions, "t"), context.checker, provenance("c", 0))
+    made = KINDS["calculation"].make("print(84+36)", provers)
+    asked = prompt("calculation", "Propose one.", Random(0))
+    one = StepProposal(asked, judged(asked, 0, Outcome.PASS).rollout, made)
+    attempts = [judged(made.task, 1, Outcome.PASS), judged(made.task, 2, Outcome.FAIL)]
+    branches = [judged(made.task, sample, Outcome.FAIL, "r2") for sample in (3, 4)]
+    assert verdict_of(one, [*attempts, *branches], "azr").score == 0.5
+    lost = [judged(made.task, sample, Outcome.INFRA_ERROR) for sample in (1, 2)]
+    assert verdict_of(one, lost, "azr").outcome is Outcome.INFRA_ERROR
+    assert verdict_of(one, [], "azr").outcome is Outcome.PASS, "nobody has tried it yet"
