@@ -2,7 +2,8 @@
 
 What always holds: a rollout counts once, under the level that its task has in the step that it was committed with, or
 among the questions that were kept back; one whose task is in neither has no level. It broke, it passed, or it failed in
-one of the ways that `PassCount` names, or with a wrong answer.
+one of the ways that `PassCount` names, or with a wrong answer. A branch does not count: it begins where an attempt met
+something hard.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ WITH levels AS (
 ), read_once AS MATERIALIZED (
     SELECT purpose, step_sequence AS step,
            json_extract(payload, '$.family', '$.verdict.outcome', '$.rollout.task', '$.rollout.ended',
-                        '$.rollout.answers', '$.verdict.ground') AS facts,
+                        '$.rollout.answers', '$.verdict.ground', '$.rollout.branch_of') AS facts,
            json_array_length(payload, '$.rollout.nodes') AS nodes,
            instr(payload, '"status":"parse_error"') > 0 AS malformed,
            instr(replace(payload, '"tool":"python"', ''), '"tool":"') > 0 AS asked
@@ -42,6 +43,7 @@ WITH levels AS (
            json_extract(facts, '$[3]') AS ended, json_extract(facts, '$[4]') AS answers,
            json_extract(facts, '$[5]') AS ground
     FROM read_once
+    WHERE json_extract(facts, '$[6]') IS NULL
 ), placed AS MATERIALIZED (
     SELECT facts.*, coalesce(levels.level, kept.level) AS level, coalesce(levels.level, kept.level, -1) AS place,
            outcome NOT IN ('pass', 'infra_error') AS missed,

@@ -479,6 +479,18 @@ def test_passes_are_counted_by_purpose_taskset_and_the_level_of_their_task(ledge
     assert [(one.purpose, one.level) for one in asked] == [(Purpose.TRAIN, 1), (Purpose.VALIDATION, 4)]
 
 
+def test_branches_do_not_count_because_they_begin_where_an_attempt_met_something_hard(ledger: SqliteLedger) -> None:
+    record = made.step_record(rollouts=4)
+    attempt, *others = record.judged
+    branches = [
+        one.model_copy(update={"rollout": one.rollout.model_copy(update={"branch_of": attempt.rollout.id})})
+        for one in others
+    ]
+    ledger.commit_step(record.model_copy(update={"judged": (attempt, *branches)}))
+    (found,) = ledger.pass_counts("night-1")
+    assert (found.rollouts, found.groups) == (1, 1)
+
+
 def test_groups_and_how_failures_ended_are_counted_and_what_a_model_wrote_is_no_status(ledger: SqliteLedger) -> None:
     record = made.step_record(rollouts=6)
     wrong = made.verdict(passed=False)
