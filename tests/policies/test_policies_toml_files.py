@@ -40,7 +40,20 @@ def test_a_text_that_cannot_be_read_is_refused_as_toml_and_as_a_policy(text: str
 
 
 LINES = st.sampled_from(
-    "a = 1|b = 'x'|[c]|[[d]]|e.f = [1, 2]|g = {h = 1}|i = 2026-11-27|# j|k|= 1|m = [|n = \"".split("|")
+    [
+        "a = 1",
+        "b = 'x'",
+        "[c]",
+        "[[d]]",
+        "e.f = [1, 2]",
+        "g = {h = 1}",
+        "i = 2026-11-27",
+        "# j",
+        "k",
+        "= 1",
+        "m = [",
+        'n = "',
+    ]
 )
 
 

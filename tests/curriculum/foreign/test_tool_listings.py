@@ -41,6 +41,11 @@ USUAL = st.dictionaries(st.sampled_from(["about", "b", "c"]) | SAID, PROPERTY, m
 NAMES = st.sampled_from(["fact", "getSum", "read-file", "python", "../x", "", "a" * 65]) | st.text(max_size=70)
 
 
+def either(usual: st.SearchStrategy[Any], other: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Half and half, however many kinds there are of the other."""
+    return st.booleans().flatmap(lambda chosen: usual if chosen else other)
+
+
 def listed(*tools: Any, count: int | None = None) -> ServerListing:
     page = {"digest": "0" * 64, "count": len(tools) if count is None else count, "tools": list(tools)}
     return listing_of([read_page(json.dumps(page))])
@@ -50,7 +55,7 @@ def tool(**changes: Any) -> dict[str, Any]:
     return {"name": "fact", "description": "Says a fact.", "parameters": SCHEMA} | changes
 
 
-@given(NAMES, st.text(max_size=80), USUAL | SCHEMAS | JSON)
+@given(either(st.just("fact"), NAMES), st.text(max_size=80), either(USUAL, SCHEMAS | JSON))
 def test_a_list_is_refused_or_a_model_can_be_told_of_it(name: str, description: str, parameters: Any) -> None:
     try:
         found = listed(tool(name=name, description=description, parameters=parameters)).tools[0]
