@@ -15,9 +15,9 @@ import torch
 from short_nights import FIXTURE, SHORT, cycle_of, run_night, train_night
 
 from appliance.clock import utc_now
+from appliance.config_layers import ConfigError
 from appliance.daemon.errors import NotThereError
 from appliance.daemon.views import Rollouts
-from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import verify
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.policy_files import load_policy, parse_policy
@@ -409,7 +409,7 @@ def test_a_night_without_a_model_warm_starts_one(context: WorkContext, ledger: S
 
 
 def test_a_missing_model_folder_is_an_error_that_says_so(context: WorkContext, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="not a model folder"):
+    with pytest.raises(ConfigError, match="not a model folder"):
         run_night(context, "n", model=tmp_path / "nothing")
 
 
