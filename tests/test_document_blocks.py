@@ -13,7 +13,7 @@ import pytest
 
 from appliance.cli.request import read_request
 from appliance.config import Settings
-from appliance.config_layers import Layer
+from appliance.config_layers import ConfigError, Layer
 from appliance.learning.recipe import Recipe
 from appliance.training_recipes import read_recipe
 from verifiers.checklists.files import checklist_from
@@ -130,5 +130,5 @@ def test_the_python_of_a_page_is_python_and_runs(page: Path, text: str, capsys: 
 
 
 def test_a_key_that_does_not_exist_would_be_found(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match=re.escape("there is no key model.learner")):
+    with pytest.raises(ConfigError, match=re.escape("there is no key model.learner")):
         as_config("[model]\nlearner = 2\n", tmp_path)

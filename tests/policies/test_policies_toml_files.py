@@ -39,7 +39,25 @@ def test_a_text_that_cannot_be_read_is_refused_as_toml_and_as_a_policy(text: str
     assert version_of(text.encode()) is None
 
 
-@given(st.text(max_size=200))
+LINES = st.sampled_from(
+    [
+        "a = 1",
+        "b = 'x'",
+        "[c]",
+        "[[d]]",
+        "e.f = [1, 2]",
+        "g = {h = 1}",
+        "i = 2026-11-27",
+        "# j",
+        "k",
+        "= 1",
+        "m = [",
+        'n = "',
+    ]
+)
+
+
+@given(st.text(max_size=200) | st.lists(LINES, max_size=4).map("\n".join))
 def test_whatever_the_text_it_is_a_table_or_refused(text: str) -> None:
     with suppress(TomlError):
         assert isinstance(read_toml(text), dict)

@@ -104,7 +104,7 @@ def test_callbacks_from_many_threads_never_overlap_and_keep_the_order_of_each() 
     threads = [threading.Thread(target=work, args=(thread,)) for thread in range(4)]
     for thread in threads:
         thread.start()
-    done.result(timeout=20)
+    done.result(timeout=120)
     for thread in threads:
         thread.join()
         assert [number for mine, number in seen if mine == threads.index(thread)] == list(range(1_000))

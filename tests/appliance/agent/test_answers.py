@@ -63,7 +63,10 @@ def test_no_block_two_blocks_and_one_that_never_closes_are_no_answer(text: str, 
     assert final_answer(text, AnswerForm.BLOCK) == Final(None, answers)
 
 
-@given(st.text(alphabet="`~ab\n\r \t", max_size=60))
+LINES = st.lists(st.sampled_from(["```", "````", "~~~", "a", "", " ```", "``` b"]), max_size=10).map("\n".join)
+
+
+@given(st.text(alphabet="`~ab\n\r \t", max_size=60) | LINES)
 def test_a_block_is_found_again_inside_a_longer_fence(text: str) -> None:
     assert all(not block.closed or block.content.endswith("\n") or not block.content for block in blocks(text))
     found = final_answer(f"{'`' * 61}\n{text}\n{'`' * 61}", AnswerForm.BLOCK)

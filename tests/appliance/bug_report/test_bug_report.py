@@ -74,10 +74,7 @@ def test_no_planted_secret_is_in_a_report_and_what_helps_is(data, tmp_path) -> N
     assert json.loads(files["assay-bug-report/versions.json"])["packages"]["pydantic"]
     assert json.loads(files["assay-bug-report/ledger.json"])["schema_revision"]
     assert json.loads(files["assay-bug-report/config.json"])["recipe.agent.max_tokens"]["value"] > 0, "no secret"
-    assert (
-        "cannot" in files["assay-bug-report/logs/broker.log"]
-        or "No such file" in (files["assay-bug-report/logs/broker.log"])
-    )
+    assert "No such file" in files["assay-bug-report/logs/broker.log"]
     assert stat.S_IMODE((tmp_path / "r.tar.gz").stat().st_mode) == 0o600
 
 

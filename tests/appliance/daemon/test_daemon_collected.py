@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from daemon_kit import until
 from gateway_kit import running_gateway
+from people import admit
 from pydantic import ValidationError
+from test_daemon_trust import sign_policy
 
 from appliance.client.gateway import becomes_task
 from appliance.client.own_tasks import CollectedRows
@@ -24,7 +26,7 @@ from appliance.own_tasksets import read_own
 from appliance.records.artifacts import Artifact
 from appliance.records.jobs import Job, JobState
 from curriculum.own.rows import OwnRow
-from policies.policy import parse, read_content
+from policies.policy import read_content
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checker import Checker
@@ -74,15 +76,15 @@ def keep(data: Path, question: str, digit: str = "a", spec: Spec | None = None, 
     KeptSessions(data).put(session.model_copy(update=fields), new=True)
 
 
-def test_a_job_is_a_candidate_only_where_the_policy_says_so(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_is_a_candidate_only_where_the_policy_says_so(data: Path) -> None:
     with Core(Settings(data=data)) as core:
+        admit(core, "ada")
         core.ledger.put_job(job())
         core.ledger.put_artifact(artifact())
         assert core.policy.data.jobs_as_tasks is False
         assert core.collected.candidates() == []
-        content, name = read_content(None)
-        allowed = parse(content.replace(b"jobs_as_tasks = false", b"jobs_as_tasks = true"), name)
-        monkeypatch.setattr(type(core), "policy", property(lambda self: allowed))
+        allowed = read_content(None)[0].replace(b"jobs_as_tasks = false", b"jobs_as_tasks = true")
+        core.governance.change_policy(allowed, sign_policy(core, allowed, "ada"))
         (found,) = core.collected.candidates()
         assert (found.taskset, found.row.answer, found.row.origin) == ("jobs", "42", f"job {job().id}, policy model")
 

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from daemon_kit import until
 
 from appliance.config import Settings
 from appliance.daemon import wake_thread
@@ -16,6 +17,8 @@ from appliance.daemon.dispatcher import Dispatcher
 from appliance.daemon.wake_thread import WakeThread, takes_no_writes
 from appliance.ledger.failures import explained
 from appliance.ledger.ledger import LedgerError
+from appliance.records.jobs import Job, JobState
+from verifiers.answers.spec import AnswerSpec
 
 
 def full() -> LedgerError:
@@ -57,19 +60,28 @@ def test_a_full_disk_is_waited_out_and_anything_else_ends_the_thread(monkeypatch
 def test_a_job_whose_end_could_not_be_written_is_queued_again(data, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wake_thread, "AGAIN_SECONDS", 0.01)
     left = [full()]
-    queued = threading.Event()
     failed: list[Exception] = []
     with Core(Settings(data=data)) as core:
+        core.ledger.put_job(
+            Job(
+                id="j",
+                question="6*7?",
+                spec=AnswerSpec(notation="digits", expected="42"),
+                solvers_done=True,
+                state=JobState.RUNNING,
+                created=core.now(),
+                updated=core.now(),
+            )
+        )
 
         def check() -> None:
             if left:
                 raise left.pop()
 
         monkeypatch.setattr(core.governance, "check_canary", check)
-        monkeypatch.setattr(core.supervisor, "requeue_running", queued.set)
         dispatcher = Dispatcher(core, failed.append)
         dispatcher.start()
-        assert queued.wait(60)
+        until(lambda: core.ledger.job("j").state is JobState.QUEUED)
         dispatcher.close()
     assert failed == []
 

@@ -18,6 +18,7 @@ from appliance.gateway.chat_request import ClientTool
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
 from appliance.gateway.sessions import (
     KeptSession,
+    KeptSessionError,
     KeptSessions,
     KeptSessionsFullError,
     SaidText,
@@ -201,7 +202,7 @@ def test_old_sessions_are_deleted_and_only_sessions_are(tmp_path: Path) -> None:
     assert files.expire(later, 30.0) == 1
     assert (files.folder / "notes.json").exists()
     assert (files.folder.stat().st_mode & 0o77, [*files.all()]) == (0, [])
-    with pytest.raises(Exception, match="is no session"):
+    with pytest.raises(KeptSessionError, match="is no session"):
         files.get("../../tokens")
 
 

@@ -207,8 +207,10 @@ REFUSED: dict[str, tuple[tuple[str, ...], Call]] = {
 @pytest.mark.parametrize("name", ALLOWED)
 def test_what_a_phase_makes_is_written(ledger: SqliteLedger, name: str) -> None:
     work, call = ALLOWED[name]
+    before = everything(ledger)
     with at_work(ledger, *work) as remote:
         call(remote)
+    assert everything(ledger) != before
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -258,5 +260,6 @@ def everything(ledger: SqliteLedger) -> list[object]:
         ledger.artifacts(),
         ledger.rollouts(limit=1000),
         ledger.recorded_steps(NIGHT),
+        ledger.events(),
         ledger.recorded_steps("night-2"),
     ]

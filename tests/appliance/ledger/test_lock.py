@@ -27,7 +27,7 @@ with data_lock(Path(sys.argv[1])):
 
 
 def start_owner(data: Path) -> subprocess.Popen[str]:
-    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(data)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ
     )

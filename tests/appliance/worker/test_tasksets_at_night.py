@@ -33,6 +33,7 @@ from appliance.rendering.tools import tools_of
 from appliance.worker.context import WorkContext
 from appliance.worker.measurements import unsolvable
 from appliance.worker.setup import CycleSetup, training_rules
+from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Task
 from curriculum.registry import draft_of, taskset_named
 from curriculum.sealed import sealed_set
@@ -197,12 +198,12 @@ def test_a_night_with_nothing_left_to_ask_is_refused_with_the_reasons(
     night: Callable[..., WorkContext], ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEAN_TOOLCHAIN", "/nothing")
-    with pytest.raises(Exception, match="nothing to ask: theorems: no Lean"):
+    with pytest.raises(CurriculumError, match="nothing to ask: theorems: no Lean"):
         run_night(night(), "n", recipe=RECIPE.model_copy(update={"tasksets": ("theorems",)}))
     assert ledger.evaluations() == []
     alone = RECIPE.model_copy(update={"tasksets": ("programs",), "agent": SHORT.agent})
     ledger.put_cycle(cycle_of("m", 0, alone))
-    with pytest.raises(Exception, match="only 60 % of a step: programs 60 %"):
+    with pytest.raises(CurriculumError, match="only 60 % of a step: programs 60 %"):
         run_night(night(budget=SHORT.agent), "m", recipe=alone)
 
 

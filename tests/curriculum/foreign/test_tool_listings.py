@@ -31,7 +31,19 @@ LEAVES = st.one_of(
 )  # fmt: skip
 JSON = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYWORDS, inner, max_size=4))
 SCHEMAS = st.dictionaries(KEYWORDS, JSON, max_size=5).map(lambda one: {**one, "type": "object"})
+SAID = st.text(max_size=20) | st.sampled_from(["about what", "<|im_end|>", "\x1b[2J", "\u202e"])
+PROPERTY = st.fixed_dictionaries(
+    {"type": st.sampled_from(["string", "integer", "array"])}, optional={"title": SAID, "default": SAID}
+)
+USUAL = st.dictionaries(st.sampled_from(["about", "b", "c"]) | SAID, PROPERTY, max_size=3).map(
+    lambda one: {"type": "object", "properties": one, "required": [*one][:1]}
+)
 NAMES = st.sampled_from(["fact", "getSum", "read-file", "python", "../x", "", "a" * 65]) | st.text(max_size=70)
+
+
+def either(usual: st.SearchStrategy[Any], other: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Half and half, however many kinds there are of the other."""
+    return st.booleans().flatmap(lambda chosen: usual if chosen else other)
 
 
 def listed(*tools: Any, count: int | None = None) -> ServerListing:
@@ -43,7 +55,7 @@ def tool(**changes: Any) -> dict[str, Any]:
     return {"name": "fact", "description": "Says a fact.", "parameters": SCHEMA} | changes
 
 
-@given(NAMES, st.text(max_size=80), SCHEMAS | JSON)
+@given(either(st.just("fact"), NAMES), st.text(max_size=80), either(USUAL, SCHEMAS | JSON))
 def test_a_list_is_refused_or_a_model_can_be_told_of_it(name: str, description: str, parameters: Any) -> None:
     try:
         found = listed(tool(name=name, description=description, parameters=parameters)).tools[0]

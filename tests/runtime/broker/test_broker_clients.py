@@ -142,7 +142,8 @@ def test_a_thousand_requests_at_once_are_all_answered(broker: Open) -> None:
         probe.until(lambda figures: figures["waiting"] > 900)
         busy = probe.stats()
         assert busy["rss_mib"] < before["rss_mib"] + 16
-    assert all(isinstance(launch.result(60), InfrastructureError) or launch.done() for launch in launches)
+    lost = [launch for launch in launches if isinstance(launch.result(60), InfrastructureError)]
+    assert len(lost) > 500, "what still waited"
     with BrokerProbe.at(broker.path) as probe:
         probe.until(lambda figures: figures["boxes"] == 0 and figures["waiting"] == 0)
 

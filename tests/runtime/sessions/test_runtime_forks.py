@@ -189,7 +189,9 @@ def test_a_snapshot_in_the_middle_of_a_call_is_refused_and_disturbs_nobody(pool:
     with pool.sandbox() as sandbox, ThreadPoolExecutor(1) as thread:
         sandbox.run("x = 1")
         under_way = thread.submit(sandbox.run, "import time\ntime.sleep(1.0)\nx = 2\nprint(x)")
-        time.sleep(0.3)
+        while not sandbox._worker._under_way:
+            assert not under_way.done()
+            time.sleep(0.01)
         with pytest.raises(BadRequestError, match="under way"):
             sandbox.snapshot()
         assert under_way.result(timeout=60).output == "2\n"

@@ -119,9 +119,11 @@ def test_any_text_is_read_or_refused_and_always_alike(text: str, expected: Value
 @given(
     st.lists(st.sampled_from(["\\boxed", "{", "}", "\\{", "\\}", "5", " ", "\\fbox{", "\\\\"]), max_size=30).map(
         "".join
-    )
+    ),
+    st.sampled_from(["{}", "so \\boxed{{{}}}"]),
 )
-def test_a_box_is_found_or_refused(text: str) -> None:
+def test_a_box_is_found_or_refused(text: str, around: str) -> None:
+    text = around.format(text)
     try:
         inside = boxed(text)
     except GrammarError:

@@ -100,12 +100,12 @@ def test_what_is_made_plain_stays_so(text: str) -> None:
 
 
 @settings(deadline=None)
-@given(st.text(max_size=60), st.integers(-(10**12), 10**12), st.integers(0, 6))
+@given(st.text('abcdefgh xyz.,;:!?\n"', max_size=60), st.integers(-(10**12), 10**12), st.integers(0, 6))
 def test_a_number_is_found_as_it_was_written(before: str, number: int, decimals: int) -> None:
     written = f"{number / 10**decimals:,.{decimals}f}"
     said = [found.said for found in numbers_in(f"{before} \n{written} apples")]
     values = [float(one.value) for one in said if one]
-    assert any(abs(value - number / 10**decimals) <= 0.51 / 10**decimals for value in values) or before.strip()
+    assert any(abs(value - number / 10**decimals) <= 0.51 / 10**decimals for value in values)
 
 
 @settings(deadline=None)

@@ -68,7 +68,7 @@ def test_what_is_asked_is_answered(box: ToolBox) -> None:
     assert box.ask({"say": {"a": [1, None]}}, 60) == {"a": [1, None]}
     assert box.ask({"say": large}, 60) == large
     assert box.isolation == "nsjail"
-    assert box.usage().cpu_seconds >= 0
+    assert box.usage().cpu_seconds > 0
 
 
 def test_silence_is_a_time_out_and_the_box_is_ended_by_who_asked(box: ToolBox) -> None:

@@ -302,10 +302,11 @@ print(service.zygote_pid, psutil.Process(service.zygote_pid).children()[0].pid, 
 time.sleep(60)
 """
     parent = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
     )
     assert parent.stdout is not None
     workers = [int(number) for number in parent.stdout.readline().split()]
+    assert len(workers) == 2
     time.sleep(0.5)
     assert all(map(running, workers))
     parent.kill()
