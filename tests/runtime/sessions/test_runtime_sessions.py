@@ -277,7 +277,7 @@ def test_a_reply_written_between_calls_ends_the_session_at_the_next(pool: Sessio
 
 def test_calls_of_one_session_run_in_order_and_start_does_not_wait(pool: Sessions) -> None:
     with pool.open() as session:
-        first = session.start("import time\ntime.sleep(1)")
+        first = session.start("import time\ntime.sleep(3)")
         futures = [session.start(f"x = {n}\nprint(x)") for n in range(50)]
         assert not first.done()
         assert [future.result().output for future in futures] == [f"{n}\n" for n in range(50)]
