@@ -7,6 +7,8 @@ different must differ at the witness that it names.
 from __future__ import annotations
 
 import itertools
+import math
+import operator
 from fractions import Fraction
 from typing import Any
 
@@ -234,25 +236,61 @@ def test_two_sets_differ_exactly_when_a_number_tells_them_apart(
         assert holds(sets[0], witness, SCALARS) != holds(sets[1], witness, SCALARS)
 
 
-polynomials = st.lists(st.integers(-4, 4), min_size=2, max_size=4)
+roots = st.lists(st.fractions(-4, 4, max_denominator=2), min_size=1, max_size=3, unique=True).map(sorted)
+changes = st.sampled_from(["", "", "closed", "moved", "missing"])
+GRID = [Fraction(eighth, 8) for eighth in range(-48, 49)]
+"""Finer than roots are apart, and beyond all of them."""
+HOLDS = {"<": operator.lt, r"\le": operator.le, ">": operator.gt, r"\ge": operator.ge}
+Piece = tuple[Fraction | None, Fraction | None, bool, bool]
+"""Its ends, and whether each belongs to it; without an end it goes on for ever."""
 
 
-@settings(max_examples=30, deadline=None)
-@given(polynomials, st.sampled_from(["<", r"\le", ">", r"\ge"]), st.lists(ends, min_size=1, max_size=3))
-def test_an_inequality_is_never_taken_for_a_set_that_a_number_tells_apart(
-    coefficients: list[int], sign: str, cuts: list[Fraction]
+def written(low: Fraction | None, high: Fraction | None, low_in: bool, high_in: bool) -> str:
+    left = r"(-\infty" if low is None else f"{'[' if low_in else '('}{low}"
+    right = r"\infty)" if high is None else f"{high}{']' if high_in else ')'}"
+    return f"{left},{right}"
+
+
+def within(point: Fraction, low: Fraction | None, high: Fraction | None, low_in: bool, high_in: bool) -> bool:
+    above = low is None or low < point or (low_in and low == point)
+    return above and (high is None or point < high or (high_in and high == point))
+
+
+def changed(piece: Piece, change: str) -> list[Piece]:
+    low, high, low_in, high_in = piece
+    match change:
+        case "missing":
+            return []
+        case "closed":
+            return [(low, high, low_in != (low is not None), high_in != (high is not None and low is None))]
+        case "moved" if low is not None:
+            return [(low - Fraction(1, 8), high, low_in, high_in)]
+        case "moved" if high is not None:
+            return [(low, high + Fraction(1, 8), low_in, high_in)]
+    return [piece]
+
+
+@settings(max_examples=60, deadline=None)
+@given(roots, st.sampled_from(sorted(HOLDS)), st.sampled_from([1, -1]), changes, st.integers(0, 3))
+def test_an_inequality_is_taken_for_its_set_and_for_no_other(
+    roots: list[Fraction], sign: str, lead: int, change: str, which: int
 ) -> None:
-    """The set of the inequality by brute force at quarters against random unions of intervals."""
-    text = "+".join(f"({c})*x^{power}" for power, c in enumerate(coefficients))
-    ordered = sorted(set(cuts))
-    answer = r"\cup".join(f"({low},{high})" for low, high in itertools.pairwise(ordered)) or r"\{\}"
-    if not any(coefficients[1:]):
-        return
+    """The set is looked at by brute force; in the answer an end may be closed or moved, or a piece missing."""
+    text = f"({lead})" + "".join(f"*(x-({root}))" for root in roots)
+    ends_in = sign in (r"\le", r"\ge")
+    signs = [lead * (-1) ** (len(roots) - place) for place in range(len(roots) + 1)]
+    pieces: list[Piece] = [
+        (low, high, ends_in and low is not None, ends_in and high is not None)
+        for (low, high), positive in zip(itertools.pairwise([None, *roots, None]), signs, strict=True)
+        if HOLDS[sign](positive, 0)
+    ]
+    pieces += changed(pieces.pop(which % len(pieces)), change)
+    answer = r"\cup ".join(written(*piece) for piece in pieces) or r"\{\}"
+    same = all(
+        HOLDS[sign](lead * math.prod(point - root for root in roots), 0)
+        == any(within(point, *piece) for piece in pieces)
+        for point in GRID
+    )
+    assert same == (change == "")
     verdict = AnswerVerifier().verify(AnswerSpec(expected=f"{text} {sign} 0"), answer)
-    if not verdict.passed:
-        return
-    for quarter in range(-40, 41):
-        point = Fraction(quarter, 4)
-        total = sum(c * point**power for power, c in enumerate(coefficients))
-        wanted = {"<": total < 0, r"\le": total <= 0, ">": total > 0, r"\ge": total >= 0}[sign]
-        assert wanted == any(low < point < high for low, high in itertools.pairwise(ordered))
+    assert verdict.passed == same, (text, sign, answer, verdict.reason)
