@@ -11,7 +11,7 @@ import logging
 import sys
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, TextIO, cast
 
 from appliance.printable import printable
 
@@ -41,7 +41,7 @@ def configure(level: Level = "info", form: Form = "console", stream: TextIO | No
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(stream),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _LosingStream(stream))),
         cache_logger_on_first_use=False,
     )
     _listen(_ToStructlog(), level)
@@ -59,6 +59,21 @@ def _listen(handler: logging.Handler, level: Level) -> None:
         logging.getLogger(package).setLevel(LEVELS[level])
 
 
+class _LosingStream:
+    """Is written to by all who log. A line whose reader is gone is lost; what was being done goes on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+
 class _OnFirstRecord(logging.Handler):
     """Sets up the log, and passes the record on to it."""
 
@@ -72,14 +87,13 @@ class _OnFirstRecord(logging.Handler):
 
 
 class _ToStructlog(logging.Handler):
-    """Passes on what was written with `logging`. A line whose reader is gone is lost; what was being done goes on."""
+    """Passes on what was written with `logging`."""
 
     def emit(self, record: logging.LogRecord) -> None:
         import structlog
 
         values = {"exc_info": record.exc_info} if record.exc_info else {}
-        with suppress(OSError, ValueError):
-            structlog.get_logger().log(record.levelno, record.getMessage(), logger=record.name, **values)
+        structlog.get_logger().log(record.levelno, record.getMessage(), logger=record.name, **values)
 
 
 def _made_printable(_logger: Any, _method: str, entry: MutableMapping[str, Any]) -> Mapping[str, Any]:

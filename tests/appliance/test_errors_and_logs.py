@@ -11,6 +11,7 @@ import subprocess
 import sys
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -197,4 +198,20 @@ def test_a_line_whose_reader_is_gone_is_lost_and_what_was_being_done_goes_on() -
     logs.configure("info", "console", stream)
     stream.close()
     logging.getLogger("uvicorn.error").warning("nobody reads this")
+    structlog.get_logger("core").warning("nor this")
+    structlog.reset_defaults()
+
+
+@pytest.mark.usefixtures("_logging_as_it_was")
+def test_a_pipe_that_nobody_reads_any_more_stops_nothing() -> None:
+    reads, writes = os.pipe()
+    with os.fdopen(writes, "w", encoding="utf-8") as stream:
+        logs.configure("info", "console", stream)
+        os.close(reads)
+        structlog.get_logger("core").warning("nobody reads this")
+        structlog.get_logger("core").warning("nor this")
+        with pytest.raises(BrokenPipeError):
+            stream.flush()
+        with suppress(BrokenPipeError):
+            stream.close()
     structlog.reset_defaults()

@@ -67,7 +67,8 @@ def service(request: pytest.FixtureRequest, make_boxes: dict[int, ToolBoxes]) ->
 @pytest.fixture
 def alone() -> Iterator[VerifierService]:
     with VerifierService(workers=1) as running:
-        assert running.verify(SIX, "6", 60).passed
+        # On a full machine one that was slow to begin is replaced, and nobody is there before the next question.
+        eventually(lambda: running.verify(SIX, "6", 60).passed and bool(workers_of(running)))
         yield running
 
 
@@ -223,7 +224,7 @@ def test_an_item_whose_worker_is_killed_each_time_is_our_failure_and_not_its_own
 
 
 def test_a_hand_that_is_stopped_is_replaced_and_the_item_judged_afresh(alone: VerifierService) -> None:
-    (pid,) = workers_of(alone)
+    pid = min(workers_of(alone))
     os.kill(pid, signal.SIGSTOP)
     started = time.monotonic()
     assert alone.verify(INTEGER, "42", seconds=0.5).passed
@@ -248,7 +249,6 @@ def test_a_text_that_no_answer_is_as_long_as_is_not_even_sent(service: VerifierS
 def test_the_worker_has_limits_no_environment_and_no_files_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_SECRET", "do not leak")
     with VerifierService(memory_mib=512) as fresh:
-        # On a full machine one that was slow to begin is replaced, and nobody is there before the next question.
         eventually(lambda: fresh.verify(INTEGER, "42", 60).passed and bool(workers_of(fresh)))
         zygote, worker = psutil.Process(fresh.zygote_pid), psutil.Process(min(workers_of(fresh)))
         assert worker.rlimit(psutil.RLIMIT_DATA) == (512 << 20, 512 << 20)
