@@ -17,6 +17,8 @@ than GRPO's by more than its interval.
 The arms `branch_...` are GRPO-RoC with half of each task's rollouts kept for branches: `branch_repair` after the result
 of the first failed call, `branch_entropy` at the least sure token, `branch_both` at a failed call and else there;
 `branch_plain` is `branch_entropy` without RoC. None branches before a failed call, which finds no place on these tasks.
+A branch does not sample its beginning again, so these arms take more and smaller steps of the same tokens;
+`roc_small_steps` is GRPO-RoC with steps about as small (with `--small`).
 
 With `--tokens`: each arm samples as many tokens as that and takes no further step; a step is not cut, so an arm may
 have up to a step's more. A table follows, an arm a row. Each seed runs in a process of its own with one thread;
@@ -52,6 +54,7 @@ ARMS: dict[str, dict[str, Any]] = {
     PLAIN: {"selector": "uniform"},
     "roc": {"selector": "roc"},
     "roc_sorted": {"selector": "roc_sorted"},
+    "roc_small_steps": {"selector": "roc", "tasks_per_step": 8},
     "hicra": {"selector": "uniform", "planning": {"credit": True}},
     "length": {"selector": "uniform", "objective": "reinforce"},
     "grpo": {"selector": "uniform", "objective": "grpo"},
