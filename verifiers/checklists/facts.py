@@ -75,10 +75,11 @@ class Facts:
         self._by_value: dict[tuple[Fraction, bool], list[Figure]] = {}
         for fact in self._facts:
             self._by_value.setdefault((fact.value, fact.percent), []).append(fact)
-        self._plain = {value for value, percent in base if not percent}
-        self._percent = {value for value, percent in base if percent} | {100 * value for value in self._plain}
+        plain = [value for value, percent in base if not percent]
+        shares = [value for value, percent in base if percent]
+        self._plain, self._percent = set(plain), {*shares, *(100 * value for value in plain)}
         if derived != "none":
-            for first, second in permutations([value for value, percent in base if not percent], 2):
+            for first, second in permutations(plain, 2):
                 self._plain |= {first + second, first - second}
                 if derived == "all":
                     self._plain |= {first * second, (first + second) / 2}
@@ -88,13 +89,9 @@ class Facts:
             row = [fact.value for fact in facts if not fact.percent]
             for start in range(len(row)):
                 self._plain.update(accumulate(row[start:]))
-            shares = [value for value, percent in base if percent]
             self._percent |= {a + b for a, b in permutations(shares, 2)} | {a - b for a, b in permutations(shares, 2)}
         if derived == "all":
-            shares = [value for value, percent in base if percent]
-            plain = [value for value, percent in base if not percent]
-            self._plain |= {share / 100 * value for share in shares for value in plain}
-            self._plain |= _mean(plain)
+            self._plain |= {share / 100 * value for share in shares for value in plain} | _mean(plain)
             self._percent |= {(a + b) / 2 for a, b in permutations(shares, 2)} | _mean(shares)
         self._plain |= {fact.value for fact in self._facts if not fact.percent}
         self._percent |= {fact.value for fact in self._facts if fact.percent}

@@ -65,7 +65,7 @@ THAT = frozenset(
 )
 HOLDS_ANYWAY = re.compile(
     r"surpris|wonder|forget|forgot|strange|coinciden|secret|acciden|odd\b|ignor|überrasch|vergess|verwunder|zufall|geheim"
-    r"|étonn|surpren|oubli|hasard|olvid|sorprend|extrañ|casualidad|dimentic|sorprend|stupi|удивительн|забы|случайн",
+    r"|étonn|surpren|oubli|hasard|olvid|sorprend|extrañ|casualidad|dimentic|stupi|удивительн|забы|случайн",
     re.IGNORECASE,
 )
 """What is so although this is negated: `it is no surprise that ...`."""
