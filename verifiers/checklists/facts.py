@@ -161,13 +161,13 @@ def _mean(values: Sequence[Fraction]) -> set[Fraction]:
     return {sum(values, Fraction()) / len(values)} if values else set()
 
 
-def is_two_of_prose(number: WrittenNumber, things: Iterable[Figure]) -> bool:
+def is_two_of_prose(number: WrittenNumber, things: Collection[str]) -> bool:
     """Whether it is the word `two` alone, which says `both` as often as an amount: without a unit, and of nothing that
-    a fact counts."""
+    a fact counts. `things` are the words behind the facts; where they are too many to be compared, it is a number."""
     said = number.said
     if said is None or said.significant or said.value != 2 or said.percent or said.unit or said.scale != (1, False):
         return False
-    return not any(_same_thing(fact, said) for fact in things)
+    return len(things) <= MOST_COMPARED and not any(_same_word(one, word) for one in things for word in said.counted)
 
 
 def _same_thing(fact: Figure, number: Figure) -> bool:

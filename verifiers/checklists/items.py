@@ -145,8 +145,11 @@ def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) 
     texts = [source.text for source in sources] if item.from_sources else []
     read_sources = [numbers_in(text, decimals_of(text)) for text in texts]
     facts += [source_facts(numbers, item.derived) for numbers in read_sources]
-    things = [one for listed_facts in read for numbers in listed_facts for one in numbers]
-    things += [one for numbers in read_sources for number in numbers for reading in number.readings for one in reading]
+    known_figures = [one for way in read for numbers in way for one in numbers]
+    known_figures += [
+        one for numbers in read_sources for number in numbers for reading in number.readings for one in reading
+    ]
+    things = frozenset(word for one in known_figures for word in one.counted)
     keys = [source.key for source in sources]
     found = list(document_numbers(document, keys, marks=marks))
     needing = [one for one in found if not (_free(one, item) or is_two_of_prose(one, things))]

@@ -219,3 +219,17 @@ def test_a_column_in_two_units_is_not_added_up() -> None:
     assert decide_item(item, Document(rows.format("g", "g")), ()).holds
     assert decide_item(item, Document(rows.format("g", "")), ()).holds
     assert not decide_item(item, Document(rows.format("kg", "kg")), ()).holds
+
+
+def test_two_is_a_number_where_facts_count_more_than_can_be_compared() -> None:
+    def holds(things: int) -> bool:
+        counted = " ".join(
+            f"3 k{chr(97 + n // 26 % 26)}{chr(97 + n % 26)}{chr(97 + n // 676)}s." for n in range(things)
+        )
+        item = NumbersItem(name="n", from_sources=True)
+        return decide_item(
+            item, Document("It lies between the two lakes."), (CitedSource(key="1", text=counted),)
+        ).holds
+
+    assert holds(40)
+    assert not holds(700)
