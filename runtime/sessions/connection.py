@@ -20,7 +20,7 @@ from pathlib import Path
 
 from runtime.broker import BrokerClient, connect, private
 from runtime.broker_api import Handle, OnReady, SnapshotCopy, Termination, Ticket
-from runtime.errors import InfrastructureError, RefusedError, SandboxError
+from runtime.errors import BrokerLostError, InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BoxUsage, Cause, Profile
 from runtime.reactor import Reactor
 from runtime.sandbox import Priority, SnapshotId
@@ -166,27 +166,35 @@ class BrokerConnection:
             self._later.append(later)
             if not self._connecting:
                 self._connecting = True
-                again = bool(self.backends)
-                self._opener = threading.Thread(target=self._open, args=(again,), name="broker-connection", daemon=True)
-                self._opener.start()
+                awaited = self.backends and self._settings.broker is not None
+                self._begin(time.monotonic() + AGAIN_SECONDS if awaited else 0.0)
         return later
 
-    def _open(self, again: bool) -> None:
-        """Opens one on a thread of its own, because it waits."""
+    def _begin(self, until: float) -> None:
+        """Begins to open one on a thread of its own, because it waits. `until` is when a shared broker that has died
+        is no longer awaited; 0 where none is."""
+        if self._closed:
+            return
+        self._opener = threading.Thread(target=self._open, args=(until,), name="broker-connection", daemon=True)
+        self._opener.start()
+
+    def _open(self, until: float) -> None:
         try:
             if self._settings.broker is not None:
-                ends, process = _await(self._settings.broker, AGAIN_SECONDS if again else 0.0), None
+                ends, process = _await(self._settings.broker, until), None
             else:
                 if self._process is not None:
                     private.wait_for(self._process)
                 ends, process = private.start(self._settings.own)
         except SandboxError as error:
             problem = error
-            self._reactor.call(lambda: self._opened(problem, None))
+            self._reactor.call(lambda: self._opened(problem, None, until))
             return
-        self._reactor.call(lambda: self._opened(ends, process))
+        self._reactor.call(lambda: self._opened(ends, process, until))
 
-    def _opened(self, ends: socket.socket | SandboxError, process: subprocess.Popen[bytes] | None) -> None:
+    def _opened(
+        self, ends: socket.socket | SandboxError, process: subprocess.Popen[bytes] | None, until: float
+    ) -> None:
         if process is not None:
             self._process = process
         if isinstance(ends, SandboxError):
@@ -196,7 +204,15 @@ class BrokerConnection:
             ends.close()
             return
         client = BrokerClient(self._reactor, ends, gone=lambda: self._has_died(client))
-        client.stats(lambda _figures: self._connected(client.lost or client))  # answered after its hello
+        client.stats(lambda _figures: self._greeted(client, until))  # answered after its hello
+
+    def _greeted(self, client: BrokerClient, until: float) -> None:
+        """Takes one that said hello. A shared one may have died in between, and another may come in its place: the
+        socket of one that was killed is open for as long as a process that it was just starting has it."""
+        if isinstance(client.lost, BrokerLostError) and time.monotonic() < until:
+            self._reactor.after(PAUSE_SECONDS, lambda: self._begin(until))
+        else:
+            self._connected(client.lost or client)
 
     def _connected(self, found: BrokerClient | SandboxError) -> None:
         self._connecting = False
@@ -226,15 +242,14 @@ class BrokerConnection:
         on_ready(handle)
 
 
-def _await(path: Path, seconds: float) -> socket.socket:
-    """Connects as `connect` does, again and again for that long while nobody listens."""
-    until = time.monotonic() + seconds
+def _await(path: Path, until: float) -> socket.socket:
+    """Connects as `connect` does, again and again until then while nobody listens."""
     while True:
         try:
             return connect(path)
         except RefusedError as error:
             if time.monotonic() >= until:
-                if seconds:
+                if until:
                     raise InfrastructureError(f"the broker has gone: {error}", hint=error.hint) from error
                 raise
         time.sleep(PAUSE_SECONDS)

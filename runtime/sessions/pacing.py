@@ -82,9 +82,12 @@ def is_over(pace: Pace, used: Spent, wall: float) -> bool:
 
 def is_used_up(pace: Pace, used: Spent, wall: float) -> bool:
     """Says whether the time is over that is a call's own: others did not take it."""
-    if wall - used.waited >= pace.own:
-        return True
-    return used.computed is not None and used.computed >= pace.own * max(1.0, pace.cpus)
+    return own_seconds(pace, used, wall) >= pace.own
+
+
+def own_seconds(pace: Pace, used: Spent, wall: float) -> float:
+    """Gives how much of its own time a call has used: by its clock, or by what it computed on all its processors."""
+    return max(wall - used.waited, (used.computed or 0.0) / max(1.0, pace.cpus))
 
 
 class OwnTime:
@@ -96,9 +99,16 @@ class OwnTime:
         """Whether a look is under way."""
         self.is_used_up = False
         """Whether its own time was over at the last look."""
+        self._used = 0.0
+        """Seconds of its own time that it had used at the last look."""
         self._before: BoxUsage | None = None
         self._unseen = 0.0
         """Seconds by which the first look came late."""
+
+    def extend(self, seconds: float) -> None:
+        """Gives it so much more of its own time, from the last look on: a look may have come late, and what it used
+        beyond its limit until then is not taken from what it is given now."""
+        self.pace = self.pace._replace(own=max(self.pace.own, self._used) + seconds)
 
     @staticmethod
     def first_look(limit: float) -> float:
@@ -113,7 +123,7 @@ class OwnTime:
             if self._before is None:
                 self._before, self._unseen = usage, max(0.0, wall - self.first_look(self.pace.own))
             used = spent(self._before, usage, self._unseen)
-        self.is_used_up = is_used_up(self.pace, used, wall)
+        self.is_used_up, self._used = is_used_up(self.pace, used, wall), own_seconds(self.pace, used, wall)
         if is_over(self.pace, used, wall):
             return None
         return max(MEASURE_PAUSE_SECONDS, min(self.pace.own + used.waited, self.pace.wall) - wall)

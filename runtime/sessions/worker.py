@@ -334,7 +334,7 @@ class Worker:
             if left is None and not call.warned:
                 call.warned = True
                 self.notify(Op.WARN, call.session)
-                own.pace = own.pace._replace(own=own.pace.own + WARNED_SECONDS)
+                own.extend(WARNED_SECONDS)
                 left = own.left(usage, wall)
             if left is None:
                 self.lose(LossCause.TIMEOUT if own.is_used_up else LossCause.STARVED, call)

@@ -110,8 +110,10 @@ def here(runtime: RuntimeSettings, tmp_path_factory: pytest.TempPathFactory) -> 
     return trained(tmp_path_factory.mktemp("here"), runtime)
 
 
-def require_same(night: Night, other: Night) -> None:
-    """Asserts that both asked the same, each rollout once, and drew the same tokens."""
+def require_same(night: Night, other: Night, first: float = 0.0) -> None:
+    """Asserts that both asked the same, each rollout once, and drew the same tokens. `first` is how far the first
+    step's losses may be apart: a turn that another engine samples in place of a lost one begins with all its tokens at
+    once, and a float32 is then another in its last bits."""
     assert night.ledger.rollout_counts("n") == COUNTS
     assert night.ledger.recorded_steps("n") == list(range(STEPS))
     apart = False
@@ -127,7 +129,7 @@ def require_same(night: Night, other: Night) -> None:
         apart = tokens != others
         assert sum(mine != theirs for mine, theirs in zip(tokens, others, strict=True)) <= (2 if number else 0)
         if not apart:
-            assert night.losses[number] == pytest.approx(other.losses[number], rel=0 if number == 0 else 1e-4)
+            assert night.losses[number] == pytest.approx(other.losses[number], rel=1e-4 if number else first)
 
 
 def report_of(night: Night) -> NightReport:
@@ -208,7 +210,7 @@ def test_a_host_that_is_killed_in_the_middle_of_rollouts_costs_no_rollout_and_no
     for form in (as_text, as_markdown, as_page):
         written = form(report_of(night)).replace("\\", "")
         assert all(text in written for text in (placed[0], replaced, lost[0][:60]))
-    require_same(night, here)
+    require_same(night, here, first=1e-5)
     assert sum(metrics["engines_lost"] for metrics in night.ledger.step_metrics("n")) == 0
     found = members(nodes.driver(), "sandboxes")
     assert (found.grade, found.figure.partition(": ")[2]) == (CheckGrade.WARNING, "host-0; gone: host-1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -98,25 +99,25 @@ def test_brokers_may_die_again_and_again(own_pool: Sessions) -> None:
             until_known(pool)
 
 
-def shared_broker(tmp_path: Path, root_dir: Path, socket: Path) -> subprocess.Popen[bytes]:
+def shared_broker(tmp_path: Path, root_dir: Path, path: Path) -> subprocess.Popen[bytes]:
     settings = tmp_path / "settings.json"
     settings.write_text(BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir, ready=1).model_dump_json())
-    command = [sys.executable, "-m", "runtime.broker", "--settings", str(settings), "--socket", str(socket)]
+    command = [sys.executable, "-m", "runtime.broker", "--settings", str(settings), "--socket", str(path)]
     process = subprocess.Popen(command, cwd=Path(__file__).parents[3], stderr=subprocess.DEVNULL)
     until = time.monotonic() + 60
-    while not socket.exists() and time.monotonic() < until:
+    while not path.exists() and time.monotonic() < until:
         time.sleep(0.02)
     return process
 
 
 def test_a_shared_broker_that_comes_back_is_used_again(root_dir: Path, tmp_path: Path) -> None:
-    socket = tmp_path / "broker.sock"
+    path = tmp_path / "broker.sock"
     settings = RuntimeSettings(
-        broker=socket, own=BrokerSettings(state_dir=tmp_path / "none", root_dir=root_dir), shared_workers=1
+        broker=path, own=BrokerSettings(state_dir=tmp_path / "none", root_dir=root_dir), shared_workers=1
     )
     with pytest.raises(RefusedError):
         Sessions(settings)
-    process = shared_broker(tmp_path, root_dir, socket)
+    process = shared_broker(tmp_path, root_dir, path)
     try:
         with Sessions(settings) as pool:
             session = pool.open()
@@ -128,7 +129,36 @@ def test_a_shared_broker_that_comes_back_is_used_again(root_dir: Path, tmp_path:
                     pass
             until_known(pool)  # and the pool knows of the broker a moment after the sandbox
             waiting = pool.open().start("print(3)")
-            process = shared_broker(tmp_path, root_dir, socket)
+            process = shared_broker(tmp_path, root_dir, path)
+            assert waiting.result(timeout=60).status is CallStatus.OK
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def test_a_broker_that_dies_before_it_says_hello_is_waited_for_like_one_that_is_not_there(
+    root_dir: Path, tmp_path: Path
+) -> None:
+    """The socket of one that was killed takes connections for as long as a process that it was starting has it."""
+    path = tmp_path / "broker.sock"
+    settings = RuntimeSettings(
+        broker=path, own=BrokerSettings(state_dir=tmp_path / "none", root_dir=root_dir), shared_workers=1
+    )
+    process = shared_broker(tmp_path, root_dir, path)
+    try:
+        with Sessions(settings) as pool:
+            process.kill()
+            process.wait()
+            until_known(pool)
+            path.unlink()
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as left:
+                left.bind(str(path))
+                left.listen()
+                waiting = pool.open().start("print(3)")
+                connection, _ = left.accept()
+                connection.recv(1, socket.MSG_PEEK)  # its hello, which nobody reads
+            connection.close()
+            process = shared_broker(tmp_path, root_dir, path)
             assert waiting.result(timeout=60).status is CallStatus.OK
     finally:
         process.terminate()

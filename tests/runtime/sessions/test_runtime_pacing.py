@@ -205,6 +205,16 @@ def test_what_went_before_a_first_look_that_came_late_does_not_count() -> None:
     assert OwnTime(Pace(2.0, 12.0, 1.0)).left(late, 12.0) is None, "every call ends with its wall clock"
 
 
+def test_more_time_counts_from_the_look_however_late_that_came() -> None:
+    own = OwnTime(Pace(2.0, 12.0, 1.0))
+    own.left(BoxUsage(cpu_seconds=5.0), 0.1)
+    late = BoxUsage(cpu_seconds=9.5)
+    assert own.left(late, 4.6) is None
+    own.extend(1.0)
+    assert own.left(late, 4.6) == pytest.approx(1.0), "the 2.6 s beyond its limit are not taken from it"
+    assert own.left(BoxUsage(cpu_seconds=10.6), 5.7) is None
+
+
 def test_a_session_with_patience_is_told_that_its_time_is_over_and_may_still_answer(pool: Sessions) -> None:
     caught = (
         "import signal, time\n"
