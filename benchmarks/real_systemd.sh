@@ -28,6 +28,7 @@ command -v /lib/systemd/systemd >/dev/null && command -v busctl >/dev/null || {
 id assay >/dev/null 2>&1 || useradd --system --home-dir /var/lib/assay --shell /usr/sbin/nologin assay
 id stranger >/dev/null 2>&1 || useradd --no-create-home stranger
 cp /opt/assay/current/units/assay.service /opt/assay/current/units/assay-broker.service /etc/systemd/system/
+cp /opt/assay/current/units/assay-broker.socket /etc/systemd/system/
 rm -rf /etc/systemd/system/assay.service.d
 mkdir -p /etc/credstore && (umask 077 && echo a-key-of-a-teacher >/etc/credstore/teacher-key)
 systemctl --quiet disable assay assay-broker 2>/dev/null || true

@@ -112,11 +112,27 @@ from="$(now)"
 systemctl stop assay
 took="$(since "$from")"
 look stop "the daemon ended after $took s (bar: 10), $(of assay Result)" eval "less $took 10 && test '$(of assay Result)' = success"
-from="$(now)"
 systemctl stop assay-broker
+look held "a broker that was stopped is started by who asks: the socket is systemd's" eval "
+    test \"\$(of assay-broker ActiveState)\" = inactive && assay sandbox run -c 'print(6*7)' | grep -qx 42 &&
+    test \"\$(of assay-broker ActiveState)\" = active"
+from="$(now)"
+systemctl stop assay-broker.socket assay-broker
 took="$(since "$from")"
 look stop "the broker ended after $took s, $(of assay-broker Result)" eval "less $took 10 && test '$(of assay-broker Result)' = success"
 look journal "every line of both units is JSON" journal_is_json assay assay-broker
 look "assay stop" "ends the daemon, and systemd leaves it ended" \
     eval 'systemctl start assay && assay stop && sleep 8 && test "$(of assay ActiveState)" = inactive'
+# The key cannot be there: a broker that ends with its reason, and those who wait for it.
+systemctl stop assay assay-broker.socket assay-broker
+mkdir -p /etc/systemd/system/assay-broker.service.d
+printf '[Service]\nEnvironment=ASSAY_SANDBOX__FOLDER=/proc/nowhere\n' >/etc/systemd/system/assay-broker.service.d/broken.conf
+systemctl daemon-reload
+systemctl start assay-broker.socket
+for _ in $(seq 30); do timeout 60 assay sandbox run -c 'print(1)' >/run/refused 2>&1 && break; done
+look limit "a broker that cannot start is not tried for ever: $(tail -n 1 /run/refused | cut -c1-70)" \
+    eval 'test "$(of assay-broker.socket ActiveState)" = failed'
+rm -r /etc/systemd/system/assay-broker.service.d
+systemctl daemon-reload
+systemctl reset-failed assay-broker.socket assay-broker
 exit "$RED"

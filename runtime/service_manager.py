@@ -1,9 +1,9 @@
-"""What a service manager and a process that it started say to each other: news, by sd_notify(3), and secrets.
+"""What a service manager and a process that it started say to each other: news, by sd_notify(3), secrets, and sockets.
 
 What always holds: where nobody asked (no NOTIFY_SOCKET) nothing is sent; a service manager that does not listen ends
-nothing. The variables of news are taken out of the environment, so that no child speaks for this process. A secret lies
-in a file that only its own process sees ($CREDENTIALS_DIRECTORY, systemd.exec(5)), and in no unit; a variable, which
-whoever starts a program by hand sets, comes first.
+nothing. The variables of news and of sockets are taken out of the environment, so that no child speaks for this process
+or takes what it was given. A secret lies in a file that only its own process sees ($CREDENTIALS_DIRECTORY,
+systemd.exec(5)), and in no unit; a variable, which whoever starts a program by hand sets, comes first.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathlib import Path
 
 NOTIFY, WATCHDOG, WATCHDOG_PID = "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"
 CREDENTIALS = "CREDENTIALS_DIRECTORY"
+LISTEN, LISTEN_PID, LISTEN_NAMES = "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"
+FIRST_DESCRIPTOR = 3
 MOST_BYTES = 16 << 10
 
 
@@ -60,6 +62,19 @@ class ServiceManager:
 
 def _line(text: str) -> str:
     return text.replace("\n", " ")
+
+
+def held_sockets(environ: MutableMapping[str, str] = os.environ) -> tuple[socket.socket, ...]:
+    """The sockets that a service manager listens with before this process and after it, and gave to it: descriptors
+    from 3 on (sd_listen_fds(3)). None where they are for another process. Raises OSError for what is no socket."""
+    count, pid = environ.pop(LISTEN, ""), environ.pop(LISTEN_PID, "")
+    environ.pop(LISTEN_NAMES, None)
+    if pid != str(os.getpid()) or not (count.isascii() and count.isdigit()):
+        return ()
+    descriptors = range(FIRST_DESCRIPTOR, FIRST_DESCRIPTOR + int(count))
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    return tuple(socket.socket(fileno=descriptor) for descriptor in descriptors)
 
 
 def credential(name: str, variable: str, environ: Mapping[str, str] = os.environ) -> str | None:

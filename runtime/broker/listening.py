@@ -3,7 +3,8 @@
 What always holds: one broker a path, as long as it lives (a lock beside the socket, which ends with its holder); the
 kernel's statement about the other side (SO_PEERCRED, at the moment it connected) decides, not a name or a mode. The
 socket's mode keeps strangers out where that is possible: 0600 for our own user, 0666 when others may come in. Nothing
-is changed by name after it was made.
+is changed by name after it was made. A socket that the service manager holds is taken as it is, and stays: whoever
+connects while there is no broker waits for the next one.
 """
 
 from __future__ import annotations
@@ -28,29 +29,27 @@ MOST_LOGGED = 100
 
 
 class BrokerListener:
-    def __init__(self, reactor: Reactor, path: Path, allowed: Collection[int]) -> None:
-        """Before the reactor has anything to do with it; `listen` begins. Raises BadRequestError for a path that cannot
-        be, InfrastructureError when another broker is there or the folder does not take it."""
+    def __init__(
+        self, reactor: Reactor, path: Path, allowed: Collection[int], held: socket.socket | None = None
+    ) -> None:
+        """Before the reactor has anything to do with it; `listen` begins. `held` is the service manager's socket at
+        this path. Raises BadRequestError for a path that cannot be, InfrastructureError when another broker is there,
+        the folder does not take it, or `held` is another socket."""
         if len(os.fsencode(path)) > PATH_BYTES:
             raise BadRequestError(f"{path} is too long for a socket", hint=f"Linux takes {PATH_BYTES} bytes.")
         self._reactor, self._path = reactor, path
         self._allowed = frozenset(allowed) | {os.geteuid()}
         self._logged: set[int] = set()
-        others = self._allowed - {os.geteuid()}
         self._lock = _lock(path)
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        mask = os.umask(0o111 if others else 0o177)
+        self._stays = held is not None
         try:
-            path.unlink(missing_ok=True)
-            self._socket.bind(str(path))
-            self._socket.listen(BACKLOG)
+            self._socket = _bound(path, for_others=len(self._allowed) > 1) if held is None else _taken(held, path)
             self._socket.setblocking(False)
-        except OSError as error:
-            self._socket.close()
+        except (OSError, InfrastructureError) as error:
             os.close(self._lock)
+            if isinstance(error, InfrastructureError):
+                raise
             raise InfrastructureError(f"no socket can be made at {path}: {error}") from error
-        finally:
-            os.umask(mask)
 
     def listen(
         self, connected: Callable[[socket.socket], None], turned_away: Callable[[socket.socket, SandboxError], None]
@@ -67,7 +66,8 @@ class BrokerListener:
         """From a callback of the reactor. The lock's file stays: removed, two brokers could hold one each."""
         self._reactor.watch(self._socket.fileno(), 0, self._accept)
         self._socket.close()
-        self._path.unlink(missing_ok=True)
+        if not self._stays:
+            self._path.unlink(missing_ok=True)
         os.close(self._lock)
 
     def _accept(self) -> None:
@@ -91,6 +91,35 @@ class BrokerListener:
             )
             return
         self._connected(connection)
+
+
+def _bound(path: Path, *, for_others: bool) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    mask = os.umask(0o111 if for_others else 0o177)
+    try:
+        path.unlink(missing_ok=True)
+        made.bind(str(path))
+        made.listen(BACKLOG)
+    except OSError:
+        made.close()
+        raise
+    finally:
+        os.umask(mask)
+    return made
+
+
+def _taken(held: socket.socket, path: Path) -> socket.socket:
+    listens = held.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+    if held.family != socket.AF_UNIX or held.type != socket.SOCK_SEQPACKET or not listens:
+        raise InfrastructureError(
+            "the service manager's socket is not of the broker's kind", hint="Its unit has ListenSequentialPacket=."
+        )
+    if held.getsockname() != str(path):
+        raise InfrastructureError(
+            f"the service manager listens at {held.getsockname()!r}, and the broker is configured for {path}",
+            hint="Name one path in the socket's unit and in sandbox.broker.",
+        )
+    return held
 
 
 def _lock(path: Path) -> int:

@@ -1,7 +1,8 @@
 """Builds a broker's parts in order, serves until a signal or the end of its one connection, and takes them down.
 
 What always holds: whatever ends it short of SIGKILL, its sandboxes are gone before the process is; after SIGKILL the
-keeper kills them and the next start sweeps. The main thread only waits for signals.
+keeper kills them and the next start sweeps. The main thread only waits for signals. Who waits at a socket that the
+service manager holds is told why a broker could not start.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -37,7 +40,7 @@ from runtime.broker.store import Store
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BackendName
 from runtime.reactor import Reactor
-from runtime.service_manager import ServiceManager
+from runtime.service_manager import ServiceManager, held_sockets
 from runtime.settings import BrokerSettings
 from runtime.shutdown import Shutdown
 
@@ -58,6 +61,14 @@ class JsonLines(logging.Formatter):
         return json.dumps(facts | {"timestamp": time}, sort_keys=True)
 
 
+class _Place(NamedTuple):
+    """Is where a broker listens, for whom, and the service manager's socket there, if it holds one."""
+
+    path: Path
+    allowed: frozenset[int]
+    held: socket.socket | None = None
+
+
 def run(settings: str, listen: str | None, connection: int | None, allowed: list[int], form: str = "console") -> int:
     """Is the broker's process, and gives its exit status. `form` is the log's: `console` or `json`."""
     level = logging.INFO if connection is None else logging.ERROR  # a private one says what is wrong to its client
@@ -76,15 +87,29 @@ def run(settings: str, listen: str | None, connection: int | None, allowed: list
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     only = socket.socket(fileno=connection) if connection is not None else None
     os.umask(0o022)
+    held: tuple[socket.socket, ...] = ()
     try:
-        _serve(broker_settings, only, stop, Path(listen) if listen is not None else None, allowed)
+        held = held_sockets() if listen is not None else ()
+        place = _Place(Path(listen), frozenset(allowed), *held[:1]) if listen is not None else None
+        _serve(broker_settings, only, stop, place)
     except (SandboxError, OSError) as error:
         if not isinstance(error, SandboxError):
             error = InfrastructureError(f"the broker cannot work here: {error}")
         if only is None or not _report(only, error):
             log.error("%s%s", error, f" ({error.hint})" if error.hint else "")
+        for connected in _waiting(held):
+            _report(connected, error)
         return FAILED
     return 0
+
+
+def _waiting(held: Sequence[socket.socket]) -> Iterator[socket.socket]:
+    """Yields those who have connected to sockets of the service manager's, and wait for a broker."""
+    for one in held[:1]:
+        with contextlib.suppress(OSError):  # there are no more, or it was taken down with the listener
+            one.setblocking(False)
+            while True:
+                yield one.accept()[0]
 
 
 def _report(only: socket.socket, error: SandboxError) -> bool:
@@ -98,9 +123,7 @@ def _report(only: socket.socket, error: SandboxError) -> bool:
     return reported
 
 
-def _serve(
-    settings: BrokerSettings, only: socket.socket | None, stop: Shutdown, path: Path | None, allowed: list[int]
-) -> None:
+def _serve(settings: BrokerSettings, only: socket.socket | None, stop: Shutdown, place: _Place | None) -> None:
     """Each part that was built is taken down again, whatever happened to the later ones: backends on the reactor's
     thread, then the reactor, then what works in the background, and last the folders that it worked in."""
     reactor = Reactor()
@@ -123,7 +146,7 @@ def _serve(
             if content.is_in_memory(folder, Path("/proc/self/mountinfo").read_text()):
                 log.warning("%s is in memory, which images would fill: choose a folder on a disk", folder)
         backends, versions, refused = _backends(settings, reactor, host, parts)
-        listener = BrokerListener(reactor, path, allowed) if path is not None else None
+        listener = BrokerListener(reactor, *place) if place is not None else None
 
         def begin() -> Server:
             server = Server(
@@ -173,15 +196,16 @@ def _backends(
         try:
             match name:
                 case BackendName.GVISOR:
+                    version = runsc_version(find_runsc(settings.runsc))
                     backends[name] = GVisor(settings, reactor, host)
-                    versions[name] = runsc_version(find_runsc(settings.runsc))
                 case BackendName.NSJAIL:
+                    version = nsjail_version(find_nsjail(settings.nsjail), settings.nsjail)
                     backends[name] = NsJail(settings, reactor, host)
-                    versions[name] = nsjail_version(find_nsjail(settings.nsjail), settings.nsjail)
         except SandboxError as error:
             log.warning("%s cannot be used: %s", name, error)
             refused[name] = error
         else:
+            versions[name] = version
             parts.callback(reactor.result, backends[name].close)
     if not backends:
         raise next(iter(refused.values()), RefusedError("no backend may be used", hint="The policy names none."))

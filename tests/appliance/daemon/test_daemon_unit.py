@@ -17,7 +17,7 @@ from runtime.service_manager import credential
 
 ROOT = Path(__file__).parents[3]
 DAEMON, BROKER, ENGINE = "assay.service", "assay-broker.service", "assay-engine.service"
-GPU = "assay-gpu.conf"
+SOCKET, GPU = "assay-broker.socket", "assay-gpu.conf"
 ANALYZE = shutil.which("systemd-analyze")
 TEXT = (ROOT / "docs" / "running.md").read_text()
 
@@ -72,6 +72,15 @@ def test_the_folders_that_the_units_name_are_those_that_systemd_makes_for_them(t
     assert Path("/run") / made["RuntimeDirectory"] == broker_socket(broker, broker.data).parent
     assert Path("/var/lib") / made["StateDirectory"] == broker_folder(broker, broker.data)
     assert Path("/var/lib") / unit(DAEMON)["Service"]["StateDirectory"] == broker.data
+
+
+def test_systemd_holds_the_socket_that_daemon_and_broker_are_configured_for(tmp_path) -> None:
+    daemon, held, broker = settings(environment(DAEMON), tmp_path), unit(SOCKET)["Socket"], unit(BROKER)
+    assert Path(held["ListenSequentialPacket"]) == daemon.sandbox.broker
+    assert (held["SocketUser"], held["SocketMode"]) == (unit(DAEMON)["Service"]["User"], "0600")
+    assert broker["Service"]["RuntimeDirectoryPreserve"] == "yes", "the socket would go with a broker that stops"
+    assert broker["Unit"]["Wants"] == broker["Install"]["Also"] == SOCKET
+    assert f"cp /opt/assay/systemd/{SOCKET} /etc/systemd/system/" in TEXT
 
 
 @pytest.mark.parametrize("name", [DAEMON, BROKER])
@@ -151,12 +160,12 @@ def test_exposure_stays_below_its_bar(name: str, dropped: str, most: float, tmp_
 
 
 @pytest.mark.skipif(ANALYZE is None, reason="there is no systemd-analyze here (Debian's package systemd has it)")
-@pytest.mark.parametrize("name", [DAEMON, BROKER, ENGINE])
+@pytest.mark.parametrize("name", [DAEMON, BROKER, SOCKET, ENGINE])
 def test_systemd_understands_every_line(name: str, tmp_path: Path) -> None:
-    for one in (DAEMON, BROKER, ENGINE):
+    for one in (DAEMON, BROKER, SOCKET, ENGINE):
         text = (ROOT / "systemd" / one).read_text()
         text = re.sub(r"(?m)^ExecStart=\S+", "ExecStart=/bin/true", text)
-        (tmp_path / one).write_text(re.sub(r"(?m)^User=\S+", "User=root", text))
+        (tmp_path / one).write_text(re.sub(r"(?m)^(Socket)?User=\S+", r"\1User=root", text))
     found = subprocess.run(
         [str(ANALYZE), "verify", "--man=no", str(tmp_path / name)],
         capture_output=True,
