@@ -61,7 +61,7 @@ class JsonLines(logging.Formatter):
         return json.dumps(facts | {"timestamp": time}, sort_keys=True)
 
 
-class _Place(NamedTuple):
+class _SocketPlace(NamedTuple):
     """Is where a broker listens, for whom, and the service manager's socket there, if it holds one."""
 
     path: Path
@@ -90,7 +90,7 @@ def run(settings: str, listen: str | None, connection: int | None, allowed: list
     held: tuple[socket.socket, ...] = ()
     try:
         held = held_sockets() if listen is not None else ()
-        place = _Place(Path(listen), frozenset(allowed), *held[:1]) if listen is not None else None
+        place = _SocketPlace(Path(listen), frozenset(allowed), *held[:1]) if listen is not None else None
         _serve(broker_settings, only, stop, place)
     except (SandboxError, OSError) as error:
         if not isinstance(error, SandboxError):
@@ -123,7 +123,7 @@ def _report(only: socket.socket, error: SandboxError) -> bool:
     return reported
 
 
-def _serve(settings: BrokerSettings, only: socket.socket | None, stop: Shutdown, place: _Place | None) -> None:
+def _serve(settings: BrokerSettings, only: socket.socket | None, stop: Shutdown, place: _SocketPlace | None) -> None:
     """Each part that was built is taken down again, whatever happened to the later ones: backends on the reactor's
     thread, then the reactor, then what works in the background, and last the folders that it worked in."""
     reactor = Reactor()

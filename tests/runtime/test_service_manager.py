@@ -61,7 +61,7 @@ def test_without_a_service_manager_nothing_happens(environ: dict[str, str]) -> N
 
 
 def held(environ: dict[str, str], *pairs: socket.socket) -> list[str]:
-    """What a process that was given these from descriptor 3 on finds: their names, and what is left for its children."""
+    """What a process that was given these from descriptor 3 on finds: their names; what is left for its children."""
     code = (
         "import os\nfrom runtime.service_manager import held_sockets\n"
         "for name, value in os.environ.items():\n"
