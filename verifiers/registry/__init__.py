@@ -133,13 +133,13 @@ def ways(spec: SpecModel) -> tuple[str, ...]:
 
 def propose(spec: SpecModel, way: str, question: str, seconds: float) -> ProposalReply:
     """Proposes answers, in this process: only the worker calls it. A way reads the question and what a spec asks for,
-    and never an answer that a spec names. It comes to an end by its own clock where it can; the process that it runs in
-    is killed where it cannot. Raises SpecError where there is no such way, or a spec is bad."""
+    and never an answer that a spec names. It comes to an end by what it computed, where it can; the process that it
+    runs in is killed where it cannot. Raises SpecError where there is no such way, or a spec is bad."""
     known = kind_of(spec).proposers
     if way not in known:
         raise SpecError(f"there is no way {way!r} to propose answers for {spec.kind}")
-    end = time.monotonic() + seconds
-    found: ProposalReply = known[way].load()(spec, question, lambda: time.monotonic() < end)
+    end = time.process_time() + seconds
+    found: ProposalReply = known[way].load()(spec, question, lambda: time.process_time() < end)
     return found
 
 

@@ -33,7 +33,7 @@ class Client:
 
     def ask(self, path: str, body: object = None) -> tuple[int, Any]:
         given = body if isinstance(body, bytes) else json.dumps(body).encode()
-        line = http.client.HTTPConnection(self.host, timeout=60)
+        line = http.client.HTTPConnection(self.host, timeout=240)
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         line.request("GET" if body is None else "POST", path, None if body is None else given, headers)
         answer = line.getresponse()
@@ -236,7 +236,7 @@ def test_the_command_serves_a_folder_until_it_is_told_to_stop(tmp_path: Path) ->
         assert (status, answer["choices"][0]["weight_versions"][0]["version"]) == (200, said["version"])
     finally:
         ran.send_signal(signal.SIGTERM)
-        assert ran.wait(60) == 0
+        assert ran.wait(240) == 0
 
 
 COMMAND = "import sys; from appliance.cli.entry import main; sys.argv[0] = 'assay'; main()"

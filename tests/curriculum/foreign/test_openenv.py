@@ -16,12 +16,14 @@ from curriculum.foreign.making import make_rows
 from curriculum.own.rows import OwnRow
 from curriculum.worlds.world import World
 from runtime.errors import InfrastructureError
+from runtime.sandbox import Limits
 from runtime.sessions import Sessions
 from verifiers.contract.verdict import Outcome, Verdict
 from verifiers.files.verifier import FilesVerifier
 
 ADAPTER = ADAPTERS["openenv"]
 PACKAGE = Path(__file__).parents[2] / "fixtures" / "openenv" / "guess_env"
+LIMITS = Limits(call_seconds=5, memory_mib=512)
 pytestmark = pytest.mark.skipif(bool(ADAPTER.missing()), reason=ADAPTER.missing())
 
 
@@ -74,7 +76,7 @@ def test_branches_of_a_world_have_servers_of_their_own(pool: Sessions, row: OwnR
     assert counts == [0, 1, 0]
 
 
-@pytest.mark.parametrize(("number", "why"), [(-1, "gone"), (-2, "did not answer"), (-3, "gone")])
+@pytest.mark.parametrize(("number", "why"), [(-1, "gone"), (-2, "longer than 5 seconds"), (-3, "gone")])
 def test_a_server_that_ends_hangs_or_floods_breaks_its_world(
     pool: Sessions, row: OwnRow, number: int, why: str
 ) -> None:
@@ -83,6 +85,12 @@ def test_a_server_that_ends_hangs_or_floods_breaks_its_world(
             world.call("step", {"action": {"number": number}})
         with pytest.raises(InfrastructureError):
             world.submission()
+
+
+def test_a_server_that_takes_a_while_is_waited_for_as_long_as_the_call_may_take(pool: Sessions, row: OwnRow) -> None:
+    """As one does where others have the processors."""
+    with World.open(pool, OPENENV, row.world) as world:
+        assert '"done": false' in world.call("step", {"action": {"number": -5}}).text
 
 
 def test_a_reward_that_is_none_counts_as_none_and_signs_for_terminals_are_dropped(pool: Sessions, row: OwnRow) -> None:

@@ -16,12 +16,14 @@ from curriculum.foreign.making import make_rows
 from curriculum.own.rows import OwnRow
 from curriculum.worlds.world import World
 from runtime.errors import InfrastructureError
+from runtime.sandbox import Limits
 from runtime.sessions import Sessions
 from verifiers.contract.verdict import Outcome, Verdict
 from verifiers.files.verifier import FilesVerifier
 
 ADAPTER = ADAPTERS["verifiers"]
 PACKAGE = Path(__file__).parents[2] / "fixtures" / "verifiers_package" / "square_env"
+LIMITS = Limits(call_seconds=5, memory_mib=512)
 pytestmark = pytest.mark.skipif(bool(ADAPTER.missing()), reason=ADAPTER.missing())
 
 
@@ -57,7 +59,7 @@ def test_its_own_reward_functions_score_an_answer_and_nothing_passes(pool: Sessi
 def test_a_reward_function_that_hangs_breaks_its_world(pool: Sessions, rows: list[OwnRow]) -> None:
     with World.open(pool, VERIFIERS, rows[0].world) as world:
         world.call("give_answer", {"answer": "hang"})
-        with pytest.raises(InfrastructureError):
+        with pytest.raises(InfrastructureError, match="longer than 5 seconds"):
             world.submission()
 
 

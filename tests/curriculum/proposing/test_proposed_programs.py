@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 import pytest
 from written import BODY, CALLS, program
 
-from curriculum.proposing.execution import _DRIVER
+from curriculum.proposing.execution import _DRIVER, Executor
 from curriculum.proposing.kind import Provers
 from curriculum.proposing.reading import parts
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.registry import KINDS
 from curriculum.proposing.screening import FUNCTION, ScreenedProgram, screened
+from runtime.sandbox import CallResult, Session, SessionPool
 from verifiers.checker import Checker
 
 REFUSED = {
@@ -101,6 +103,42 @@ def test_a_program_finds_no_name_of_what_gathers_its_results(provers: Provers) -
         forger = ScreenedProgram(source, 1, "key", frozenset(), looks_up=False)
         found = provers.executor.run(forger, ["5", "6"])
         assert found.results == (("", "NameError"), ("", "NameError")), name
+
+
+class BusyPool:
+    """A pool in which others have the processors at first: so many runs come to nothing before their clock is over."""
+
+    def __init__(self, pool: SessionPool, lost: int) -> None:
+        self.pool, self.lost = pool, lost
+
+    def open(self, **how: Any) -> BusySession:
+        self.lost -= 1
+        return BusySession(self.pool.open(**how), lost=self.lost >= 0)
+
+
+class BusySession:
+    def __init__(self, session: Session, *, lost: bool) -> None:
+        self.session, self.lost = session, lost
+
+    def __enter__(self) -> BusySession:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.session.close()
+
+    def run(self, code: str, *, seconds: float | None) -> CallResult:
+        return self.session.run(f"while True: pass\n{code}" if self.lost else code, seconds=seconds)
+
+
+def test_a_program_that_others_kept_from_its_end_once_is_run_again(checker: Checker) -> None:
+    busy: Any = BusyPool(checker.sessions(), 1)
+    made = KINDS["deduction"].make(program(), Provers(Executor(busy, "tests"), checker, "proposed:tests@0"))
+    assert (made.label.answer, busy.lost) == ("24", -2)
+    for lost in (2, 3):
+        held: Any = BusyPool(checker.sessions(), lost)
+        with pytest.raises(RefusedProposal) as found:
+            KINDS["deduction"].make(program(), Provers(Executor(held, "tests"), checker, "proposed:tests@0"))
+        assert (found.value.reason, held.lost) == (Reason.SLOW, lost - 2)
 
 
 def test_deduction_asks_for_what_the_program_gave_twice(provers: Provers, checker: Checker) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +13,7 @@ from verifiers.checker import Checker
 from verifiers.contract.proposal import ProposalReply
 from verifiers.predicate.spec import PredicateSpec
 from verifiers.proposals.arithmetic import pieces
-from verifiers.registry import ways
+from verifiers.registry import kind_of, propose, ways
 from verifiers.registry.spec import Spec
 from verifiers.smt.spec import SmtSpec
 
@@ -103,3 +105,13 @@ def test_every_way_is_for_some_spec_only() -> None:
 def test_what_takes_too_long_has_found_nothing(checker: Checker) -> None:
     spec = PredicateSpec(predicate="x**x**x == 10**10**3 + 7", domain="integer")
     assert checker.propose(spec, "enumeration", "", 1.0).texts == ()
+
+
+def test_a_way_that_others_keep_from_the_processors_has_all_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kept(spec: Spec, question: str, more_time: Callable[[], bool]) -> ProposalReply:
+        time.sleep(0.3)
+        return ProposalReply(texts=(str(more_time()),), by="kept")
+
+    spec = PredicateSpec(predicate="x == 1")
+    monkeypatch.setitem(kind_of(spec).proposers, "kept", SimpleNamespace(load=lambda: kept))  # type: ignore[arg-type]
+    assert propose(spec, "kept", "", 0.2).texts == ("True",)
