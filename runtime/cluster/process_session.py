@@ -20,7 +20,7 @@ from runtime.backends.lease import process_status
 from runtime.errors import InfrastructureError
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-KILL_SECONDS = 10.0
+KILL_SECONDS = 60.0
 
 
 class SessionProcess(NamedTuple):
