@@ -57,7 +57,7 @@ def entries(folder: Path) -> list[Path]:
 
 
 def assert_nothing_is_left(state_dir: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     working = working_folder(state_dir)
     while (processes(state_dir) or groups_of(state_dir) or entries(working)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -80,7 +80,7 @@ def test_close_leaves_nothing(root_dir: Path, tmp_path: Path) -> None:
         sandbox.close()
         assert not [line for line in processes(tmp_path) if f" {sandbox.id} " in line + " "]
         started = time.monotonic()
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 120
     assert_nothing_is_left(tmp_path)
     pool.close()
     for late in (lambda: pool.open(), lambda: pool.sandbox(), lambda: session.run("1"), lambda: abandoned.run("1")):
@@ -110,7 +110,8 @@ def test_nothing_outlives_its_caller(root_dir: Path, tmp_path: Path, end: str, c
 
 
 def run_until_it_fails(sandbox: Sandbox) -> None:
-    for _ in range(200):  # the keeper takes a moment
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:  # the keeper takes a moment
         sandbox.run("print(2)")
         time.sleep(0.01)
 
@@ -127,7 +128,7 @@ def test_when_the_broker_is_killed_its_client_is_told_and_a_sweep_removes_the_re
             os.kill(owner.pid, signal.SIGKILL)
             with pytest.raises(InfrastructureError):
                 run_until_it_fails(sandbox)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while processes(settings.state_dir) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert processes(settings.state_dir) == []

@@ -116,7 +116,7 @@ def ended(reaping: tuple[Reactor, Reaper], script: str) -> tuple[threading.Event
 
 
 def eventually(true: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not true() and time.monotonic() < deadline:
         time.sleep(0.02)
     return true()
