@@ -24,7 +24,7 @@ def product() -> list[Path]:
 def tracked() -> list[Path]:
     """Every text file that git knows, or every one below the root where git does not answer."""
     try:
-        names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, timeout=30).stdout
+        names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, timeout=240).stdout
         paths = [ROOT / name for name in names.decode().split("\0") if name]
     except (OSError, subprocess.CalledProcessError):
         below = [path for path in ROOT.rglob("*") if path.suffix != ".pyc"]

@@ -26,9 +26,9 @@ from runtime.sessions.outcomes import LOST_BY, CallOutcome, LossCause
 from runtime.sessions.pacing import MEASURE_SECONDS, OwnTime, Pace
 from runtime.sessions.session_queue import SessionRequest
 
-KILL_SECONDS = 1.0
+KILL_SECONDS = 5.0
 """How long the guest may take to end one process."""
-TERMINATION_SECONDS = 5.0
+TERMINATION_SECONDS = 30.0
 """How long the broker may take to say why a sandbox ended."""
 REPORT_BYTES = 1 << 14
 READ_BYTES = 1 << 17

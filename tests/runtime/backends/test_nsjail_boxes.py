@@ -151,7 +151,11 @@ def test_the_end_leaves_nothing(jails: Jails) -> None:
         run_user = sorted(Path("/run/user").iterdir()) if Path("/run/user").is_dir() else None
         ours = (str(jails.settings.state_dir), "nsjail", "/run/guest")  # others of a run have mounts of their own
         mounts = Path("/proc/self/mountinfo").read_text().splitlines()
-        return [line for line in mounts if any(path in line for path in ours)], sorted(Path("/tmp").glob("nsjail*")), run_user
+        return (
+            [line for line in mounts if any(path in line for path in ours)],
+            sorted(Path("/tmp").glob("nsjail*")),
+            run_user,
+        )
 
     def descriptors() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))

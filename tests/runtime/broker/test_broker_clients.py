@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -19,7 +20,7 @@ from broker_kit import JAIL, BrokerProbe, Raw, Settings, call, child_broker, pro
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runtime.broker import ask, connect, packets
+from runtime.broker import ask, connect, listening, packets
 from runtime.broker import messages as m
 from runtime.broker.server import CONNECTIONS, FOR_THE_NEXT, OF_ONE
 from runtime.broker_api import SnapshotCopy
@@ -366,6 +367,15 @@ def test_where_no_broker_is_that_is_said(tmp_path: Path, broker: Open) -> None:
         assert time.monotonic() - begun < 120
     with pytest.raises(RefusedError, match="no broker answers"):
         connect(tmp_path / "silent")
+
+
+def test_the_lock_of_a_broker_that_was_killed_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that it was just starting has it until it begins its program."""
+    monkeypatch.setattr(listening, "LOCK_SECONDS", 120.0)
+    held = (tmp_path / "sock.lock").open("w")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    threading.Timer(0.3, held.close).start()
+    os.close(listening._lock(tmp_path / "sock"))
 
 
 def test_a_second_broker_for_one_path_is_refused_and_a_stale_socket_is_not(

@@ -14,7 +14,7 @@ import pytest
 
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.sandbox import CallStatus, Limits, Tier
-from runtime.sessions import Sessions
+from runtime.sessions import Sessions, connection
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 PURE_SPIN = "n = 0\nwhile True: n += 1"
@@ -111,7 +111,10 @@ def shared_broker(tmp_path: Path, root_dir: Path, path: Path) -> subprocess.Pope
     return process
 
 
-def test_a_shared_broker_that_comes_back_is_used_again(root_dir: Path, tmp_path: Path) -> None:
+def test_a_shared_broker_that_comes_back_is_used_again(
+    root_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "AGAIN_SECONDS", 120.0)
     path = tmp_path / "broker.sock"
     settings = RuntimeSettings(
         broker=path, own=BrokerSettings(state_dir=tmp_path / "none", root_dir=root_dir), limits=LIMITS, shared_workers=1
@@ -138,9 +141,10 @@ def test_a_shared_broker_that_comes_back_is_used_again(root_dir: Path, tmp_path:
 
 
 def test_a_broker_that_dies_before_it_says_hello_is_waited_for_like_one_that_is_not_there(
-    root_dir: Path, tmp_path: Path
+    root_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The socket of one that was killed takes connections for as long as a process that it was starting has it."""
+    monkeypatch.setattr(connection, "AGAIN_SECONDS", 120.0)
     path = tmp_path / "broker.sock"
     settings = RuntimeSettings(
         broker=path, own=BrokerSettings(state_dir=tmp_path / "none", root_dir=root_dir), limits=LIMITS, shared_workers=1
@@ -156,9 +160,9 @@ def test_a_broker_that_dies_before_it_says_hello_is_waited_for_like_one_that_is_
                 left.bind(str(path))
                 left.listen()
                 waiting = pool.open().start("print(3)")
-                connection, _ = left.accept()
-                connection.recv(1, socket.MSG_PEEK)  # its hello, which nobody reads
-            connection.close()
+                accepted, _ = left.accept()
+                accepted.recv(1, socket.MSG_PEEK)  # its hello, which nobody reads
+            accepted.close()
             process = shared_broker(tmp_path, root_dir, path)
             assert waiting.result(timeout=120).status is CallStatus.OK
     finally:
