@@ -137,14 +137,14 @@ def test_a_real_group_counts_time_memory_and_refused_processes(tmp_path: Path) -
     name = f"assay-test-usage.{os.getpid()}"
     group = ControlGroup(here(name), name, memory_mib=64, pids=4, cpus=1.0)
     try:
-        bomb = "for n in 1 2 3 4 5 6; do sleep 5 & done"
+        bomb = "for n in 1 2 3 4 5 6; do sleep 600 & done"
         spawn(
             ["/bin/sh", "-c", bomb],
             entrances=group.entrances,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-        ).wait(timeout=60)
+        ).wait(timeout=120)
         group.limit_cpus(0.5)
         for mib in (256, 32):  # up, and down again: with swap counted, the two limits must not cross
             group.limit_memory(mib)

@@ -62,7 +62,7 @@ def test_a_flood_of_one_session_delays_the_others_by_a_call_or_two(narrow: Sessi
             return sum(future.done() for future in many)
 
         before, then, go_on = Future[int](), Future[int](), threading.Event()
-        narrow._reactor.call(lambda: (before.set_result(answered()), go_on.wait(60)))  # nobody is served meanwhile
+        narrow._reactor.call(lambda: (before.set_result(answered()), go_on.wait(120)))  # nobody is served meanwhile
         asked = quiet.start("print(1)")
         asked.add_done_callback(lambda _future: then.set_result(answered()))
         go_on.set()
@@ -97,7 +97,7 @@ def test_calls_of_a_job_go_before_those_of_training(narrow: Sessions) -> None:
     job.run("1")
     answered = Answered()
     go_on = threading.Event()
-    narrow._reactor.call(lambda: go_on.wait(60) and None)  # so that all have asked before anybody is served
+    narrow._reactor.call(lambda: go_on.wait(120) and None)  # so that all have asked before anybody is served
     for n, session in enumerate(training):
         answered.watch(f"t{n}", session.start(WORK))
     answered.watch("job", job.start("print(1)"))

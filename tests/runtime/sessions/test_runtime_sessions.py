@@ -104,7 +104,7 @@ def test_a_calculation_without_end_times_out_and_undoes_itself(pool: Sessions, c
         started = time.monotonic()
         result = session.run(code, seconds=0.6)
         assert result.status is CallStatus.TIMEOUT
-        assert 0.5 < result.seconds <= time.monotonic() - started < 60
+        assert 0.5 < result.seconds <= time.monotonic() - started < 240
         assert says(neighbour, "print(x)") == "4\n"
         assert neighbour.tier is Tier.SHARED
         assert says(session, "print(x)") == "3\n"
@@ -267,7 +267,7 @@ def test_a_reply_written_between_calls_ends_the_session_at_the_next(pool: Sessio
     )
     with pool.open() as session:
         says(session, TO_EVERYONE + code)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while (result := session.run("print('done')")).status is CallStatus.OK:
             assert time.monotonic() < deadline
             time.sleep(0.1)
@@ -304,7 +304,7 @@ def test_sessions_beyond_the_number_of_sandboxes_wait_for_their_turn(root_dir: P
         waiting = second.start("print(2)")
         assert not wait([waiting], timeout=0.3).done
         first.close()
-        assert waiting.result(timeout=60).output == "2\n"
+        assert waiting.result(timeout=120).output == "2\n"
 
 
 def test_closing_a_session_answers_what_it_still_waited_for(pool: Sessions) -> None:
@@ -312,7 +312,7 @@ def test_closing_a_session_answers_what_it_still_waited_for(pool: Sessions) -> N
     future = session.start(SPIN)
     session.close()
     with pytest.raises(BadRequestError):
-        future.result(timeout=60)
+        future.result(timeout=120)
     with pytest.raises(BadRequestError):
         session.run("1")
 
