@@ -36,7 +36,7 @@ from runtime.reactor import Reactor
 from runtime.settings import BrokerSettings
 
 FLAGS = ("--network=none", "--platform=systrap", "--overlay2=none", "--ignore-cgroups")
-START_SECONDS = 60.0
+START_SECONDS = 20.0
 CHECKPOINT_SECONDS = 60.0
 LOWER_SECONDS = 10.0
 OVERDRAWN = 1.05

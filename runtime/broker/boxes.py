@@ -34,8 +34,8 @@ log = logging.getLogger(__name__)
 CLOCK_SECONDS = 0.5
 SLICES = 5
 """Parts in which the clock goes through the boxes: reading the groups of many takes a while."""
-START_SECONDS = 60.0
-RESEED_SECONDS = 30.0
+START_SECONDS = 30.0
+RESEED_SECONDS = 5.0
 
 
 class State(StrEnum):

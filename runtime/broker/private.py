@@ -18,7 +18,7 @@ from runtime.errors import InfrastructureError
 from runtime.settings import BrokerSettings
 
 log = logging.getLogger(__name__)
-END_SECONDS = 30.0
+END_SECONDS = 15.0
 
 
 def start(settings: BrokerSettings) -> tuple[socket.socket, subprocess.Popen[bytes]]:

@@ -42,7 +42,7 @@ from runtime.sessions.worker import Worker
 
 GRACE_SECONDS = 5.0
 """How much longer than its program the supervisor may take before the whole sandbox is killed."""
-END_SECONDS = 60.0
+END_SECONDS = 10.0
 """How long `close` waits until nothing runs any more."""
 HAD_ENDED = "; it had ended before this call, which did not run"
 

@@ -25,7 +25,7 @@ from runtime.sessions.starts import SessionStarts
 from runtime.sessions.worker import Worker
 from runtime.settings import RuntimeSettings
 
-OPEN_SECONDS = 60.0
+OPEN_SECONDS = 20.0
 BUSY_HINT = "Close sessions that are done, open fewer at once, or raise the number of places in the settings."
 
 

@@ -28,7 +28,7 @@ from runtime.sessions.session_queue import SessionRequest
 
 KILL_SECONDS = 5.0
 """How long the guest may take to end one process."""
-TERMINATION_SECONDS = 30.0
+TERMINATION_SECONDS = 5.0
 """How long the broker may take to say why a sandbox ended."""
 REPORT_BYTES = 1 << 14
 READ_BYTES = 1 << 17

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # loaded with the first box: most checks need none
 READ = 1 << 20
 START_SECONDS = 90.0
 """For a broker of our own to begin, and for the program to be warm."""
-END_SECONDS = 60.0
+END_SECONDS = 15.0
 GIVES_WAY_SECONDS = 0.2
 """Without an answer, after which a box gives way to others."""
 GIVES_WAY_UNTIL = 10.0
