@@ -289,9 +289,10 @@ class ControlGroup:
 
 def members(folder: Path) -> list[int]:
     """Lists the processes in a group; none when the group is gone."""
+    text = ""
     with _may_be_gone():
-        return [int(line) for line in (folder / "cgroup.procs").read_text().split()]
-    return []
+        text = (folder / "cgroup.procs").read_text()
+    return [int(line) for line in text.split()]
 
 
 @contextlib.contextmanager
