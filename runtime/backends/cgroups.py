@@ -7,10 +7,11 @@ from the kernel's own files by name, so a limit that could not be set is an erro
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -244,7 +245,7 @@ class ControlGroup:
         """Reads, by thread, the seconds for which it stood ready without a processor (Linux, sched-stats); the longest
         ones, and none where the kernel does not count them."""
         found: dict[int, float] = {}
-        with contextlib.suppress(FileNotFoundError):
+        with _may_be_gone():
             for thread in (self._of["cpu"] / THREADS[self._version]).read_text().split():
                 with contextlib.suppress(OSError, IndexError, ValueError):  # it has ended, or nothing is counted here
                     found[int(thread)] = int(Path(f"/proc/{thread}/schedstat").read_text().split()[1]) / 1e9
@@ -253,10 +254,9 @@ class ControlGroup:
 
     def _number(self, controller: str, file: str, key: str = "") -> int:
         """Reads the number in a file, or the one behind a name at the beginning of a line."""
-        try:
+        text = ""
+        with _may_be_gone():
             text = (self._of[controller] / file).read_text()
-        except FileNotFoundError:
-            return 0
         for line in text.splitlines():
             first, _, rest = line.rpartition(" ")
             if first == key:
@@ -289,17 +289,27 @@ class ControlGroup:
 
 def members(folder: Path) -> list[int]:
     """Lists the processes in a group; none when the group is gone."""
+    text = ""
+    with _may_be_gone():
+        text = (folder / "cgroup.procs").read_text()
+    return [int(line) for line in text.split()]
+
+
+@contextlib.contextmanager
+def _may_be_gone() -> Iterator[None]:
+    """For a file of a group that somebody may remove: before it is opened (ENOENT), or before it is read (ENODEV)."""
     try:
-        return [int(line) for line in (folder / "cgroup.procs").read_text().split()]
-    except FileNotFoundError:
-        return []
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENODEV):
+            raise
 
 
 def kill_folders(folders: list[Path]) -> None:
     for folder in folders:
         at_once = folder / "cgroup.kill"
         if at_once.exists():
-            with contextlib.suppress(FileNotFoundError):
+            with _may_be_gone():
                 at_once.write_text("1")
             continue
         for pid in members(folder):
@@ -307,7 +317,7 @@ def kill_folders(folders: list[Path]) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def remove_folders(folders: list[Path], *, seconds: float = 5.0) -> None:
+def remove_folders(folders: list[Path], *, seconds: float = 30.0) -> None:
     """A killed process leaves its group a moment after it is dead, so removing may have to be tried again."""
     deadline = time.monotonic() + seconds
     for folder in folders:

@@ -1,7 +1,8 @@
 """Removes what a killed process left behind: processes, cgroups, folders of sandboxes.
 
-What always holds: only what carries the name of a dead owner of this very state folder is touched; an owner is alive
-while a process with its number *and* its start time exists. Sweeping twice is fine, also at the same time.
+What always holds: only what carries the name of a dead owner of this very state folder is touched, and empty cgroups of
+any dead owner; an owner is alive while a process with its number *and* its start time exists. Sweeping twice is fine,
+also at the same time.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class SweepReport(FrozenModel):
     owners: int = 0
     processes: int = 0
     cgroups: int = 0
+    """With empty ones of other state folders."""
     folders: int = 0
     """Of sandboxes."""
 

@@ -14,6 +14,7 @@ import logging
 import os
 import selectors
 import socket
+import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -24,6 +25,10 @@ from runtime.reactor import Reactor
 log = logging.getLogger(__name__)
 BACKLOG = 128
 PATH_BYTES = 107
+LOCK_SECONDS = 5.0
+"""How long another's lock is waited for: of a broker that was killed, a process that it was just starting has it until
+it begins its program."""
+LOCK_PAUSE_SECONDS = 0.05
 MOST_LOGGED = 100
 """Users who were turned away, each in one line of the log; of more than these nothing is said."""
 
@@ -128,9 +133,14 @@ def _lock(path: Path) -> int:
         lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise InfrastructureError(f"{name} cannot be made: {error}") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(lock)
-        raise InfrastructureError(f"another broker serves {path}", hint="Stop it first, or use it.") from error
-    return lock
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if time.monotonic() < until:
+                time.sleep(LOCK_PAUSE_SECONDS)
+                continue
+            os.close(lock)
+            raise InfrastructureError(f"another broker serves {path}", hint="Stop it first, or use it.") from error
+        return lock

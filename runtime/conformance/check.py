@@ -18,7 +18,7 @@ from runtime.model import FrozenModel
 from runtime.sandbox import CallResult, CallStatus, Limits, Sandbox, Session, SessionPool, SnapshotId, Tier
 
 LIMITS = Limits(
-    call_seconds=5.0,
+    call_seconds=20.0,
     memory_mib=128,
     pids=48,
     output_bytes=8_192,

@@ -29,7 +29,7 @@ from runtime.settings import RuntimeSettings
 log = logging.getLogger(__name__)
 START_SECONDS = 60.0
 """How long a broker may take to say hello."""
-AGAIN_SECONDS = 10.0
+AGAIN_SECONDS = 30.0
 """How long a shared broker that has died is awaited; its service may be starting it again."""
 PAUSE_SECONDS = 0.2
 GONE_HINT = "See what the broker wrote, in its log or on this terminal."

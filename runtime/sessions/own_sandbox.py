@@ -40,7 +40,7 @@ from runtime.sessions.usage_meter import Measured, UsageMeter
 from runtime.sessions.waiter import Answered, Waiter, awaited
 from runtime.sessions.worker import Worker
 
-GRACE_SECONDS = 1.0
+GRACE_SECONDS = 5.0
 """How much longer than its program the supervisor may take before the whole sandbox is killed."""
 END_SECONDS = 10.0
 """How long `close` waits until nothing runs any more."""

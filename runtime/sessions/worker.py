@@ -26,7 +26,7 @@ from runtime.sessions.outcomes import LOST_BY, CallOutcome, LossCause
 from runtime.sessions.pacing import MEASURE_SECONDS, OwnTime, Pace
 from runtime.sessions.session_queue import SessionRequest
 
-KILL_SECONDS = 1.0
+KILL_SECONDS = 5.0
 """How long the guest may take to end one process."""
 TERMINATION_SECONDS = 5.0
 """How long the broker may take to say why a sandbox ended."""

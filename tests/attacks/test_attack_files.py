@@ -45,7 +45,7 @@ def test_a_trap_in_the_place_of_a_file_is_refused(bench: AttackBench, tmp_path: 
                 with pytest.raises(BadRequestError):
                     box.download("/work", tmp_path / "down")
                 assert not (tmp_path / "down").exists()
-            assert time.monotonic() - started < 30
+            assert time.monotonic() - started < 240
             assert bench.call(box, "print(1)").output == "1\n"
             assert bench.call(box, CLEARED).status is OK, trap
 

@@ -16,7 +16,7 @@ RAW = "import os\nwhile True: os.write({descriptor}, {data} * 1000)"
 FORKED = "import os\nfor _ in range(3): os.fork()\n"
 LATER = """import os, threading, time
 threading.Thread(target=lambda: [os.write(1, b'x' * 99) for _ in range(10 ** 9)]).start()
-time.sleep(9)
+time.sleep(600)
 """
 CHAIN = """error = None
 for n in range(10 ** 4):

@@ -37,7 +37,7 @@ def test_copies_of_one_snapshot_draw_other_numbers_and_know_what_time_it_is(benc
     for position in range(6):
         assert len({json.dumps(draw[position]) for draw in drawn}) == 4, f"number {position} is the same in copies"
     for *_, (wall, monotonic, counter) in drawn:
-        assert abs(wall - time.time()) < 30
+        assert abs(wall - time.time()) < 240
         assert wall > before[-1][0]
         assert monotonic >= before[-1][1]
         assert counter >= before[-1][2]
@@ -118,7 +118,7 @@ def test_a_guest_that_stops_its_clock_is_late_all_the_same(bench: AttackBench) -
 
 def test_processor_time_is_counted_by_the_host_and_ends(bench: AttackBench) -> None:
     spin = "import time\nuntil = time.process_time() + 0.25\nwhile time.process_time() < until: pass"
-    with bench.sandbox(cpu_seconds=0.6, call_seconds=8.0) as box:
+    with bench.sandbox(cpu_seconds=0.6, call_seconds=60.0) as box:
         statuses = []
         while len(statuses) < 40 and set(statuses) <= {OK}:  # a guest counts time in which others had the processor
             statuses.append(box.run(spin).status)
@@ -128,7 +128,7 @@ def test_processor_time_is_counted_by_the_host_and_ends(bench: AttackBench) -> N
 
 
 def test_a_life_has_an_end_by_the_host_s_clock(bench: AttackBench) -> None:
-    with bench.sandbox(life_seconds=0.5, call_seconds=60.0) as box:
-        result = bench.call(box, "import time\ntime.sleep(60)")
+    with bench.sandbox(life_seconds=0.5, call_seconds=600.0) as box:
+        result = bench.call(box, "import time\ntime.sleep(600)")
         assert result.status.value == "expired"
         assert result.seconds < PATIENCE

@@ -130,7 +130,7 @@ def test_a_word_of_the_host_is_found_nowhere_inside(bench: AttackBench) -> None:
     """Rows 22, 23 and 57: the word is in the environment of this process and so of the broker's parent, in the state
     folder and in /tmp of the host."""
     assert os.environ["ATTACK_CANARY"] == CANARY
-    with bench.sandbox(call_seconds=20.0) as box:
+    with bench.sandbox(call_seconds=120.0) as box:
         result = box.run(SEARCH.format(hidden=CANARY.encode().hex()))
         assert (result.status, result.output) == (OK, "[]\n")
 

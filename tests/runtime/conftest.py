@@ -15,7 +15,9 @@ from runtime.sandbox import Limits
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
-LIMITS = Limits(call_seconds=10.0, memory_mib=128, pids=64, output_bytes=4_096, tmp_mib=8, work_mib=4)
+LIMITS = Limits(call_seconds=60.0, memory_mib=128, pids=64, output_bytes=4_096, tmp_mib=8, work_mib=4)
+SLICE_SECONDS = 1.0
+"""What takes a millisecond is to stay among others on a full machine, too."""
 POOLS: dict[str, Sessions] = {}
 """By the fixture that gives them. A fixture of a module would start one anew for each module."""
 
@@ -28,7 +30,7 @@ def root_dir(guest_roots: Path) -> Path:
 @pytest.fixture(scope="session")
 def settings(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> RuntimeSettings:
     own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=root_dir, ready=1)
-    return RuntimeSettings(own=own, limits=LIMITS, shared_workers=1)
+    return RuntimeSettings(own=own, limits=LIMITS, shared_workers=1, slice_seconds=SLICE_SECONDS)
 
 
 @pytest.fixture(scope="module")

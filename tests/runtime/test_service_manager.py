@@ -18,7 +18,7 @@ def listening(tmp_path: Path) -> socket.socket:
     """A service manager's socket."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     sock.bind(str(tmp_path / "notify"))
-    sock.settimeout(10)
+    sock.settimeout(120)
     yield sock
     sock.close()
 
@@ -39,7 +39,7 @@ def test_an_abstract_socket_is_spoken_to_as_well() -> None:
     name = f"assay-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.bind(f"\0{name}")
-        sock.settimeout(10)
+        sock.settimeout(120)
         ServiceManager(f"@{name}").alive()
         assert sock.recv(999) == b"WATCHDOG=1"
 

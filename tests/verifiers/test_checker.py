@@ -102,7 +102,7 @@ def test_what_hangs_ends_in_time(checker: Checker) -> None:
     started = time.monotonic()
     verdict = checker.check(ONE_DOUBLED, "while True: pass", 0.5)
     assert not verdict.passed
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 240
 
 
 def test_where_no_sandbox_can_be_had_nothing_is_run_and_texts_are_held_in_a_process(tmp_path: Path) -> None:

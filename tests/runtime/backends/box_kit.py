@@ -49,7 +49,7 @@ class Guest:
             if box.profile.mode != "shared":
                 assert self.ask(wire.Op.OPEN).kind == wire.ReplyKind.READY
 
-    def next(self, seconds: float = 20.0) -> wire.Reply:
+    def next(self, seconds: float = 120.0) -> wire.Reply:
         """The next reply. Raises EOFError when the guest has ended, TimeoutError when it says nothing."""
         deadline = time.monotonic() + seconds
         while not self._found:
@@ -67,7 +67,7 @@ class Guest:
         os.write(self.box.requests, wire.pack_request(nonce, op, 0, body))
         return nonce
 
-    def ask(self, op: wire.Op, body: bytes = b"", seconds: float = 20.0) -> wire.Reply:
+    def ask(self, op: wire.Op, body: bytes = b"", seconds: float = 120.0) -> wire.Reply:
         nonce = self.send(op, body)
         reply = self.next(seconds)
         assert reply.nonce == nonce, reply
@@ -107,9 +107,10 @@ class Guest:
     def first(self) -> Path:
         """The folder under /proc of the guest's first process, as the host sees it."""
         for pid in self.processes():
-            status = Path(f"/proc/{pid}/status").read_text()
-            if f"NSpid:\t{pid}\t1\n" in status:
-                return Path(f"/proc/{pid}")
+            with suppress(FileNotFoundError, ProcessLookupError):  # one may end meanwhile
+                status = Path(f"/proc/{pid}/status").read_text()
+                if f"NSpid:\t{pid}\t1\n" in status:
+                    return Path(f"/proc/{pid}")
         raise AssertionError("no guest is running")
 
     def kill(self) -> None:
@@ -150,7 +151,7 @@ class Bench:
                 future.set_exception(error)
 
         self.reactor.call(run)
-        return future.result(timeout=60)
+        return future.result(timeout=120)
 
     def start(self, image: Path | None = None, **changes: Any) -> Guest:
         """A box that somebody has to end. Raises what the backend has to complain about."""

@@ -96,7 +96,7 @@ def test_usage_counts_what_the_guest_used(bench: Bench, image: Path) -> None:
     with bench.guest(image) as guest:
         before, started = guest.usage(), time.monotonic()
         while guest.usage().cpu_seconds - before.cpu_seconds < 0.3:  # a guest counts what others had as its own
-            assert time.monotonic() - started < 60
+            assert time.monotonic() - started < 120
             guest.says("import time\nend = time.process_time() + 0.1\nwhile time.process_time() < end: pass")
         guest.says("kept = os.urandom(40 << 20) if (os := __import__('os')) else 0")
         after = guest.usage()
@@ -134,7 +134,7 @@ def test_a_box_in_which_one_process_was_killed_for_memory_ends_whole(bench: Benc
     )
     with bench.guest(image) as guest:
         with pytest.raises(EOFError):
-            guest.ask(wire.Op.RUN, hoarding.encode(), seconds=60)
+            guest.ask(wire.Op.RUN, hoarding.encode(), seconds=120)
         assert guest.end().oom_kills >= 1
 
 
@@ -153,7 +153,7 @@ def test_an_end_kills_what_ignores_signals_and_what_has_left_its_session(bench: 
     inside, started = guest.processes(), time.monotonic()
     assert inside
     guest.end()
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 120
     assert guest.groups() == []
     assert not any(Path(f"/proc/{pid}").exists() for pid in inside)
     assert guest.box.id not in bench.folders()
@@ -164,7 +164,7 @@ def test_a_box_that_dies_closes_its_pipe_and_can_still_be_ended(bench: Bench, im
     guest = bench.start(image)
     guest.kill()
     with pytest.raises(EOFError):
-        guest.next(seconds=60)
+        guest.next(seconds=120)
     assert guest.end().cpu_seconds > 0
 
 
@@ -185,10 +185,10 @@ def test_many_boxes_at_once_come_and_go_and_leave_nothing(bench: Bench, image: P
             guest.end()
 
     def grown() -> str:
-        """What is more after a use than before it, for half a minute; empty where nothing is."""
+        """What is more after a use than before it, for a minute; empty where nothing is."""
         before = open_things()
         use()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             after = open_things()
             if all(now <= then for now, then in zip(after, before, strict=True)):
@@ -214,7 +214,7 @@ def test_close_ends_boxes_that_run_and_boxes_that_start(tmp_path: Path, root_dir
     bench.reactor.call(lambda: bench.backend.start(guest.box.profile, image, ends.append))
     started = time.monotonic()
     bench.close()
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 120
     assert len(ends) == 1
     assert groups_of(tmp_path / "state") == []
     assert list((tmp_path / "state").iterdir()) == []

@@ -75,7 +75,7 @@ def test_a_box_with_little_memory_left_can_be_frozen_and_keeps_its_limit(bench: 
         for n in range(3):
             guest.freeze(tmp_path / str(n))
             assert guest.says("print(x)") == "3\n"
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while limit(guest) != 128 and time.monotonic() < deadline:
             time.sleep(0.02)
         assert limit(guest) == 128
@@ -110,7 +110,7 @@ def test_a_box_that_cannot_go_back_to_its_limit_is_killed_for_memory_and_is_its_
     with bench.guest(memory_mib=128) as guest:
         guest.freeze(tmp_path / "image")
         with pytest.raises(EOFError):
-            guest.next(seconds=60)
+            guest.next()
         assert guest.box.replies >= 0
         assert guest.usage().oom_kills == 1
         assert guest.end().oom_kills == 1
@@ -149,7 +149,7 @@ def test_a_damaged_image_is_an_error_and_leaves_nothing(bench: Bench, image: Pat
     started = time.monotonic()
     with pytest.raises((InfrastructureError, EOFError)) as failure:
         start_and_ask(bench, folder)
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 120
     if isinstance(failure.value, InfrastructureError):
         assert "could not be restored" in str(failure.value)
         assert failure.value.hint
@@ -172,7 +172,7 @@ def test_a_box_that_dies_while_it_is_frozen_is_an_error(bench: Bench, image: Pat
         bench.reactor.call(freeze)
         time.sleep(wait)
         guest.kill()
-        assert event.wait(60)
+        assert event.wait(120)
         assert len(starved) == 1
         assert starved[0] is None or isinstance(starved[0], InfrastructureError)
 
@@ -186,7 +186,7 @@ def test_a_box_that_is_ended_while_it_is_frozen_is_answered_both_times(
     freeze = lambda: bench.backend.checkpoint(guest.box, tmp_path / "image", done=starved.append)  # noqa: E731
     bench.reactor.call(freeze)
     guest.end()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not starved and time.monotonic() < deadline:
         time.sleep(0.01)
     assert len(starved) == 1
@@ -274,7 +274,7 @@ def test_without_descriptors_nothing_is_left_half_made(bench: Bench) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
     bench.reactor.call(starve)
-    assert event.wait(60)
+    assert event.wait(120)
     bench.ask(lambda done: done(None))  # until it has closed its own again
     assert isinstance(starved[0], InfrastructureError)
     assert starved[0].hint

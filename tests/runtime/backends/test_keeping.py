@@ -73,7 +73,7 @@ def running(state: Path) -> set[int]:
 def alive(pid: int) -> bool:
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
@@ -97,12 +97,12 @@ def own(state: Path, root_dir: Path, how: str, end: str, *more: str) -> tuple[in
     return owner.returncode, int(owner.stdout.split()[1])
 
 
-def assert_all_ends_within(seconds: float, state: Path, keeper: int) -> None:
-    deadline = time.monotonic() + seconds
+def assert_all_end(state: Path, keeper: int) -> None:
+    deadline = time.monotonic() + 120
     while running(state) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert running(state) == set()
-    while alive(keeper) and time.monotonic() < deadline + 2:
+    while alive(keeper) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not alive(keeper)
 
@@ -117,7 +117,7 @@ def test_nothing_of_a_killed_owner_runs_on_and_a_sweep_removes_the_rest(
     state = tmp_path / "state"
     returned, keeper = own(state, root_dir, THREE, "import os; " + end)
     assert returned == code
-    assert_all_ends_within(30, state, keeper)
+    assert_all_end(state, keeper)
     report = sweep(state)
     assert (report.owners, report.processes, report.folders) == (1, 0, 3)
     assert groups_of(state) == []
@@ -131,7 +131,7 @@ def test_an_owner_killed_while_its_boxes_start_leaves_nothing_running(
 ) -> None:
     state = tmp_path / "state"
     _, keeper = own(state, root_dir, STARTING, "import os; os.kill(os.getpid(), 9)", after)
-    assert_all_ends_within(30, state, keeper)
+    assert_all_end(state, keeper)
     sweep(state)
     assert groups_of(state) == []
     assert not left(state)
@@ -161,9 +161,10 @@ def test_a_keeper_that_was_killed_too_leaves_it_to_the_sweep(root_dir: Path, tmp
 
 def test_without_its_keeper_an_owner_starts_nothing_more(root_dir: Path, tmp_path: Path) -> None:
     end = (
-        "import os\nfrom runtime.backends import keeper\nkeeper.PAUSE_SECONDS = 3600\n"
-        "os.kill(bench.host._keeper._process.pid, 9)\ntime.sleep(0.1)\n"
-        "try: bench.start()\nexcept Exception as error: print(type(error).__name__, error.hint)\nbench.close()"
+        "import os\nfrom runtime.backends import keeper\nfrom runtime.errors import InfrastructureError\n"
+        "keeper.PAUSE_SECONDS = 3600\n"
+        "os.kill(bench.host._keeper._process.pid, 9)\nwhile bench.host._keeper.alive: time.sleep(0.01)\n"
+        "try: bench.start()\nexcept InfrastructureError: bench.close()\nelse: os._exit(7)"
     )
     state = tmp_path / "state"
     returned, _ = own(state, root_dir, "", end)
@@ -188,7 +189,7 @@ def test_another_keeper_takes_the_place_of_one_that_was_killed(root_dir: Path, t
     )
     assert owner.returncode == -signal.SIGKILL
     assert "the keeper of sandboxes had ended and was started again" in owner.stderr
-    assert_all_ends_within(30, state, int(owner.stdout.split()[2]))
+    assert_all_end(state, int(owner.stdout.split()[2]))
     assert sweep(state).folders == 4
     assert groups_of(state) == []
 
@@ -205,10 +206,10 @@ def test_a_keeper_kills_in_its_own_groups_only() -> None:
         first = keeper._process
         assert first.stdin is not None
         first.stdin.close()
-        assert asleep[0].wait(timeout=60) == -signal.SIGKILL
+        assert asleep[0].wait(timeout=120) == -signal.SIGKILL
         assert asleep[1].poll() is None
-        assert first.wait(timeout=60) == 0
+        assert first.wait(timeout=120) == 0
     finally:
         for group in groups:
             group.remove()
-        asleep[1].wait(timeout=60)
+        asleep[1].wait(timeout=120)

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import os
 import subprocess
-from pathlib import Path
+from pathlib import Path, PosixPath
 
 import pytest
 
-from runtime.backends.cgroups import ControlGroup, Parents, find_parents, kill_folders, limit_files, locate, located
+from runtime.backends.cgroups import (
+    ControlGroup,
+    Parents,
+    find_parents,
+    kill_folders,
+    limit_files,
+    locate,
+    located,
+    members,
+)
 from runtime.backends.launch import spawn
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.profile import BoxUsage
@@ -137,14 +146,14 @@ def test_a_real_group_counts_time_memory_and_refused_processes(tmp_path: Path) -
     name = f"assay-test-usage.{os.getpid()}"
     group = ControlGroup(here(name), name, memory_mib=64, pids=4, cpus=1.0)
     try:
-        bomb = "for n in 1 2 3 4 5 6; do sleep 5 & done"
+        bomb = "for n in 1 2 3 4 5 6; do sleep 600 & done"
         spawn(
             ["/bin/sh", "-c", bomb],
             entrances=group.entrances,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-        ).wait(timeout=60)
+        ).wait(timeout=120)
         group.limit_cpus(0.5)
         for mib in (256, 32):  # up, and down again: with swap counted, the two limits must not cross
             group.limit_memory(mib)
@@ -156,6 +165,23 @@ def test_a_real_group_counts_time_memory_and_refused_processes(tmp_path: Path) -
     finally:
         group.remove()
     assert group.usage() == BoxUsage()
+
+
+class GoesWhileRead(PosixPath):
+    """A group that somebody removes when its file was opened and is not read yet."""
+
+    def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
+        with self.open() as file:
+            self.parent.rmdir()
+            return file.read()
+
+
+def test_a_group_that_goes_while_it_is_read_has_nobody_inside() -> None:
+    parent = next(iter(here(f"assay-test-goes.{os.getpid()}").folders.values()))
+    group = GoesWhileRead(parent / f"assay-test-goes.{os.getpid()}")
+    group.mkdir()
+    assert members(group) == []
+    assert not group.exists()
 
 
 def test_a_real_group_has_its_limits_before_anybody_is_in_it_and_goes_without_a_trace() -> None:

@@ -129,11 +129,11 @@ def test_a_bomb_is_stopped_in_its_sandbox_while_the_others_go_on(pool: Sessions,
         assert groups(mark)
         result = sandbox.run(BOMBS[bomb], seconds=1.0)
         assert result.status in (CallStatus.TIMEOUT, CallStatus.MEMORY, CallStatus.DIED)
-        assert result.seconds < 30
+        assert result.seconds < 120
         assert neighbour.run("print(x)").output == "1\n"
         with pytest.raises(InfrastructureError):
             sandbox.run("1")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while groups(mark):  # the kernel keeps a group for as long as a process is in it
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -10,11 +10,12 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from runtime.broker import BrokerClient, connect, packets, private
+from runtime.broker import BrokerClient, ask, connect, packets, private
 from runtime.broker import messages as m
 from runtime.broker_api import Handle, SnapshotCopy, Termination, Ticket
 from runtime.errors import SandboxError
@@ -26,7 +27,7 @@ from runtime.sandbox import Priority, SnapshotId
 from runtime.settings import BrokerSettings
 
 T = TypeVar("T")
-SECONDS = 60.0
+SECONDS = 120.0
 """For one answer; machines that test are busy."""
 
 Settings = Callable[..., BrokerSettings]
@@ -62,12 +63,10 @@ def child_broker(settings: BrokerSettings, path: Path, *more: str) -> subprocess
         pipe.write(settings.model_dump_json().encode())
     deadline = time.monotonic() + SECONDS
     while process.poll() is None and time.monotonic() < deadline:
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as trial:
-                trial.connect(str(path))
-            break
-        except OSError:
-            time.sleep(0.01)
+        with suppress(SandboxError):  # nobody, or one that was killed and whose socket something still has
+            if ask(path).pid == process.pid:
+                break
+        time.sleep(0.01)
     return process
 
 
@@ -167,7 +166,7 @@ class BrokerProbe:
     def stats(self) -> dict[str, float]:
         return self.asked(self.client.stats).values
 
-    def until(self, holds: Callable[[dict[str, float]], bool], seconds: float = 60.0) -> dict[str, float]:
+    def until(self, holds: Callable[[dict[str, float]], bool], seconds: float = 120.0) -> dict[str, float]:
         """The broker's figures once they are as wanted."""
         deadline = time.monotonic() + seconds
         while not holds(figures := self.stats()):
@@ -222,7 +221,7 @@ class Raw:
 
     def __init__(self, path: Path) -> None:
         self.socket = connect(path)
-        self.socket.settimeout(30.0)
+        self.socket.settimeout(120.0)
 
     def say(self, data: bytes, descriptors: tuple[int, ...] = ()) -> None:
         assert packets.send(self.socket, data, descriptors)

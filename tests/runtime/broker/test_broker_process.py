@@ -32,7 +32,7 @@ probe.launch(JAIL)
 for _ in range(4):
     probe.begin_launch(JAIL)
 print(probe.process.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -48,7 +48,7 @@ def gone(pid: int, seconds: float) -> bool:
     return False
 
 
-def assert_nothing_is_left(settings: BrokerSettings, *, seconds: float = 30.0) -> None:
+def assert_nothing_is_left(settings: BrokerSettings, *, seconds: float = 120.0) -> None:
     mark, working = state_mark(settings.state_dir), working_folder(settings.state_dir)
     deadline = time.monotonic() + seconds
     while True:
@@ -72,7 +72,7 @@ def test_a_private_broker_answers_soon_after_its_start(make_settings: Settings) 
         with BrokerProbe.own(settings) as probe:
             probe.stats()
             took.append(time.monotonic() - begun)
-    assert min(took) < 10.0, took  # 0.2 s where nothing else runs
+    assert min(took) < 60.0, took  # 0.2 s where nothing else runs
 
 
 def test_the_broker_loads_nothing_heavy() -> None:
@@ -94,9 +94,9 @@ def test_a_private_broker_ends_with_its_client_however_that_ends(make_settings: 
         assert client.stdout is not None
         broker = int(client.stdout.readline())
         client.send_signal(end)
-        client.wait(60)
+        client.wait(120)
         client.stdout.close()
-        assert gone(broker, 30.0)  # one second where nothing else runs
+        assert gone(broker, 120.0)  # one second where nothing else runs
         assert_nothing_is_left(settings)
 
 
@@ -111,8 +111,8 @@ def test_a_broker_that_is_killed_ends_every_wait_and_leaves_nothing_after_the_ne
     waiting = [probe.begin_launch(profile(memory_mib=210 + number)) for number in range(6)]
     measured = probe.begin(lambda done: probe.client.snapshot(own, durable=True, label="", done=done))
     probe.process.send_signal(signal.SIGKILL)
-    assert all(isinstance(answer.result(60), InfrastructureError) for answer in [*waiting, measured])
-    probe.gone.result(60)
+    assert all(isinstance(answer.result(120), InfrastructureError) for answer in [*waiting, measured])
+    probe.gone.result(120)
     with pytest.raises(BrokenPipeError):
         os.write(own.requests, b"anybody there?")
     for handle in (own, jail):
@@ -133,8 +133,8 @@ def test_a_signal_ends_it_in_order(make_settings: Settings, tmp_path: Path) -> N
             handle = probe.launch(JAIL)
             taking = probe.begin_launch(profile(memory_mib=220))
             process.send_signal(number)
-            assert process.wait(60) == 0
-            assert isinstance(taking.result(60), InfrastructureError)
+            assert process.wait(120) == 0
+            assert isinstance(taking.result(120), InfrastructureError)
             with pytest.raises((EOFError, BrokenPipeError)):
                 call(handle, Op.PING)
         assert not (tmp_path / "sock").exists()
@@ -169,7 +169,7 @@ def test_what_cannot_be_is_told_to_the_client_with_a_hint(make_settings: Setting
             probe.launch(profile())
         assert "install" in refused.value.hint.lower()
         assert probe.process is not None
-        assert probe.process.wait(60) == 1
+        assert probe.process.wait(120) == 1
 
 
 def test_one_backend_that_does_not_work_does_not_stop_the_other(make_settings: Settings, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_one_backend_that_does_not_work_does_not_stop_the_other(make_settings: S
                 probe.launch(profile())
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(120)
 
 
 def test_a_broken_golden_image_is_made_again(make_settings: Settings, root_dir: Path, tmp_path: Path) -> None:

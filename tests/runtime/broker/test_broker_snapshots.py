@@ -103,7 +103,7 @@ def test_a_sandbox_that_ends_while_it_is_frozen_answers_with_an_error(probe: Bro
     with pytest.raises(BadRequestError, match="being taken"):
         probe.snapshot(handle)
     probe.end(handle)
-    assert isinstance(taking.result(60), InfrastructureError | str)
+    assert isinstance(taking.result(120), InfrastructureError | str)
     probe.until(lambda figures: figures["boxes_ending"] == 0)
 
 
@@ -119,7 +119,7 @@ def test_a_sandbox_that_keeps_the_room_of_its_image_ends_and_the_others_clocks_g
         with pytest.raises(EOFError):
             hear(handle, b"")
         assert probe.end(handle).cause is Cause.MEMORY
-        later = opened(probe.launch(profile(life_seconds=1.0)))
+        later = opened(probe.launch(profile(life_seconds=5.0)))
         probe.until(lambda figures: figures["boxes_held"] == 0)
         assert probe.end(later).cause is Cause.EXPIRED
 
@@ -168,7 +168,7 @@ def test_what_is_not_durable_goes_with_the_last_who_referred_to_it(make_settings
             assert watcher.restore(durable).profile == handle.profile
     finally:
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(120) == 0
     assert settings.snapshot_dir is not None
     assert list((settings.snapshot_dir / "live").iterdir()) == []
     assert [entry.name for entry in (settings.snapshot_dir / "durable").iterdir()] == [durable]

@@ -24,7 +24,7 @@ from runtime.sandbox import NO_FILES, CallResult, CallStatus, Limits, Priority, 
 from runtime.settings import BrokerSettings, ClusterSettings, RuntimeSettings
 
 GATE = threading.Event()
-HANGS = "from cluster_hosts import GATE; GATE.wait(60)"
+HANGS = "from cluster_hosts import GATE; GATE.wait(240)"
 """Code that goes on when the gate is opened."""
 
 
@@ -114,7 +114,7 @@ class ThreadPool:
 
 def host_settings(name: str, folder: Path, **runtime: object) -> HostSettings:
     own = BrokerSettings(state_dir=folder / "state", root_dir=folder / "root", ready=1)
-    return HostSettings(name=name, folder=folder, runtime=RuntimeSettings(own=own, **runtime), lease_seconds=20)
+    return HostSettings(name=name, folder=folder, runtime=RuntimeSettings(own=own, **runtime), lease_seconds=240)
 
 
 class LocalHost:

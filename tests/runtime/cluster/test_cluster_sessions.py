@@ -21,11 +21,11 @@ from runtime.settings import ClusterSettings
 class Cluster:
     """Hosts a and b, and a pool over them."""
 
-    def __init__(self, folder: Path, lost_seconds: float = 30.0) -> None:
+    def __init__(self, folder: Path, lost_seconds: float = 120.0) -> None:
         self.settings = ClusterSettings(
             address="127.0.0.2:6379",
             token=folder / "token",
-            connect_seconds=30,
+            connect_seconds=120,
             lost_seconds=lost_seconds,
             retry_seconds=0.1,
         )
@@ -48,7 +48,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     made.pool.close()
 
 
-def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(holds: Callable[[], bool], seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline
@@ -69,7 +69,7 @@ def test_calls_of_one_session_run_in_the_order_in_which_they_were_started(cluste
     session = cluster.pool.open()
     session.run("seen = []")
     futures = [session.start(f"seen.append({number}); print(len(seen))") for number in range(300)]
-    assert [int(future.result(60).output) for future in futures] == list(range(1, 301))
+    assert [int(future.result(120).output) for future in futures] == list(range(1, 301))
 
 
 def test_a_lost_host_ends_its_own_calls_and_no_others(cluster: Cluster) -> None:
@@ -80,11 +80,11 @@ def test_a_lost_host_ends_its_own_calls_and_no_others(cluster: Cluster) -> None:
     cluster.link.lose("node-0")
     for future in hanging:
         with pytest.raises(InfrastructureError, match="host a of the cluster is lost: its actor died"):
-            future.result(30)
+            future.result(120)
     with pytest.raises(InfrastructureError, match="lost"):
         here.run("1")
     GATE.set()
-    assert going.result(30).output == "7\n"
+    assert going.result(120).output == "7\n"
     assert [cluster.pool.open().id.split("/")[0] for _ in range(2)] == ["b", "b"]
     assert cluster.pool.hosts() == {"a": Health.LOST, "b": Health.READY}
 
@@ -101,13 +101,13 @@ def test_a_host_that_comes_back_is_used_again_and_begins_empty(cluster: Cluster)
 
 
 def test_a_silent_host_is_lost_after_the_time_that_was_set(tmp_path: Path) -> None:
-    cluster = Cluster(tmp_path, lost_seconds=2.0)
+    cluster = Cluster(tmp_path, lost_seconds=5.0)
     session = cluster.pool.open()
     cluster.hosts["a"].silent = True
     began = time.monotonic()
     with pytest.raises(InfrastructureError, match="silent"):
         session.run("1")
-    assert 1.5 < time.monotonic() - began < 30
+    assert 4.5 < time.monotonic() - began < 120
     assert cluster.link.dropped == ["node-0"]
     cluster.pool.close()
 
@@ -119,7 +119,7 @@ def test_a_host_that_comes_back_before_it_was_missed_takes_the_place_of_its_old_
     waiting = session.start("1")
     cluster.link.join(again)
     with pytest.raises(InfrastructureError, match="came back"):
-        waiting.result(30)
+        waiting.result(120)
     assert cluster.pool.open().run("print(1)").output == "1\n"
     assert len(again.pools[0].sessions) == 1
 
@@ -164,7 +164,7 @@ def test_branches_live_where_their_trunk_lives_and_apart_from_it(cluster: Cluste
 def test_a_session_goes_back_to_before_a_call_on_its_host(cluster: Cluster) -> None:
     session = cluster.pool.open()
     session.run("x = 1")
-    session.start("x = 2", keep=True).result(60)
+    session.start("x = 2", keep=True).result(120)
     (branch,) = session.fork(1, undo=True)
     assert (branch.run("print(x)").output, session.run("print(x)").output) == ("1\n", "2\n")
 
@@ -207,7 +207,7 @@ def test_a_session_that_is_closed_in_the_middle_of_a_call_answers_it(cluster: Cl
     until(lambda: [one.closed for one in cluster.hosts["a"].pools[0].sessions] == [True])
     GATE.set()
     with pytest.raises(BadRequestError):
-        waiting.result(30)
+        waiting.result(120)
     with pytest.raises(BadRequestError, match="closed"):
         session.run("1")
     assert cluster.pool.open().id.startswith("a/")
@@ -228,7 +228,7 @@ def test_a_host_that_does_not_keep_to_the_protocol_is_given_up(cluster: Cluster)
     waiting = session.start(HANGS)
     cluster.link.inject("node-0", b'[{"kind":"did","session":1}]')
     with pytest.raises(InfrastructureError, match="protocol"):
-        waiting.result(30)
+        waiting.result(120)
     assert cluster.pool.open().id.startswith("b/")
 
 
@@ -237,7 +237,7 @@ def test_a_machine_that_loses_the_cluster_loses_every_host(cluster: Cluster) -> 
     threading.Thread(target=lambda: cluster.link.ended(None)).start()
     for future in waiting:
         with pytest.raises(InfrastructureError, match="lost the cluster"):
-            future.result(30)
+            future.result(120)
     with pytest.raises(InfrastructureError, match="no host"):
         cluster.pool.open()
 

@@ -24,7 +24,7 @@ HELLO = m.DriverHello(backend=BackendName.GVISOR, limits=Limits())
 class Driver:
     """Speaks to one actor as the gateway would."""
 
-    def __init__(self, folder: Path, make: Callable[[Limits], SessionPool] = ThreadPool, lease: float = 20.0) -> None:
+    def __init__(self, folder: Path, make: Callable[[Limits], SessionPool] = ThreadPool, lease: float = 240.0) -> None:
         settings = host_settings("a", folder).model_copy(update={"lease_seconds": lease})
         self.pools: list[ThreadPool] = []
         self.ended = 0
@@ -41,7 +41,7 @@ class Driver:
     def send(self, *commands: m.Command) -> None:
         self.actor.submit([m.packet(commands)])
 
-    def hear(self, seconds: float = 2.0) -> list[m.Report]:
+    def hear(self, seconds: float = 120.0) -> list[m.Report]:
         return [report for report in m.reports(self.actor.collect(seconds)) if not isinstance(report, m.Pulse)]
 
 
@@ -61,10 +61,10 @@ def test_a_result_is_passed_on_as_soon_as_it_is_there(tmp_path: Path) -> None:
     assert isinstance(welcome, m.HostWelcome)
     began = time.monotonic()
     threading.Timer(0.1, GATE.set).start()
-    [called] = driver.hear(60.0)
+    [called] = driver.hear()
     assert isinstance(called, m.Did)
     assert called.call == 2
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 60
     driver.actor.close()
     assert driver.pools[0].closed
 
@@ -77,10 +77,10 @@ def test_a_host_with_nothing_to_say_says_that_it_is_alive(tmp_path: Path) -> Non
 
 
 def test_a_driver_that_fell_silent_loses_its_sessions(tmp_path: Path) -> None:
-    driver = Driver(tmp_path, lease=0.3)
+    driver = Driver(tmp_path, lease=3.0)
     driver.send(HELLO, opened(1))
     assert in_use(tmp_path)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not driver.ended and time.monotonic() < deadline:
         time.sleep(0.02)
     assert (driver.ended, driver.pools[0].closed, in_use(tmp_path)) == (1, True, False)

@@ -10,7 +10,7 @@ import pytest
 
 from runtime.cluster.process_session import BOOT_ID, ProcessSession
 
-FAMILY = "sleep 60 & (sleep 60 & sleep 60) & echo started; wait"
+FAMILY = "sleep 600 & (sleep 600 & sleep 600) & echo started; wait"
 
 
 def family() -> subprocess.Popen[bytes]:
@@ -30,7 +30,7 @@ def test_a_recorded_session_is_ended_with_all_its_orphans(tmp_path: Path) -> Non
     session.record(tmp_path / "processes")
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while len(alive(session)) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert len(alive(session)) >= 3

@@ -139,10 +139,10 @@ def test_a_suite_that_is_ended_in_the_middle_leaves_no_process(
     suite_under_way: subprocess.Popen[bytes], tmp_path: Path, sent: signal.Signals
 ) -> None:
     state = tmp_path / "state"
-    assert host.becomes_true(lambda: bool(host.processes(groups_of(state))), seconds=60)
+    assert host.becomes_true(lambda: bool(host.processes(groups_of(state))), seconds=120)
     suite_under_way.send_signal(sent)
-    suite_under_way.wait(timeout=30)
-    assert host.becomes_true(lambda: not host.processes(groups_of(state)), seconds=30)
+    suite_under_way.wait(timeout=120)
+    assert host.becomes_true(lambda: not host.processes(groups_of(state)), seconds=120)
     sweep(tmp_path)
     assert not list(tmp_path.glob("assay-conformance-*"))
 

@@ -51,7 +51,7 @@ class Worker:
         self._decoder = wire.Replies(1 << 22)
         self._found: list[wire.Reply] = []
 
-    def next(self, seconds: float = 20.0) -> wire.Reply:
+    def next(self, seconds: float = 120.0) -> wire.Reply:
         """Raises EOFError when the worker has ended, TimeoutError when it says nothing."""
         deadline = time.monotonic() + seconds
         while not self._found:
@@ -73,7 +73,7 @@ class Worker:
         while view:
             view = view[os.write(self.requests, view) :]
 
-    def ask(self, op: Op, session: int = 0, body: bytes = b"", seconds: float = 20.0) -> wire.Reply:
+    def ask(self, op: Op, session: int = 0, body: bytes = b"", seconds: float = 120.0) -> wire.Reply:
         nonce = self.send(op, session, body)
         reply = self.next(seconds)
         assert reply.nonce == nonce, reply
@@ -97,7 +97,7 @@ class Worker:
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=120)
         finally:
             self.process.kill()
             self.process.wait()

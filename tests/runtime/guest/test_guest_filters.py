@@ -144,7 +144,7 @@ def test_the_kernel_agrees_about_who_reads_and_decides(expression: str, fails: b
         "confine.Filter(filters.reading_only(os.uname().machine)).install()\n"
         "try:\n    eval(sys.argv[1])\nexcept OSError as error:\n    os._exit(10 + error.errno)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, expression], cwd=ROOT, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script, expression], cwd=ROOT, timeout=240)
     assert done.returncode == (11 if fails else 0)
 
 

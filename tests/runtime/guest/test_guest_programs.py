@@ -52,25 +52,25 @@ def test_a_flood_is_cut_at_the_cap_and_ends_the_program(stream: str) -> None:
         assert reply.kind == ReplyKind.OUTPUT
         assert len(reply.output) == 1_000
         assert facts["exit_code"] == -9
-        assert seconds < 30
+        assert seconds < 120
 
 
 @pytest.mark.parametrize(
-    "line", ["sleep 30", "exec >&- 2>&-; sleep 30", "trap '' TERM INT; sleep 30", "sleep 30 & wait"]
+    "line", ["sleep 600", "exec >&- 2>&-; sleep 600", "trap '' TERM INT; sleep 600", "sleep 600 & wait"]
 )
 def test_a_program_that_does_not_end_is_ended_with_its_group(line: str) -> None:
     with worker("sandbox") as guest:
         reply, facts, seconds = shell(guest, line, seconds=0.4)
         assert reply.kind == ReplyKind.TIMEOUT
         assert facts["exit_code"] == -9
-        assert seconds < 20
+        assert seconds < 120
 
 
 def test_a_descendant_that_keeps_the_output_open_is_not_waited_for() -> None:
     with worker("sandbox") as guest:
-        reply, facts, seconds = shell(guest, "setsid sleep 20 & echo done", seconds=60)
+        reply, facts, seconds = shell(guest, "setsid sleep 200 & echo done", seconds=200)
         assert (reply.kind, reply.output, facts["exit_code"]) == (ReplyKind.OK, b"done\n", 0)
-        assert seconds < 15
+        assert seconds < 120
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_what_cannot_be_started_is_refused_with_a_reason(argv: list[str], reason
 def test_what_a_program_leaves_behind_is_reaped() -> None:
     with worker("sandbox") as guest:
         shell(guest, "(setsid sleep 0.2 &) ; true")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while True:
             guest.ask(Op.PING)
             listed = shell(guest, f"ps -o stat= --ppid {guest.process.pid}")[0].output.decode()

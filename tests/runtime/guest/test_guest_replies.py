@@ -99,7 +99,7 @@ def test_a_process_that_an_earlier_call_forked_does_not_answer_for_a_later_one()
     forks = "import os, time\nif os.fork() == 0: time.sleep(0.5)"
     with worker("sandbox") as guest:
         assert guest.run(forks).kind == ReplyKind.OK
-        assert guest.run("time.sleep(3)\nprint('here')").kind == ReplyKind.DIED
+        assert guest.run("time.sleep(100)\nprint('here')").kind == ReplyKind.DIED
 
 
 def state(pid: int) -> str:
@@ -116,7 +116,7 @@ def test_a_process_that_answered_is_stopped_until_its_next_call() -> None:
         [zygote, process] = children(guest.process.pid)
         for number in range(3):
             answered(guest, f"x = {number}\nprint(x)", b"%d\n" % number)
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 120
             while state(process) != "T":
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
@@ -127,7 +127,7 @@ def test_a_process_that_is_stopped_is_ended_like_any_other() -> None:
     with worker("process", ahead=0) as guest:
         answered(guest, "print(1)", b"1\n")
         guest.send(Op.DROP, 0)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while len(children(guest.process.pid)) != 1:
             assert time.monotonic() < deadline
             time.sleep(0.01)

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import InfrastructureError, RefusedError
-from runtime.sandbox import CallStatus, Tier
-from runtime.sessions import Sessions
+from runtime.sandbox import CallStatus, Limits, Tier
+from runtime.sessions import Sessions, connection
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 PURE_SPIN = "n = 0\nwhile True: n += 1"
+LIMITS = Limits(call_seconds=240.0)
+"""Far away: what ends a call here is the broker's end."""
 
 
 def kill_broker_of(pool: Sessions) -> None:
@@ -27,7 +29,7 @@ def kill_broker_of(pool: Sessions) -> None:
 
 
 def until_known(pool: Sessions) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while pool._connection._client is not None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -35,9 +37,8 @@ def until_known(pool: Sessions) -> None:
 
 @pytest.fixture
 def own_pool(root_dir: Path, tmp_path: Path) -> Sessions:
-    return Sessions(
-        RuntimeSettings(own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir, ready=1), shared_workers=1)
-    )
+    own = BrokerSettings(state_dir=tmp_path, root_dir=root_dir, ready=1)
+    return Sessions(RuntimeSettings(own=own, limits=LIMITS, shared_workers=1))
 
 
 @pytest.mark.parametrize("tier", Tier)
@@ -51,7 +52,7 @@ def test_calls_under_way_and_later_ones_fail_and_a_new_session_works(own_pool: S
         kill_broker_of(pool)
         for session in (busy, idle):
             with pytest.raises(InfrastructureError):
-                (call if session is busy else session.start("print(x)")).result(timeout=60)
+                (call if session is busy else session.start("print(x)")).result(timeout=120)
             with pytest.raises(InfrastructureError):
                 session.run("print(1)")
         with pool.open(tier=tier) as session:
@@ -68,7 +69,7 @@ def test_a_session_on_its_way_to_another_place_fails_for_good_as_well(own_pool: 
         time.sleep(0.2)
         kill_broker_of(pool)
         with pytest.raises(InfrastructureError):
-            call.result(timeout=60)
+            call.result(timeout=120)
         with pytest.raises(InfrastructureError, match="state with it"):
             session.run("print(x)")
 
@@ -104,16 +105,19 @@ def shared_broker(tmp_path: Path, root_dir: Path, path: Path) -> subprocess.Pope
     settings.write_text(BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir, ready=1).model_dump_json())
     command = [sys.executable, "-m", "runtime.broker", "--settings", str(settings), "--socket", str(path)]
     process = subprocess.Popen(command, cwd=Path(__file__).parents[3], stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while not path.exists() and time.monotonic() < until:
         time.sleep(0.02)
     return process
 
 
-def test_a_shared_broker_that_comes_back_is_used_again(root_dir: Path, tmp_path: Path) -> None:
+def test_a_shared_broker_that_comes_back_is_used_again(
+    root_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "AGAIN_SECONDS", 120.0)
     path = tmp_path / "broker.sock"
     settings = RuntimeSettings(
-        broker=path, own=BrokerSettings(state_dir=tmp_path / "none", root_dir=root_dir), shared_workers=1
+        broker=path, own=BrokerSettings(state_dir=tmp_path / "none", root_dir=root_dir), limits=LIMITS, shared_workers=1
     )
     with pytest.raises(RefusedError):
         Sessions(settings)
@@ -130,19 +134,20 @@ def test_a_shared_broker_that_comes_back_is_used_again(root_dir: Path, tmp_path:
             until_known(pool)  # and the pool knows of the broker a moment after the sandbox
             waiting = pool.open().start("print(3)")
             process = shared_broker(tmp_path, root_dir, path)
-            assert waiting.result(timeout=60).status is CallStatus.OK
+            assert waiting.result(timeout=120).status is CallStatus.OK
     finally:
         process.terminate()
-        process.wait(timeout=60)
+        process.wait(timeout=120)
 
 
 def test_a_broker_that_dies_before_it_says_hello_is_waited_for_like_one_that_is_not_there(
-    root_dir: Path, tmp_path: Path
+    root_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The socket of one that was killed takes connections for as long as a process that it was starting has it."""
+    monkeypatch.setattr(connection, "AGAIN_SECONDS", 120.0)
     path = tmp_path / "broker.sock"
     settings = RuntimeSettings(
-        broker=path, own=BrokerSettings(state_dir=tmp_path / "none", root_dir=root_dir), shared_workers=1
+        broker=path, own=BrokerSettings(state_dir=tmp_path / "none", root_dir=root_dir), limits=LIMITS, shared_workers=1
     )
     process = shared_broker(tmp_path, root_dir, path)
     try:
@@ -155,11 +160,11 @@ def test_a_broker_that_dies_before_it_says_hello_is_waited_for_like_one_that_is_
                 left.bind(str(path))
                 left.listen()
                 waiting = pool.open().start("print(3)")
-                connection, _ = left.accept()
-                connection.recv(1, socket.MSG_PEEK)  # its hello, which nobody reads
-            connection.close()
+                accepted, _ = left.accept()
+                accepted.recv(1, socket.MSG_PEEK)  # its hello, which nobody reads
+            accepted.close()
             process = shared_broker(tmp_path, root_dir, path)
-            assert waiting.result(timeout=60).status is CallStatus.OK
+            assert waiting.result(timeout=120).status is CallStatus.OK
     finally:
         process.terminate()
-        process.wait(timeout=60)
+        process.wait(timeout=120)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
@@ -23,7 +24,8 @@ def narrow(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """One place of each kind, and three that may wait."""
     settings = RuntimeSettings(
         own=BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=root_dir, ready=1),
-        limits=Limits(memory_mib=128, calls=5_000),
+        limits=Limits(call_seconds=120.0, memory_mib=128, calls=5_000),
+        slice_seconds=2.0,
         shared_workers=1,
         process_boxes=1,
         process_sessions=1,
@@ -34,13 +36,20 @@ def narrow(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield sessions
 
 
-def order_of(futures: dict[str, Future[CallResult]], seconds: float = 30.0) -> list[str]:
-    """The names in the order in which they were answered."""
-    seen: list[str] = []
-    for name, future in futures.items():
-        future.add_done_callback(lambda _future, name=name: seen.append(name))
-    assert not wait(futures.values(), timeout=seconds).not_done
-    return seen
+class Answered:
+    """The names of calls in the order in which they were answered, each watched from its start."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self._futures: list[Future[CallResult]] = []
+
+    def watch(self, name: str, future: Future[CallResult]) -> None:
+        self._futures.append(future)
+        future.add_done_callback(lambda _future: self.seen.append(name))
+
+    def order(self) -> list[str]:
+        assert not wait(self._futures, timeout=240).not_done
+        return self.seen
 
 
 def test_a_flood_of_one_session_delays_the_others_by_a_call_or_two(narrow: Sessions) -> None:
@@ -52,13 +61,15 @@ def test_a_flood_of_one_session_delays_the_others_by_a_call_or_two(narrow: Sessi
         def answered() -> int:
             return sum(future.done() for future in many)
 
-        before, then = answered(), Future[int]()
+        before, then, go_on = Future[int](), Future[int](), threading.Event()
+        narrow._reactor.call(lambda: (before.set_result(answered()), go_on.wait(120)))  # nobody is served meanwhile
         asked = quiet.start("print(1)")
         asked.add_done_callback(lambda _future: then.set_result(answered()))
-        assert asked.result(timeout=60).status is CallStatus.OK
-        assert then.result(timeout=60) < min(len(many), before + 10)
+        go_on.set()
+        assert asked.result(timeout=120).status is CallStatus.OK
+        assert then.result(timeout=120) < min(len(many), before.result() + 10)
         flood.close()
-        assert isinstance(many[-1].exception(timeout=60), BadRequestError)
+        assert isinstance(many[-1].exception(timeout=120), BadRequestError)
 
 
 def test_many_sessions_with_many_calls_wait_alike(narrow: Sessions) -> None:
@@ -71,7 +82,7 @@ def test_many_sessions_with_many_calls_wait_alike(narrow: Sessions) -> None:
         futures = [session.start(f"print({n})") for session in sessions for n in range(30)]
         for future in futures:
             future.add_done_callback(lambda _future: waits.append(time.monotonic() - started))
-        assert not wait(futures, timeout=60).not_done
+        assert not wait(futures, timeout=120).not_done
         assert all(future.result().status is CallStatus.OK for future in futures)
         return max(waits) / (sum(waits) / len(waits))
 
@@ -84,9 +95,14 @@ def test_calls_of_a_job_go_before_those_of_training(narrow: Sessions) -> None:
     training = [narrow.open(caller=f"t{n}") for n in range(50)]
     job = narrow.open(caller="job", priority=Priority.JOB)
     job.run("1")
-    futures = {f"t{n}": session.start(WORK) for n, session in enumerate(training)}
-    futures["job"] = job.start("print(1)")
-    assert order_of(futures).index("job") < 25
+    answered = Answered()
+    go_on = threading.Event()
+    narrow._reactor.call(lambda: go_on.wait(120) and None)  # so that all have asked before anybody is served
+    for n, session in enumerate(training):
+        answered.watch(f"t{n}", session.start(WORK))
+    answered.watch("job", job.start("print(1)"))
+    go_on.set()
+    assert answered.order().index("job") < 25
     for session in [*training, job]:
         session.close()
 
@@ -100,11 +116,13 @@ def test_places_go_to_jobs_first_and_then_to_callers_in_turn(narrow: Sessions, t
         "a2": narrow.open(tier=tier, caller="a"),
         "job": narrow.open(tier=tier, caller="a", priority=Priority.JOB),
     }
-    futures = {name: session.start("print(1)") for name, session in sessions.items()}
-    for name, future in futures.items():
-        future.add_done_callback(lambda _future, name=name: sessions[name].close())
+    answered = Answered()
+    for name, session in sessions.items():
+        future = session.start("print(1)")
+        answered.watch(name, future)
+        future.add_done_callback(lambda _future, session=session: session.close())
     holder.close()
-    assert order_of(futures) == ["job", "a1", "a2"]
+    assert answered.order() == ["job", "a1", "a2"]
 
 
 @pytest.mark.parametrize("tier", [Tier.PROCESS, Tier.SANDBOX])
@@ -123,7 +141,7 @@ def test_one_more_than_may_wait_is_told_so_and_one_who_leaves_makes_room(narrow:
     again = late.start("print(2)")
     for session, future in zip([holder, *waiting], [*futures[:2], again], strict=True):
         session.close()
-        assert future.result(timeout=60).status is CallStatus.OK
+        assert future.result(timeout=120).status is CallStatus.OK
     late.close()
     assert narrow.stats()["waiting"] == 0
 
@@ -132,12 +150,12 @@ def test_one_more_than_may_wait_is_told_so_and_one_who_leaves_makes_room(narrow:
 def test_closing_in_the_middle_of_a_call_frees_the_place_at_once(narrow: Sessions, tier: Tier) -> None:
     holder, next_one = narrow.open(tier=tier), narrow.open(tier=tier)
     holder.run("1")
-    call = holder.start("import time\nwhile True: pass", seconds=60)
+    call = holder.start("import time\nwhile True: pass", seconds=600)
     waiting = next_one.start("print(1)")
     time.sleep(0.3)
     holder.close()
-    assert isinstance(call.exception(timeout=30), BadRequestError)
-    assert waiting.result(timeout=30).status is CallStatus.OK
+    assert isinstance(call.exception(timeout=120), BadRequestError)
+    assert waiting.result(timeout=120).status is CallStatus.OK
     next_one.close()
 
 
@@ -150,7 +168,7 @@ def test_closing_among_others_frees_the_interpreter_after_a_slice(narrow: Sessio
         session.close()
         assert neighbour.run("print(1)").status is CallStatus.OK
         took = time.monotonic() - started
-        assert all(isinstance(call.exception(timeout=60), BadRequestError) for call in calls)
+        assert all(isinstance(call.exception(timeout=120), BadRequestError) for call in calls)
         return took
 
     with narrow.open() as neighbour:
@@ -164,7 +182,7 @@ def test_a_session_that_is_closed_before_its_place_comes_takes_none(narrow: Sess
             session = narrow.open(tier=tier)
             future = session.start("print(1)")
             session.close()
-            assert isinstance(future.exception(timeout=60), BadRequestError)
+            assert isinstance(future.exception(timeout=120), BadRequestError)
         with narrow.open(tier=tier) as session:
             assert session.run("print(2)").output == "2\n"
 

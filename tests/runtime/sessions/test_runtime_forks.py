@@ -31,7 +31,7 @@ def test_branches_begin_where_the_session_was_and_go_their_own_ways(pool: Sessio
         says(session, BEGIN[tier])
         branches = session.fork(3)
         futures = [branch.start(f"x += {n}\nprint(x)") for n, branch in enumerate(branches)]
-        assert [future.result(timeout=60).output for future in futures] == ["1\n", "2\n", "3\n"]
+        assert [future.result(timeout=120).output for future in futures] == ["1\n", "2\n", "3\n"]
         assert says(session, "x += 10\nprint(x)") == "11\n"
         assert [branch.tier for branch in branches] == [tier] * 3
         assert len({says(branch, "print(x)") for branch in branches}) == 3
@@ -82,7 +82,7 @@ def test_branches_that_are_closed_unused_leave_no_snapshot_and_no_place(pool: Se
 def test_a_session_whose_sandbox_ended_cannot_be_forked_but_goes_on(pool: Sessions) -> None:
     with pool.open(tier=Tier.SANDBOX) as session:
         says(session, "import os, threading\nthreading.Timer(0.1, os._exit, [0]).start()")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while (result := session.run("1")).status is CallStatus.OK:
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -166,35 +166,36 @@ def test_a_snapshot_that_is_none_is_refused_and_nothing_is_lost(pool: Sessions) 
 
 
 def test_a_sandbox_that_is_closed_in_the_middle_of_a_call_answers_it_at_once(pool: Sessions) -> None:
-    sandbox = pool.sandbox(pool.limits.model_copy(update={"call_seconds": 30.0}))
+    sandbox = pool.sandbox(pool.limits.model_copy(update={"call_seconds": 1_000.0}))
     errors: list[BaseException] = []
 
     def call() -> None:
         try:
-            sandbox.run("import time\ntime.sleep(20)")
+            sandbox.run("import time\ntime.sleep(1000)")
         except SandboxError as error:
             errors.append(error)
 
     thread = threading.Thread(target=call)
     thread.start()
-    time.sleep(0.2)
-    started = time.monotonic()
+    while not sandbox._worker._under_way:
+        assert thread.is_alive()
+        time.sleep(0.01)
     sandbox.close()
-    thread.join(timeout=60)
-    assert time.monotonic() - started < 15  # the call would take 20
+    thread.join(timeout=120)
+    assert not thread.is_alive(), "the call would take 1000 s"
     assert [type(error) for error in errors] == [BadRequestError]
 
 
 def test_a_snapshot_in_the_middle_of_a_call_is_refused_and_disturbs_nobody(pool: Sessions) -> None:
     with pool.sandbox() as sandbox, ThreadPoolExecutor(1) as thread:
         sandbox.run("x = 1")
-        under_way = thread.submit(sandbox.run, "import time\ntime.sleep(1.0)\nx = 2\nprint(x)")
+        under_way = thread.submit(sandbox.run, "import time\ntime.sleep(3.0)\nx = 2\nprint(x)")
         while not sandbox._worker._under_way:
             assert not under_way.done()
             time.sleep(0.01)
         with pytest.raises(BadRequestError, match="under way"):
             sandbox.snapshot()
-        assert under_way.result(timeout=60).output == "2\n"
+        assert under_way.result(timeout=120).output == "2\n"
         snapshot = sandbox.snapshot()
         sandbox.restore(snapshot)
         assert sandbox.run("print(x)").output == "2\n"
@@ -206,9 +207,9 @@ def test_calls_that_begin_while_a_snapshot_is_taken_are_answered_and_not_in_it(p
         sandbox.run("x = 0")
         taking = threads.submit(sandbox.snapshot)
         calls = [threads.submit(sandbox.run, "x += 1\nprint(x)") for _ in range(3)]
-        assert sorted(call.result(timeout=60).output for call in calls) == ["1\n", "2\n", "3\n"]
+        assert sorted(call.result(timeout=120).output for call in calls) == ["1\n", "2\n", "3\n"]
         try:
-            snapshot = taking.result(timeout=60)
+            snapshot = taking.result(timeout=120)
         except BadRequestError:  # the call was first
             snapshot = sandbox.snapshot()
         sandbox.restore(snapshot)

@@ -97,9 +97,16 @@ def test_what_takes_long_gives_way_until_it_is_answered(monkeypatch: pytest.Monk
 def test_what_is_answered_within_its_limit_says_what_it_computed_and_waited() -> None:
     used = BoxUsage(cpu_seconds=0.25, waits={1: 3.0})
     probe = CallProbe(lambda: used)
-    waiting = threading.Timer(0.1, probe.answer.set_result, (DONE,))
+
+    def answer() -> None:
+        while probe.fresh:  # until it was looked at
+            time.sleep(0.001)
+        probe.answer.set_result(DONE)
+
+    waiting = threading.Thread(target=answer)
     waiting.start()
     used_up = probe.wait(Pace(FOR_EVER, FOR_EVER, 1.0))
+    waiting.join()
     assert used_up.computed == 0.25
     assert used_up.waited >= 3.0, "and what the first look was late by"
     assert probe.signals in ([], ["gives way", "as usual"])
@@ -225,7 +232,7 @@ def test_a_session_with_patience_is_told_that_its_time_is_over_and_may_still_ans
     )
     with pool.open(tier=Tier.SANDBOX) as session:
         assert session.run("kept = 1").status is CallStatus.OK
-        assert session.start(caught, seconds=0.5, patience=FOR_EVER).result().output == "over\n"
+        assert session.start(caught, seconds=2.0, patience=FOR_EVER).result().output == "over\n"
         assert session.run("print(kept)").output == "1\n"
 
 

@@ -90,7 +90,7 @@ for line in sys.stdin.buffer:
         os.close(sink)
         data, poll = b'', select.poll()
         poll.register(source, select.POLLIN)
-        while poll.poll(2000):
+        while poll.poll(10_000):
             more = os.read(source, 1 << 20)
             if not more:
                 break

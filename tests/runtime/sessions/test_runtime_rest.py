@@ -9,22 +9,25 @@ from pathlib import Path
 import pytest
 from sandbox_groups import is_resting
 
-from runtime.sandbox import Tier
+from runtime.sandbox import Limits, Tier
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
-LONG = "print(sum(range(3_000_000)))"  # more than it could compute at rest within the limit of a call
+LIMITS = Limits(call_seconds=60.0)
+LONG = "print(sum(range(20_000_000)))"  # more than it could compute at rest within the limit of a call
 
 
 @pytest.fixture(scope="module")
 def sessions(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
     own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=root_dir, ready=0)
-    with Sessions(RuntimeSettings(own=own, shared_workers=1, process_boxes=1)) as sessions:
+    with Sessions(
+        RuntimeSettings(own=own, limits=LIMITS, shared_workers=1, process_boxes=1, slice_seconds=30.0)
+    ) as sessions:
         yield sessions
 
 
 def until_it_rests(box: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not is_resting(box):
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -37,7 +40,7 @@ def test_it_rests_when_nobody_calls_and_computes_again_with_the_next_call(sessio
         for _ in range(2):
             until_it_rests(box)
             result = session.run(LONG)
-            assert (result.output, result.sandbox) == ("4499998500000\n", box)
+            assert (result.output, result.sandbox) == ("199999990000000\n", box)
             assert not is_resting(box)
         assert session.run("print(x)").output == "42\n"
 

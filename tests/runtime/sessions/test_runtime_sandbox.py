@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -22,11 +23,12 @@ def box(pool: Sessions) -> Iterator[Sandbox]:
 
 def test_names_persist_from_call_to_call(box: Sandbox) -> None:
     assert box.run("persisted = 41").status is CallStatus.OK
+    started = time.monotonic()
     result = box.run("print(persisted + 1)")
     assert (result.status, result.output, result.error) == (CallStatus.OK, "42\n", "")
     assert result.tier is Tier.SANDBOX
     assert result.sandbox == box.id
-    assert 0 < result.seconds < 2
+    assert 0 < result.seconds <= time.monotonic() - started
 
 
 def test_an_exception_comes_back_as_one_line_and_the_frames_of_the_code_itself(box: Sandbox) -> None:
@@ -117,10 +119,10 @@ def test_a_program_runs_with_input_and_both_outputs(box: Sandbox) -> None:
 def test_a_program_that_never_ends_or_never_stops_talking_is_killed_and_the_sandbox_lives_on(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own_sandbox, "GRACE_SECONDS", 30.0)
-    slow = box.exec([PYTHON, "-c", "import time; time.sleep(60)"], seconds=0.3)
+    monkeypatch.setattr(own_sandbox, "GRACE_SECONDS", 120.0)
+    slow = box.exec([PYTHON, "-c", "import time; time.sleep(600)"], seconds=0.3)
     assert (slow.status, slow.exit_code) == (CallStatus.TIMEOUT, None)
-    assert slow.seconds < 30
+    assert slow.seconds < 120
     loud = box.exec([PYTHON, "-c", "while True: print('x' * 1000)"])
     assert loud.status is CallStatus.OUTPUT
     assert len(loud.stdout) == box.limits.output_bytes
@@ -144,7 +146,7 @@ def test_a_limit_that_is_none_is_the_callers_mistake(box: Sandbox, seconds: floa
     [
         ("while True: pass", CallStatus.TIMEOUT),
         (
-            "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))\ntime.sleep(60)",
+            "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))\ntime.sleep(600)",
             CallStatus.TIMEOUT,
         ),
         ("3 ** 10 ** 8", CallStatus.TIMEOUT),
@@ -159,12 +161,12 @@ def test_a_limit_that_is_none_is_the_callers_mistake(box: Sandbox, seconds: floa
 def test_a_call_that_has_to_be_stopped_says_how_and_the_sandbox_is_gone(
     pool: Sessions, code: str, status: CallStatus
 ) -> None:
-    with pool.sandbox(pool.limits.model_copy(update={"call_seconds": 15.0})) as sandbox:
+    with pool.sandbox(pool.limits.model_copy(update={"call_seconds": 120.0})) as sandbox:
         result = sandbox.run(code, seconds=1.5 if status is CallStatus.TIMEOUT else None)
         assert result.status is status
         assert result.error
         assert len(result.output) <= sandbox.limits.output_bytes
-        assert result.seconds < 15
+        assert result.seconds < 120
         with pytest.raises(InfrastructureError):
             sandbox.run("print(1)")
 

@@ -14,7 +14,7 @@ import pytest
 from sandbox_groups import groups
 
 from runtime.errors import BadRequestError
-from runtime.sandbox import CallStatus, Session, Tier
+from runtime.sandbox import CallStatus, Limits, Session, Tier
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
@@ -91,9 +91,9 @@ def test_addresses_in_outputs_do_not_hinder_a_move(pool: Sessions) -> None:
 def test_a_long_calculation_gets_a_process_and_its_whole_time(pool: Sessions) -> None:
     with pool.open() as session:
         says(session, "x = 5")
-        result = session.run("n = 0\nwhile n < 20000000: n += 1\nprint(n, x)", seconds=2.0)
+        result = session.run("n = 0\nwhile n < 100000000: n += 1\nprint(n, x)", seconds=4.0)
         assert result.tier is Tier.PROCESS
-        assert (result.status, result.output) in [(CallStatus.OK, "20000000 5\n"), (CallStatus.TIMEOUT, "")]
+        assert (result.status, result.output) in [(CallStatus.OK, "100000000 5\n"), (CallStatus.TIMEOUT, "")]
 
 
 @pytest.mark.parametrize("code", [SPIN, "x = 3 ** 10 ** 8", "print(sum(i for i in iter(int, 1)))"])
@@ -104,7 +104,7 @@ def test_a_calculation_without_end_times_out_and_undoes_itself(pool: Sessions, c
         started = time.monotonic()
         result = session.run(code, seconds=0.6)
         assert result.status is CallStatus.TIMEOUT
-        assert 0.5 < result.seconds <= time.monotonic() - started < 60
+        assert 0.5 < result.seconds <= time.monotonic() - started < 240
         assert says(neighbour, "print(x)") == "4\n"
         assert neighbour.tier is Tier.SHARED
         assert says(session, "print(x)") == "3\n"
@@ -256,7 +256,7 @@ def test_a_reply_prepared_for_a_later_call_is_not_believed(pool: Sessions) -> No
     )
     with pool.open() as session:
         says(session, TO_EVERYONE + code)
-        assert session.run("import time\ntime.sleep(0.6)\nprint('done')").status is CallStatus.DIED
+        assert session.run("import time\ntime.sleep(50)\nprint('done')").status is CallStatus.DIED
 
 
 def test_a_reply_written_between_calls_ends_the_session_at_the_next(pool: Sessions) -> None:
@@ -267,7 +267,7 @@ def test_a_reply_written_between_calls_ends_the_session_at_the_next(pool: Sessio
     )
     with pool.open() as session:
         says(session, TO_EVERYONE + code)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while (result := session.run("print('done')")).status is CallStatus.OK:
             assert time.monotonic() < deadline
             time.sleep(0.1)
@@ -293,14 +293,18 @@ def test_many_sessions_at_once_each_get_their_own_answers(pool: Sessions) -> Non
 
 
 def test_sessions_beyond_the_number_of_sandboxes_wait_for_their_turn(root_dir: Path, tmp_path: Path) -> None:
-    settings = RuntimeSettings(own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir, ready=0), sandboxes=1)
+    settings = RuntimeSettings(
+        own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir, ready=0),
+        limits=Limits(call_seconds=60.0),
+        sandboxes=1,
+    )
     with Sessions(settings) as pool:
         first, second = pool.open(tier=Tier.SANDBOX), pool.open(tier=Tier.SANDBOX)
         says(first, "x = 1")
         waiting = second.start("print(2)")
         assert not wait([waiting], timeout=0.3).done
         first.close()
-        assert waiting.result(timeout=60).output == "2\n"
+        assert waiting.result(timeout=120).output == "2\n"
 
 
 def test_closing_a_session_answers_what_it_still_waited_for(pool: Sessions) -> None:
@@ -308,7 +312,7 @@ def test_closing_a_session_answers_what_it_still_waited_for(pool: Sessions) -> N
     future = session.start(SPIN)
     session.close()
     with pytest.raises(BadRequestError):
-        future.result(timeout=60)
+        future.result(timeout=120)
     with pytest.raises(BadRequestError):
         session.run("1")
 

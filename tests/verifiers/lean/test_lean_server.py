@@ -54,7 +54,7 @@ def test_a_step_that_does_not_end_is_ended(local: Local) -> None:
     began = time.monotonic()
     answer = ask(local, RUNAWAY, seconds=0.5)
     assert answer["ended"] == "timeout"
-    assert 0.4 < time.monotonic() - began < 20
+    assert 0.4 < time.monotonic() - began < 120
     assert ask(local, PROBE)["code"] == 0
 
 

@@ -157,7 +157,7 @@ def test_all_tests_together_have_a_limit(verifier: ProgramVerifier) -> None:
     verdict = verifier.verify(
         spec, "import time\ndef solve(xs):\n    time.sleep(0.4)\n    return sum(x * x for x in xs)\n"
     )
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 240
     assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.TIMEOUT)
     assert verifier.verify(SQUARES, "def solve(xs):\n    while 1: pass\n", seconds=0.3).ground is Ground.TIMEOUT
 
@@ -179,7 +179,7 @@ def test_the_reason_says_whether_it_computed_or_rested(verifier: ProgramVerifier
     rests = verifier.verify(spec, "import time\ntime.sleep(1000)")
     assert rests.ground is Ground.TIMEOUT
     assert rests.reason == "the program took more than 1 s, some of it at rest"
-    assert rests.seconds < 30
+    assert rests.seconds < 120
 
 
 def test_limits_beyond_the_pools_take_a_sandbox_of_its_own(verifier: ProgramVerifier) -> None:

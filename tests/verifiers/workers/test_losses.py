@@ -99,9 +99,9 @@ def test_a_worker_with_nothing_but_what_hangs_gives_way_until_somebody_asks_or_i
             for path in Path("/sys/fs/cgroup").glob(file.format(box.id))
         ][:1]
         usual = int(weight.read_text())
-        hanging = threading.Thread(target=service.verify, args=(ENDLESS, ENDLESS_ANSWER, 600.0))
+        hanging = threading.Thread(target=service.verify, args=(ENDLESS, ENDLESS_ANSWER, 6_000.0))
         hanging.start()
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 240
         while int(weight.read_text()) * 4 > usual:
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -110,7 +110,7 @@ def test_a_worker_with_nothing_but_what_hangs_gives_way_until_somebody_asks_or_i
             while int(weight.read_text()) != usual:
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
-        monkeypatch.setattr(service_module, "GIVES_WAY_UNTIL", 1.0)
+        monkeypatch.setattr(service_module, "GIVES_WAY_UNTIL", 4.0)
         while int(weight.read_text()) * 4 > usual:
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -129,5 +129,5 @@ def test_what_never_ends_is_answered_in_time_while_all_workers_are_busy() -> Non
             begun = time.monotonic()
             verdict = service.verify(ENDLESS, ENDLESS_ANSWER, seconds=0.5)
             assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.TIMEOUT)
-            assert time.monotonic() - begun < 60
+            assert time.monotonic() - begun < 240
         assert busy.wrong == []

@@ -67,12 +67,13 @@ def service(request: pytest.FixtureRequest, make_boxes: dict[int, ToolBoxes]) ->
 @pytest.fixture
 def alone() -> Iterator[VerifierService]:
     with VerifierService(workers=1) as running:
-        # On a full machine one that was slow to begin is replaced, and nobody is there before the next question.
-        eventually(lambda: running.verify(SIX, "6", 60).passed and bool(workers_of(running)))
+        a_worker(running)
         yield running
 
 
 def workers_of(service: VerifierService) -> set[int]:
+    if service.zygote_pid is None:  # psutil would take this process
+        return set()
     return {child.pid for child in psutil.Process(service.zygote_pid).children()}
 
 
@@ -85,10 +86,21 @@ def running(pid: int) -> bool:
 
 
 def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def a_worker(service: VerifierService) -> int:
+    """One who was there before a question and is after its answer: on a full machine one that was slow to begin is
+    replaced, and nobody is there before the next question."""
+    there: set[int] = set()
+    while not there:
+        before = workers_of(service)
+        assert service.verify(SIX, "6", 60).passed
+        there = {pid for pid in before & workers_of(service) if running(pid)}
+    return min(there)
 
 
 def test_a_batch_comes_back_whole_in_order_and_as_decided_in_place(service: VerifierService) -> None:
@@ -136,7 +148,7 @@ def test_workers_cost_little_beside_what_they_decide() -> None:
 def test_what_never_ends_is_killed_in_time_and_fails_while_its_neighbours_are_judged(service: VerifierService) -> None:
     started = time.monotonic()
     verdicts = service.verify_many([(INTEGER, "42"), (ENDLESS, ENDLESS_ANSWER), (SIX, "6")], seconds=1)
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 240
     assert [verdict.outcome for verdict in verdicts] == [Outcome.PASS, Outcome.FAIL, Outcome.PASS]
     assert verdicts[1].reason == "too expensive to decide within 1 s"
     assert verdicts[1].ground is Ground.TIMEOUT
@@ -154,12 +166,10 @@ def test_only_the_worker_that_hangs_is_killed(alone: VerifierService) -> None:
 
 @pytest.mark.parametrize("hostile", [1, 12])
 def test_who_asks_meanwhile_does_not_wait_for_what_hangs(alone: VerifierService, hostile: int) -> None:
-    hanging = threading.Thread(target=alone.verify_many, args=([(ENDLESS, ENDLESS_ANSWER)] * hostile, 60.0))
-    begun = time.monotonic()
+    hanging = threading.Thread(target=alone.verify_many, args=([(ENDLESS, ENDLESS_ANSWER)] * hostile, 1_000.0))
     hanging.start()
     time.sleep(0.5)
     assert all(alone.verify(SIX, "6", 60).passed for _ in range(20))
-    assert time.monotonic() - begun < 40
     assert hanging.is_alive()
     assert len(workers_of(alone)) < 12
     alone.close()
@@ -190,7 +200,7 @@ def test_what_the_kernel_ends_for_want_of_memory_fails_too(
 
 @pytest.mark.parametrize("victim", ["a worker", "the zygote"])
 def test_a_worker_killed_in_the_middle_costs_nobody_a_verdict(alone: VerifierService, victim: str) -> None:
-    pid = min(workers_of(alone)) if victim == "a worker" else alone.zygote_pid
+    pid = a_worker(alone) if victim == "a worker" else alone.zygote_pid
     assert pid is not None
     pairs: list[tuple[Spec, str]] = [(SIX, str(number)) for number in range(2000)]
     killer = threading.Timer(0.05, os.kill, (pid, signal.SIGKILL))
@@ -224,11 +234,11 @@ def test_an_item_whose_worker_is_killed_each_time_is_our_failure_and_not_its_own
 
 
 def test_a_hand_that_is_stopped_is_replaced_and_the_item_judged_afresh(alone: VerifierService) -> None:
-    pid = min(workers_of(alone))
+    pid = a_worker(alone)
     os.kill(pid, signal.SIGSTOP)
     started = time.monotonic()
     assert alone.verify(INTEGER, "42", seconds=0.5).passed
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 240
     eventually(lambda: pid not in workers_of(alone))
 
 
@@ -249,8 +259,8 @@ def test_a_text_that_no_answer_is_as_long_as_is_not_even_sent(service: VerifierS
 def test_the_worker_has_limits_no_environment_and_no_files_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_SECRET", "do not leak")
     with VerifierService(memory_mib=512) as fresh:
-        eventually(lambda: fresh.verify(INTEGER, "42", 60).passed and bool(workers_of(fresh)))
-        zygote, worker = psutil.Process(fresh.zygote_pid), psutil.Process(min(workers_of(fresh)))
+        worker = psutil.Process(a_worker(fresh))
+        zygote = psutil.Process(fresh.zygote_pid)
         assert worker.rlimit(psutil.RLIMIT_DATA) == (512 << 20, 512 << 20)
         for process in (zygote, worker):
             assert set(process.environ()) <= {
@@ -279,7 +289,7 @@ def test_nothing_is_left_after_close_and_a_closed_service_says_so() -> None:
 
 
 def test_who_waits_for_a_service_that_is_closed_hears_of_it(alone: VerifierService) -> None:
-    closer = threading.Timer(0.3, alone.close)
+    closer = threading.Timer(2.0, alone.close)
     closer.start()
     verdict = alone.verify(ENDLESS, ENDLESS_ANSWER, seconds=60)
     closer.join()
@@ -294,12 +304,21 @@ from verifiers.workers.service import VerifierService
 from verifiers.answers.spec import AnswerSpec
 service = VerifierService()
 spec = AnswerSpec.model_validate_json({ENDLESS.model_dump_json()!r})
-thread = threading.Thread(target=service.verify, args=(spec, {ENDLESS_ANSWER!r}, 60.0), daemon=True)
+thread = threading.Thread(target=service.verify, args=(spec, {ENDLESS_ANSWER!r}, 1000.0), daemon=True)
 thread.start()
-while service.zygote_pid is None or not psutil.Process(service.zygote_pid).children():
+def computes():  # whoever is slow to begin is replaced
+    if service.zygote_pid is not None:
+        for child in psutil.Process(service.zygote_pid).children():
+            try:
+                if sum(child.cpu_times()[:2]) > 0.5:
+                    return child.pid
+            except psutil.NoSuchProcess:
+                pass
+    return None
+while not (pid := computes()):
     time.sleep(0.01)
-print(service.zygote_pid, psutil.Process(service.zygote_pid).children()[0].pid, flush=True)
-time.sleep(60)
+print(service.zygote_pid, pid, flush=True)
+time.sleep(600)
 """
     parent = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
@@ -307,7 +326,6 @@ time.sleep(60)
     assert parent.stdout is not None
     workers = [int(number) for number in parent.stdout.readline().split()]
     assert len(workers) == 2
-    time.sleep(0.5)
     assert all(map(running, workers))
     parent.kill()
     parent.wait()
