@@ -126,7 +126,7 @@ class Terminal:
 
     def close(self) -> int:
         try:
-            return self.process.wait(timeout=30)
+            return self.process.wait(timeout=120)
         finally:
             self.process.kill()
             self.process.wait()

@@ -103,7 +103,7 @@ def test_a_real_agent_signs_with_a_key_that_it_was_given_and_with_no_other(folde
     key = find_key(folder, None, "ada")
     with pytest.raises(KeyFileError, match="did not sign"):
         sign_envelope(b"{}", "x/y", agent_signer(key.public, agent))
-    subprocess.run(["ssh-add", "-q", str(key.path)], env=environ, check=True, capture_output=True, timeout=30)
+    subprocess.run(["ssh-add", "-q", str(key.path)], env=environ, check=True, capture_output=True, timeout=120)
     assert open_envelope(sign_envelope(b"{}", "x/y", agent_signer(key.public, agent))).signed_by(key.public)
     with pytest.raises(KeyFileError, match="SSH_AUTH_SOCK"):
         agent_signer(key.public, {})
