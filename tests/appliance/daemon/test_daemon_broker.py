@@ -92,7 +92,7 @@ def test_while_a_cycle_works_the_core_and_its_worker_can_do_nothing_and_the_brok
     api.start_cycle()
     until(lambda: (data / "attempt-0").exists() and (data / "attempt-0").read_text())
     worker = int((data / "attempt-0").read_text())
-    broker = ask(socket_of(data)).pid
+    broker = broker_at(socket_of(data))
     assert has_nothing(daemon.process.pid)
     assert has_nothing(worker)
     assert int(status(broker)["CapEff"], 16) != 0
@@ -111,7 +111,7 @@ def test_while_a_cycle_works_the_core_and_its_worker_can_do_nothing_and_the_brok
 def test_a_broker_that_is_killed_is_an_event_and_comes_back(start, data) -> None:
     daemon = start(HANGS)
     api = daemon.ready()
-    first = ask(socket_of(data)).pid
+    first = broker_at(socket_of(data))
     os.kill(first, signal.SIGKILL)
     until(lambda: any(event.event.kind == "broker" for event in api.events()))
     until(lambda: _answers(socket_of(data)) not in (0, first))
@@ -127,13 +127,18 @@ def test_jobs_that_come_while_the_broker_is_away_wait_for_it_and_say_so(start, d
     api = daemon.ready()
     asked = [SubmitJob(question=str(n), spec=AnswerSpec(notation="digits", expected="6")) for n in range(3)]
     with stopped(guard_of(daemon.process.pid)):  # so that no other one is there before it was looked
-        os.kill(ask(socket_of(data)).pid, signal.SIGKILL)
+        os.kill(broker_at(socket_of(data)), signal.SIGKILL)
         jobs = [api.submit(job).id for job in asked]
         until(lambda: api.status().worker.waits_for)
         assert "starts again by itself" in api.job(jobs[0]).job.reason
         assert {(job.state, job.reason[:7]) for job in api.jobs()} == {(JobState.QUEUED, "waits: ")}
     until(lambda: all(api.job(job).job.state is JobState.UNSOLVED for job in jobs))
     until(lambda: not api.status().worker.waits_for)
+
+
+def broker_at(socket: Path) -> int:
+    """The process number of the broker that listens there, however long it takes to say so."""
+    return ask(socket, seconds=120.0).pid
 
 
 def _answers(socket: Path) -> int:
@@ -177,7 +182,7 @@ def test_no_worker_is_waited_for_whose_broker_cannot_come_back(start, data) -> N
 def test_a_broker_that_listens_already_is_used_and_left_running(start, data) -> None:
     first = start(HANGS)
     first.ready()
-    broker = ask(socket_of(data)).pid
+    broker = broker_at(socket_of(data))
     second_data = data.parent / "second"
     second = start(HANGS, ASSAY_DATA=str(second_data), ASSAY_SANDBOX__BROKER=str(socket_of(data)))
     second.data = second_data
@@ -185,7 +190,7 @@ def test_a_broker_that_listens_already_is_used_and_left_running(start, data) -> 
     assert not children(second.process.pid)
     assert api.start_cycle().state is CycleState.RUNNING
     second.end()
-    assert ask(socket_of(data)).pid == broker
+    assert broker_at(socket_of(data)) == broker
 
 
 def test_a_configured_broker_that_is_not_there_is_said_and_nothing_is_started_instead(start, assay, data) -> None:
@@ -227,7 +232,7 @@ def test_root_becomes_the_configured_user_and_its_broker_stays_out_of_reach(star
     assert status(daemon.process.pid)["Uid"].split() == ["65534"] * 4
     assert has_nothing(daemon.process.pid)
     broker = data.parent / "broker" / "broker.sock"
-    assert status(ask(broker).pid)["Uid"].split() == ["0"] * 4
+    assert status(broker_at(broker))["Uid"].split() == ["0"] * 4
     assert {path.stat().st_uid for path in (data, *data.rglob("*"))} == {65534}
     assert (broker.parent.stat().st_uid, broker.parent.stat().st_mode & 0o022) == (0, 0)
     assert api.start_cycle().state is CycleState.RUNNING
@@ -240,7 +245,7 @@ def test_a_daemon_that_never_was_root_uses_the_broker_beside_it(start, data, ser
     socket = data.parent / "broker" / "broker.sock"
     broker = start(command="broker", **served_by_nobody)
     until(lambda: _answers(socket))
-    assert ask(socket).pid == broker.process.pid
+    assert broker_at(socket) == broker.process.pid
     data.mkdir()
     os.chown(data, 65534, 65534)
     unprivileged = [
