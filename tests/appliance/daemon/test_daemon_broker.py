@@ -187,7 +187,7 @@ def test_a_broker_that_listens_already_is_used_and_left_running(start, data) -> 
     second = start(HANGS, ASSAY_DATA=str(second_data), ASSAY_SANDBOX__BROKER=str(socket_of(data)))
     second.data = second_data
     api = second.ready()
-    assert not children(second.process.pid)
+    until(lambda: not children(second.process.pid))
     assert api.start_cycle().state is CycleState.RUNNING
     second.end()
     assert broker_at(socket_of(data)) == broker
@@ -196,7 +196,7 @@ def test_a_broker_that_listens_already_is_used_and_left_running(start, data) -> 
 def test_a_configured_broker_that_is_not_there_is_said_and_nothing_is_started_instead(start, assay, data) -> None:
     daemon = start(ASSAY_SANDBOX__BROKER="/tmp/nobody-listens-here.sock")
     daemon.ready()
-    assert not children(daemon.process.pid)
+    until(lambda: not children(daemon.process.pid))
     refused = assay("cycle", "start")
     assert (refused.returncode, "no broker" in refused.stderr) == (5, True), refused.stderr
     assert "no cycle and no job will be run" in daemon.end()
@@ -261,7 +261,7 @@ def test_a_daemon_that_never_was_root_uses_the_broker_beside_it(start, data, ser
     )
     api = daemon.ready()
     assert has_nothing(daemon.process.pid)
-    assert not children(daemon.process.pid)
+    until(lambda: not children(daemon.process.pid))
     assert api.start_cycle().state is CycleState.RUNNING
     assert "Traceback" not in daemon.end(signal.SIGTERM)
     left = children(broker.process.pid)

@@ -18,6 +18,7 @@ LIST = 'question = "About rain."\n[[items]]\nitem = "length"\nname = "length"\nt
 def test_a_submitted_job_is_shown_as_json_and_in_words(standing, ask, tmp_path) -> None:
     (tmp_path / "list.toml").write_text(LIST)
     api = standing.ready()
+    until(lambda: all(job.solvers_done or job.state.ended for job in api.jobs()))  # of earlier tests: the rest stays
     waiting = api.status().jobs.get("queued", 0)
     submitted = ask("submit", "--checklist", str(tmp_path / "list.toml"), "--priority", "7", "--json")
     assert submitted.returncode == 0, submitted.stderr
