@@ -119,7 +119,7 @@ def kill_tree(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     return tree
 
 
-def survivors(tree: list[psutil.Process], data: Path, seconds: float = 20.0) -> list[str]:
+def survivors(tree: list[psutil.Process], data: Path, seconds: float = 60.0) -> list[str]:
     """What of the tree, or with the data folder in its command line, is alive after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-CHILD_SECONDS = 5.0
+CHILD_SECONDS = 20.0
 """That a child has to put its terminal back, before it is killed."""
 
 

@@ -20,8 +20,9 @@ from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, S
 if TYPE_CHECKING:
     from runtime.sandbox import SessionPool
 
-SLOW_SECONDS = 2.0
-"""A state that took longer to keep is not kept before every block."""
+SLOW_SECONDS = 10.0
+"""A state that took longer to keep is not kept before every block. A small one takes hundredths of a second, and on a
+busy machine a few."""
 STOP_SECONDS = 10.0
 LIVES_ON = frozenset({CallStatus.OK, CallStatus.EXCEPTION, CallStatus.CALLS})
 

@@ -26,7 +26,8 @@ from runtime.errors import SandboxError
 from runtime.model import FrozenModel
 from runtime.settings import BrokerSettings
 
-START_SECONDS = 30.0
+START_SECONDS = 120.0
+"""That a broker may take to answer: a second, on a busy machine many. One that ends is not waited for."""
 GRACE_SECONDS = broker_guard.GRACE_SECONDS + 1.0
 """Of broker and guard, after those of `appliance.daemon.stopping`."""
 MOST_CHARS = 600

@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -24,8 +25,10 @@ from appliance.daemon import launch
 from appliance.processes.stopped import is_stopped
 
 FORKSERVER = (sys.executable, "-I", "-m", "appliance.worker.forkserver")
-SPARE_SECONDS = 5.0
-"""That a spare may take to come: milliseconds, unless what forks it was stopped."""
+SPARE_SECONDS = 60.0
+"""That a spare may take to come: milliseconds, on a busy machine seconds."""
+LOOK_SECONDS = 1.0
+"""Between looks meanwhile whether a signal stopped what forks it."""
 _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
 _MOST = 1 << 16
 _ADOPTING = threading.Lock()
@@ -61,10 +64,18 @@ class ForkServer:
         with _adopting(), contextlib.suppress(OSError):
             with theirs:
                 self.send({"spare_of": os.getpid()}, [theirs.fileno()])
-            if select.select([ours], [], [], SPARE_SECONDS)[0] and (said := ours.recv(_MOST)):
+            if self._comes(ours) and (said := ours.recv(_MOST)):
                 return ForkServer(int(json.loads(said)["pid"]), ours)
         ours.close()
         return None
+
+    def _comes(self, spare: socket.socket) -> bool:
+        """Waits for its first word, or the end of its line; not where what forks it is stopped at a look."""
+        latest = time.monotonic() + SPARE_SECONDS
+        while not select.select([spare], [], [], LOOK_SECONDS)[0]:
+            if self.is_stopped or time.monotonic() > latest:
+                return False
+        return True
 
     def send(self, request: dict[str, Any], descriptors: list[int]) -> None:
         socket.send_fds(self.line, [json.dumps(request).encode()], descriptors)

@@ -44,7 +44,7 @@ def install(place: Path, wanted: str, more: str = "lean_toolchain") -> subproces
     script = f"{source}\n{library}\nVENV='{place}/.venv'\nPY=python3\nlean_place '{wanted}'\n{more}\n"
     environ = {"PATH": os.environ["PATH"], "HOME": str(place), "TMPDIR": str(place)}
     return subprocess.run(
-        ["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False, env=environ, cwd=place
+        ["bash", "-c", script], capture_output=True, text=True, timeout=120, check=False, env=environ, cwd=place
     )
 
 

@@ -44,7 +44,7 @@ def release(sources: Path, call: str, **environ: str) -> subprocess.CompletedPro
     home = sources.parent / "home"
     home.mkdir(exist_ok=True)
     environ = {"HOME": str(home), "PATH": os.environ["PATH"], "TMPDIR": str(sources.parent)} | environ
-    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False, env=environ)
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120, check=False, env=environ)
 
 
 def version(sources: Path, number: str) -> None:
@@ -58,7 +58,7 @@ def version(sources: Path, number: str) -> None:
 def used(sources: Path) -> str:
     """What the program on the PATH of that person says."""
     program = sources.parent / "home" / ".local" / "bin" / "assay"
-    return subprocess.run([str(program)], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+    return subprocess.run([str(program)], capture_output=True, text=True, check=True, timeout=120).stdout.strip()
 
 
 def test_two_releases_a_switch_a_rollback_and_nothing_left(sources) -> None:
@@ -210,7 +210,7 @@ def test_what_somebody_else_made_is_neither_linked_over_nor_used_as_a_prefix(sou
 def test_a_checkout_of_git_is_named_by_its_commit_and_by_what_was_changed(sources) -> None:
     def git(*arguments: str) -> str:
         line = ["git", "-C", str(sources), "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
-        return subprocess.run(line, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+        return subprocess.run(line, capture_output=True, text=True, check=True, timeout=120).stdout.strip()
 
     git("init", "-q")
     (sources / ".gitignore").write_text(".venv\n")
@@ -241,7 +241,7 @@ def test_an_offline_folder_is_used_only_when_every_sum_holds(sources, tmp_path, 
     folder.mkdir()
     (folder / "a-1.0-py3-none-any.whl").write_bytes(b"a wheel")
     if what != "no sums":
-        subprocess.run("sha256sum *.whl >SHA256SUMS", shell=True, check=True, cwd=folder, timeout=60)
+        subprocess.run("sha256sum *.whl >SHA256SUMS", shell=True, check=True, cwd=folder, timeout=120)
     if what == "changed":
         (folder / "a-1.0-py3-none-any.whl").write_bytes(b"another")
     if what == "runsc":

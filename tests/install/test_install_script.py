@@ -70,7 +70,7 @@ def make_environment(checkout: Path) -> Path:
     records = venv / ".assay"
     records.mkdir(parents=True)
     (records / "made").write_text("install.sh\n")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=120)
     (records / "runsc").write_text("an upstream release\n")
     (venv / "bin" / "runsc").write_text("#!/bin/sh\n")
     return venv
@@ -166,7 +166,7 @@ def test_an_environment_of_vllm_that_is_finished_is_not_built_again_and_goes_wit
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=120,
     ).stdout
     kind = "gpu" if "install the cuda build" in found else "cpu"
     pins = (ROOT / "appliance" / "inference" / "vllm" / "pins.txt").read_text().splitlines()
@@ -407,7 +407,7 @@ def test_two_installers_do_not_work_on_one_checkout(checkout: Path) -> None:
 )
 def test_shellcheck_finds_nothing(script: str) -> None:
     shellcheck = Path(sys.executable).with_name("shellcheck")
-    result = subprocess.run([str(shellcheck), str(ROOT / script)], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([str(shellcheck), str(ROOT / script)], capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stdout
 
 
@@ -428,7 +428,7 @@ def ask(script: str, **environ: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, **environ},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

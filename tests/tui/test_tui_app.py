@@ -43,10 +43,10 @@ Screen = Pilot[None]
 
 
 def open_app(appliance: Appliance, **given: Any) -> AssayApp:
-    return AssayApp(appliance.socket, seconds=0.25, **given)
+    return AssayApp(appliance.socket, **{"seconds": 0.25, "patience_seconds": 120.0, **given})
 
 
-async def until(pilot: Screen, holds: Callable[[], bool], seconds: float = 20.0) -> None:
+async def until(pilot: Screen, holds: Callable[[], bool], seconds: float = 120.0) -> None:
     for _ in range(int(seconds / 0.02)):
         if holds():
             return
@@ -472,7 +472,8 @@ async def test_the_palette_finds_a_screen(appliance: Appliance) -> None:
         await shown(pilot)
         await pilot.press("ctrl+p", *"valid")
         await until(pilot, lambda: "CommandPalette" in type(pilot.app.screen).__name__)
-        await pilot.pause(0.5)
+        listed = pilot.app.screen.query_one(OptionList)
+        await until(pilot, lambda: [str(one.prompt).split("\n")[0] for one in listed.options][:1] == ["validation"])
         await pilot.press("enter")
         await until(pilot, lambda: app_of(pilot).current.name == "validation")
 
@@ -533,6 +534,7 @@ async def test_text_of_models_guests_and_strangers_is_shown_and_does_nothing(app
     KeptSessions(appliance.data).put(
         kept.model_copy(update={"said": said, "tools": (HOSTILE,), "verdict": told, "token": HOSTILE}), new=True
     )
+    escaped = "\\x1b[2J\\x07\\x9b31m\\u202eevil\\u2066\\u200b\\r"
     async with open_app(appliance).run_test(size=(120, 40)) as pilot:
         screens = []
         for key in "4678210":
@@ -542,12 +544,14 @@ async def test_text_of_models_guests_and_strangers_is_shown_and_does_nothing(app
             screens.append(everything(pilot))
             await pilot.press("enter")
             await pilot.pause(0.1)
+            if key == "4":
+                await until(pilot, lambda: escaped in everything(pilot))
             screens.append(everything(pilot))
             await pilot.press("escape")
         bad = {"Cc", "Cf", "Zl", "Zp"}
         assert not [c for part in screens for c in part.replace("\n", "") if unicodedata.category(c) in bad]
         assert "[bold red]x[/]" in screens[0]
-        assert "\\x1b[2J\\x07\\x9b31m\\u202eevil\\u2066\\u200b\\r" in screens[1]
+        assert escaped in screens[1]
         assert "\x1b" not in pilot.app.export_screenshot()
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from conftest import Appliance
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-SECONDS = 90.0
+SECONDS = 120.0
 
 
 @pytest.fixture
@@ -37,11 +37,11 @@ def address(appliance: Appliance) -> Iterator[str]:
     assert server.stdout is not None
     yield server.stdout.readline().split()[-1]
     server.terminate()
-    assert server.wait(timeout=60) == 0
+    assert server.wait(timeout=120) == 0
 
 
 def asked(address: str, path: str, **headers: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=120)
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
     answer.read()
@@ -91,7 +91,7 @@ def test_what_takes_seconds_is_said_first(tmp_path: Path) -> None:
         assert made.stderr is not None
         assert made.stderr.readline() == b"making made-up nights, some seconds ...\n"
         made.send_signal(signal.SIGINT)
-        made.wait(timeout=60)
+        made.wait(timeout=120)
 
 
 class Chromium:
@@ -164,4 +164,4 @@ async def test_a_real_browser_shows_the_screens_and_its_keys_reach_them(address:
                 await page.until_drawn("taskset")
     finally:
         browser.terminate()
-        browser.wait(timeout=60)
+        browser.wait(timeout=120)

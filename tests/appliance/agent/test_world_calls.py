@@ -333,13 +333,13 @@ def test_a_fork_for_a_rollout_that_was_dropped_is_closed_though_no_loop_takes_it
     worlds = TaskWorlds(pool, arrived.put)
     task = world_task()
     leases = [worlds.lease(assigned(number, task), 6) for number in range(2)]
-    arrived.get(timeout=60)()  # it has begun
+    arrived.get(timeout=120)()  # it has begun
     if closed == "when it has come":
-        fork = arrived.get(timeout=60)
+        fork = arrived.get(timeout=120)
     for lease in leases:
         lease.close()
     if closed == "before it comes":
-        fork = arrived.get(timeout=60)
+        fork = arrived.get(timeout=120)
     worlds.free(task.id, wanted=False)
     with pool.open() as later:
         later.run("1")

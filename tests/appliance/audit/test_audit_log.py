@@ -200,7 +200,7 @@ def test_on_a_disk_that_is_really_full_nothing_is_logged(tmp_path) -> None:
     )
     three(tmp_path)
     command = [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent), *sys.path]
-    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.split()
     assert output[0] in (AuditError.__name__, LedgerError.__name__)
     with opened(tmp_path) as log:
         assert kinds(log).count("more") == int(output[1])

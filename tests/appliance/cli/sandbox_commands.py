@@ -92,7 +92,7 @@ def broker_for(data: Path) -> Iterator[None]:
         assert process.stdin is not None
         with process.stdin:
             process.stdin.write(broker_settings(data).model_dump_json().encode())
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while True:
             try:
                 ask(path)
@@ -104,4 +104,4 @@ def broker_for(data: Path) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=120)

@@ -34,8 +34,11 @@ def many(path: Path, count: int) -> Path:
 
 def wait_for_lines(path: Path, count: int, process: subprocess.Popen[str]) -> None:
     deadline = time.monotonic() + 120
-    while not path.exists() or path.read_bytes().count(b"\n") < count:
-        assert process.poll() is None, process.communicate()
+    while True:
+        ended = process.poll() is not None  # before the look, so that all that it wrote is seen
+        if path.exists() and path.read_bytes().count(b"\n") >= count:
+            return
+        assert not ended, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -219,7 +222,7 @@ def test_a_stopped_run_keeps_what_it_has_and_says_how_to_go_on(check_data, tmp_p
     process = start(check_data, "answer", "--pairs", pairs, "--out", out)
     wait_for_lines(out, 100, process)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert f"results are in {out}: the same command continues" in errors
     assert "Traceback" not in errors
@@ -263,7 +266,7 @@ def test_a_terminal_sees_progress_and_a_full_disk_is_said(check_data, tmp_path) 
         pass
     finally:
         os.close(ours)
-    assert process.wait(timeout=60) == 5
+    assert process.wait(timeout=120) == 5
     assert b" of 2000  " in seen
     assert b"No space left on device" in seen
     assert b"Traceback" not in seen

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 
 import pytest
@@ -42,7 +41,7 @@ def test_as_many_run_at_once_as_were_asked_for() -> None:
     meeting = threading.Barrier(3)
 
     def ask(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
-        meeting.wait(timeout=30)
+        meeting.wait(timeout=120)
         return verdicts(pairs)
 
     with judged(items(6), ask, at_once=3, batch=1) as found:
@@ -56,7 +55,7 @@ def test_a_slow_pair_holds_up_what_is_told_and_not_what_is_checked() -> None:
     def ask(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
         asked.append(pairs[0][1])
         if pairs[0][1] == "1 0":
-            assert others.wait(timeout=30)
+            assert others.wait(timeout=120)
         if len(asked) == 4:
             others.set()
         return verdicts(pairs)
@@ -79,18 +78,18 @@ def test_only_a_bounded_number_is_under_way_however_many_there_are() -> None:
 
 
 def test_leaving_early_waits_for_nothing() -> None:
-    held = threading.Event()
-    started = time.monotonic()
+    held, waited = threading.Event(), []
 
     def ask(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
         if pairs[0][1] != "1 0":
-            held.wait(timeout=60)
+            held.wait(timeout=120)
+            waited.append(pairs)
         return verdicts(pairs)
 
     try:
         with judged(items(50), ask, at_once=2, batch=1) as found:
             next(found)
-        assert time.monotonic() - started < 30
+        assert waited == []
     finally:
         held.set()
 

@@ -69,9 +69,9 @@ def test_a_cluster_of_one_machine_from_its_start_to_its_end(data: Path, guest_ro
                 found = json.loads(run(data, "status", "--json").stdout)
         line = {"name": "one", "address": HERE, "alive": True, "head": True, "draining": False}
         assert found == [{**line, "drivers": 1, "sessions": 1}]
-        left = run(data, "leave", "--wait", "30")
+        left = run(data, "leave", "--wait", "100")
         assert (left.returncode, left.stdout) == (0, "this machine has left the cluster\n")
-        assert first.wait(10) == 0
+        assert first.wait(120) == 0
     finally:
         first.kill()
         first.communicate()

@@ -25,7 +25,7 @@ def offered(line: str, **environ: str) -> list[str]:
     asked = {"_ASSAY_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     command = [sys.executable, "-m", "appliance.cli.main"]
     result = subprocess.run(
-        command, env={**os.environ, **asked, **environ}, capture_output=True, text=True, timeout=60, check=False
+        command, env={**os.environ, **asked, **environ}, capture_output=True, text=True, timeout=120, check=False
     )
     assert result.stderr == ""
     return result.stdout.split()

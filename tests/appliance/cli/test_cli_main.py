@@ -25,7 +25,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "cli.md"
 def run(tmp_path: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_C", "XDG_D"))}
     places = {"ASSAY_DATA": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
-    result = run_forked(arguments, inherited | places | environ, timeout=60)
+    result = run_forked(arguments, inherited | places | environ, timeout=120)
     return subprocess.CompletedProcess(result.args, result.returncode, result.stdout.decode(), result.stderr.decode())
 
 
@@ -78,7 +78,7 @@ def test_ctrl_c_while_modules_are_loaded_ends_with_130_and_says_nothing() -> Non
         "from appliance.cli.entry import main\n"
         "main()\n"
     )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
 
 
@@ -128,7 +128,7 @@ def test_every_command_explains_itself_without_importing_anything_heavy(tmp_path
     )
     arguments = [" ".join(command) for command in commands()]
     result = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=120, check=False
     )
     assert result.returncode == 0, result.stderr
     imported = {name.partition(".")[0] for name in result.stdout.split()}
@@ -145,7 +145,7 @@ def test_the_list_of_commands_says_of_each_the_first_sentence_of_its_own_help() 
 def test_the_list_of_commands_is_shown_without_loading_a_command_or_pydantic() -> None:
     program = "import sys; sys.argv[1:] = ['--help']; from appliance.cli.main import main\n"
     program += "try:\n    main()\nfinally:\n    print(*sys.modules)\n"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     imported = set(result.stdout.split())
     assert "appliance.cli.main" in imported
     assert imported.isdisjoint({"pydantic", "rich", "appliance.cli.check", "appliance.config", "policies"})
@@ -159,7 +159,7 @@ def test_status_loads_nothing_that_its_answer_does_not_hold(tmp_path) -> None:
         env={**os.environ, "ASSAY_DATA": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     imported = set(result.stdout.split())
@@ -254,7 +254,7 @@ def test_who_wants_no_more_of_the_output_ends_the_command_with_a_code_of_its_own
             env=os.environ | {"ASSAY_DATA": str(tmp_path / "data")},
             stdout=writing,
             stderr=subprocess.PIPE,
-            timeout=60,
+            timeout=120,
             check=False,
         )
     finally:

@@ -218,7 +218,7 @@ def test_what_the_tutorial_has_one_type_next_is_answered(
                 found["ID"] = rows[1].split()[0]
     finally:
         served.send_signal(signal.SIGTERM)
-        served.wait(60)
+        served.wait(120)
 
 
 def test_beginning_anew_keeps_what_was_there(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,17 +81,19 @@ def test_which_key_is_meant_is_said_or_is_the_only_one(folder, tmp_path) -> None
     assert keys_folder({"HOME": "/h"}) == Path("/h/.config/assay/keys")
 
 
+def listens(place: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(place)) == 0
+
+
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[dict[str, str]]:
     """A real ssh-agent that dies with the test."""
     place = tmp_path / "agent"
     with subprocess.Popen(["ssh-agent", "-D", "-a", str(place)], stdout=subprocess.DEVNULL) as process:
-        for _ in range(200):
-            if place.exists():
-                break
-            process.poll()
-            os.sched_yield()
-            subprocess.run(["sleep", "0.02"], check=True)
+        while not listens(place):
+            assert process.poll() is None
+            time.sleep(0.02)
         yield {"SSH_AUTH_SOCK": str(place)}
         process.terminate()
 
@@ -103,7 +107,7 @@ def test_a_real_agent_signs_with_a_key_that_it_was_given_and_with_no_other(folde
     key = find_key(folder, None, "ada")
     with pytest.raises(KeyFileError, match="did not sign"):
         sign_envelope(b"{}", "x/y", agent_signer(key.public, agent))
-    subprocess.run(["ssh-add", "-q", str(key.path)], env=environ, check=True, capture_output=True, timeout=30)
+    subprocess.run(["ssh-add", "-q", str(key.path)], env=environ, check=True, capture_output=True, timeout=120)
     assert open_envelope(sign_envelope(b"{}", "x/y", agent_signer(key.public, agent))).signed_by(key.public)
     with pytest.raises(KeyFileError, match="SSH_AUTH_SOCK"):
         agent_signer(key.public, {})

@@ -100,7 +100,7 @@ match mode:
                 urgent=lambda job=job: mode == "polite" and gives_way(job, ledger.next_job()),
                 stops_for_urgent=True,
                 poll_seconds=0.05,
-                grace_seconds=0.2,
+                grace_seconds=0.2 if mode == "deaf" else 600.0,
             ) as watchdog:
                 watchdog.report("attempt 2 of 16", 1)
                 while mode == "deaf" or not (watchdog.stop_reason() or (mode == "polite" and job.priority == 9)):

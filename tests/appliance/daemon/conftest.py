@@ -73,7 +73,7 @@ class Daemon:
 
     def ready(self, seconds: float = 150.0) -> ApiClient:
         """A client, once the daemon answers."""
-        api = ApiClient(self.socket, timeout_seconds=20.0)
+        api = ApiClient(self.socket, timeout_seconds=120.0)
         deadline = time.monotonic() + seconds
         while True:
             try:

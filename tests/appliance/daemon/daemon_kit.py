@@ -54,7 +54,7 @@ def as_everybody_may_read_it() -> list[str]:
     return ["unshare", "--mount", "sh", "-c", script + 'exec "$@"', "sh"]
 
 
-def until(condition, seconds: float = 60.0) -> None:
+def until(condition, seconds: float = 120.0) -> None:
     """Waits until it holds."""
     deadline = time.monotonic() + seconds
     while not condition():

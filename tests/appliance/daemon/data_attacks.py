@@ -62,7 +62,7 @@ class Used:
 
     @contextmanager
     def sql(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self.data / "ledger.sqlite3", timeout=10)) as connection:
+        with closing(sqlite3.connect(self.data / "ledger.sqlite3", timeout=120)) as connection:
             connection.execute("PRAGMA foreign_keys=OFF")
             yield connection
             connection.commit()

@@ -23,7 +23,7 @@ def test_a_broker_that_ends_at_once_is_told_of_with_its_words(tmp_path: Path) ->
     try:
         assert broker.start() == "no room here"
         broker.watch(ChildLog(tmp_path / "log"), texts.append, lost.set)
-        assert lost.wait(20)
+        assert lost.wait(120)
     finally:
         broker.close()
     [text] = texts

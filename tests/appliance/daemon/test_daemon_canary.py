@@ -291,7 +291,7 @@ def test_killed_between_any_two_writes_the_next_daemon_goes_on(data, clock, one_
 
 # what somebody wrote into the database
 def execute(core: Core, text: str, *values: object) -> None:
-    with closing(sqlite3.connect(core.data / "ledger.sqlite3", timeout=10)) as connection:
+    with closing(sqlite3.connect(core.data / "ledger.sqlite3", timeout=120)) as connection:
         connection.execute(text, values)
         connection.commit()
 

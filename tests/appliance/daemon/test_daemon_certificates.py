@@ -22,7 +22,7 @@ keep = 2
 refills = 0
 watch_items = 2
 checkpoint_every = 1
-steps = 1
+steps = 60
 [evaluation]
 sealed_items = 4
 unsolvable_items = 2

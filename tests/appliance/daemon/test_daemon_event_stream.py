@@ -41,7 +41,7 @@ class Reader:
     def __init__(self, path: Path, *headers: str, query: str = "") -> None:
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.sock.settimeout(30)
+        self.sock.settimeout(120)
         self.sock.connect(str(path))
         lines = [f"GET /v1/events/stream{query} HTTP/1.1", "Host: assay", *headers, "", ""]
         self.sock.sendall("\r\n".join(lines).encode())

@@ -48,11 +48,11 @@ def test_a_full_disk_is_waited_out_and_anything_else_ends_the_thread(monkeypatch
 
     thread = WakeThread("test", step, fail)
     thread.start()
-    assert done.wait(60)
+    assert done.wait(120)
     assert not ended
     errors.append(LedgerError("damaged"))
     thread.wake()
-    assert failed.wait(60)
+    assert failed.wait(120)
     thread.close()
     assert [str(error) for error in ended] == ["damaged"]
 

@@ -6,6 +6,7 @@ import signal
 import socket
 import sqlite3
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import openai
@@ -38,8 +39,12 @@ def answers(port: int) -> bool:
 
 
 def children(program: str) -> list[psutil.Process]:
-    own = psutil.Process().children(recursive=True)
-    return [one for one in own if program in one.cmdline() and one.status() != psutil.STATUS_ZOMBIE]
+    found = []
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # it ended meanwhile, or is a zombie
+            if program in one.cmdline() and one.status() != psutil.STATUS_ZOMBIE:
+                found.append(one)
+    return found
 
 
 def test_a_gateway_that_ends_is_started_again_and_ends_with_its_owner(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ class Guard:
     def hang_up(self) -> int:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return self.process.wait(timeout=60)
+        return self.process.wait(timeout=120)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def start(tmp_path: Path) -> Iterator[type[Guard]]:
     for guard in started:
         guard.process.kill()
         with guard.process:
-            guard.process.wait(timeout=60)
+            guard.process.wait(timeout=120)
 
 
 def gone(pid: int) -> bool:
@@ -136,13 +136,12 @@ def test_what_the_daemon_says_later_changes_nothing(start, tmp_path) -> None:
     assert "mine" not in (tmp_path / "1").read_text()
 
 
-def test_pauses_grow_while_it_keeps_dying_and_hanging_up_in_one_ends_it_at_once(start) -> None:
+def test_pauses_grow_while_it_keeps_dying_and_hanging_up_in_one_ends_it_at_once(start, tmp_path) -> None:
     guard = start("dies")
     pauses = [guard.hear()["retry_seconds"] for _ in range(5)]
     assert pauses == [0.0, 1.0, 2.0, 4.0, 8.0]
-    started = time.monotonic()
     assert guard.hang_up() == 0
-    assert time.monotonic() - started < 15
+    assert not (tmp_path / "5").exists(), "it did not wait for the pause to end"
 
 
 def test_a_broker_that_cannot_work_as_it_was_told_is_not_started_again(start, tmp_path) -> None:
@@ -176,7 +175,7 @@ def test_nobody_to_tell_is_an_end_and_no_traceback(tmp_path) -> None:
     guard.process.stdout.close()
     guard.tell(b"{}\n")
     assert guard.process.stdin is not None
-    assert guard.process.wait(timeout=60) == 0
+    assert guard.process.wait(timeout=120) == 0
     guard.process.stdin.close()
 
 

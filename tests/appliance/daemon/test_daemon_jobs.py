@@ -58,7 +58,7 @@ def at_work(running: Core, *jobs: Job) -> Iterator[None]:
     finally:
         for job in jobs:
             running.ledger.put_job(job.model_copy(update={"state": JobState.CANCELLED}))
-        runner.join(timeout=60)
+        runner.join(timeout=120)
         assert not runner.is_alive()
 
 

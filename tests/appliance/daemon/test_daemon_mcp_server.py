@@ -28,19 +28,26 @@ pytestmark = pytest.mark.skipif(bool(ADAPTERS["mcp"].missing()), reason=ADAPTERS
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where one types, with the package and some of its tasks, for each is tried in a world of its own; what is
-    installed beside the SDK is taken away again."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where one types, with the package and some of its tasks, for each is tried in a world of its own."""
     shutil.copytree(PACKAGE, tmp_path / "ledger_server")
     (tmp_path / "ledger_server" / "tasks.jsonl").write_text("\n".join(SOME))
     monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def installs() -> Iterator[None]:
+    """What is installed beside the SDK is taken away again. All processes of the tests share the folder: only who
+    installs takes away."""
     there = set_named(NAME)
-    yield tmp_path
+    yield
     if (made := set_named(NAME)) and made != there:
         (sets_folder() / f"{NAME}.name").unlink()
         shutil.rmtree(sets_folder() / made)
 
 
+@pytest.mark.usefixtures("installs")
 def test_a_server_and_its_tasks_become_a_certified_taskset(start, assay, folder: Path) -> None:
     start(broker=True).ready()
     install, add, show, certify = COMMANDS

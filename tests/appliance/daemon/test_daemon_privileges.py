@@ -32,7 +32,7 @@ NOTHING = {name: ["0" * 16] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd",
 
 def python(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
     )
 
 

@@ -102,7 +102,7 @@ class Inside:
     def __init__(self, daemon: Daemon) -> None:
         self.daemon, self.pid = daemon, daemon.process.pid
         self.data = Path(f"/proc/{self.pid}/root{daemon.data}")
-        self.api = ApiClient(self.data / "run" / "assay.sock", timeout_seconds=60.0)
+        self.api = ApiClient(self.data / "run" / "assay.sock", timeout_seconds=120.0)
         until(self._answers, 150.0)
 
     def _answers(self) -> bool:
@@ -207,7 +207,7 @@ def test_work_pauses_while_a_read_only_mount_lies_over_the_folder_and_goes_on_wh
         subprocess.run(["nsenter", "--mount", "--target", str(inside.pid), "sh", "-ec", line], check=True)
 
     cycle = inside.api.start_cycle()
-    until(lambda: inside.api.status().worker.state == "running")
+    until((inside.data / "attempt-0").exists)  # it has begun, and the next one knows that it is not the first
     mounted(f"mount --bind {data} {data}; mount -o remount,bind,ro {data}")
     until(lambda: inside.api.status().worker.state == "idle", 120.0)
     found = inside.api.status()

@@ -150,7 +150,7 @@ def test_exposure_stays_below_its_bar(name: str, dropped: str, most: float, tmp_
         [str(ANALYZE), "security", "--offline=true", "--no-pager", str(tmp_path / name)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     level = re.search(r"Overall exposure level for \S+: ([\d.]+)", found.stdout)
@@ -170,7 +170,7 @@ def test_systemd_understands_every_line(name: str, tmp_path: Path) -> None:
         [str(ANALYZE), "verify", "--man=no", str(tmp_path / name)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert (found.returncode, found.stderr) == (0, "")

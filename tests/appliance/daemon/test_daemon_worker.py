@@ -37,7 +37,7 @@ def core(data: Path, mode: str) -> Core:
 def alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter where it ends between opening and reading
         return False
     return state not in "ZX"
 
@@ -142,7 +142,7 @@ def test_a_worker_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_on
         until(lambda: Path(f"/proc/{late}/stat").read_text().rpartition(")")[2].split()[0] == "T")
         leases_run_out(running)
         os.kill(late, signal.SIGCONT)
-        thread.join(60)
+        thread.join(120)
         assert running.ledger.cycle(cycle.id).state is CycleState.DONE
         assert running.ledger.cycle(cycle.id).plan == cycle.plan
         assert attempts(data) == 2
@@ -158,7 +158,7 @@ def test_a_worker_that_does_not_renew_its_lease_is_killed_and_another_one_goes_o
         thread.start()
         until(lambda: attempts(data) == 1)
         leases_run_out(running)
-        thread.join(60)
+        thread.join(120)
         assert running.ledger.cycle(cycle.id).state is CycleState.DONE
         assert any("did not renew its lease" in event.text for _, event in running.ledger.events())
 
@@ -174,7 +174,7 @@ def test_closing_ends_a_worker_that_ignores_sigterm_and_its_children(data) -> No
         assert os.getpgid(worker) == worker
         assert os.getpriority(os.PRIO_PROCESS, worker) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5)
         running.supervisor.close()
-        runner.join(timeout=20)
+        runner.join(timeout=120)
         assert not runner.is_alive()
         until(lambda: not alive(worker) and not alive(grandchild))
         assert running.ledger.cycle(cycle.id).state is CycleState.RUNNING
@@ -203,7 +203,7 @@ def test_kill_9_of_the_daemon_kills_the_worker_and_the_next_start_goes_on(start,
     cycle = api.start_cycle()
     until(lambda: attempts(data) == 1 and (data / "attempt-0").read_text())
     worker = int((data / "attempt-0").read_text())
-    assert api.status().worker.pid == worker
+    until(lambda: api.status().worker.pid == worker)
     daemon.end(signal.SIGKILL)
     until(lambda: not alive(worker))
     api = start(serving(data, "finish")).ready()
@@ -286,7 +286,7 @@ def test_a_worker_that_does_not_leave_a_cancelled_job_is_killed_and_the_next_job
         until(lambda: running.supervisor._at == held.id)
         running.jobs.cancel(held.id)
         after = submit(running, "after", SPEC)
-        thread.join(60)
+        thread.join(120)
         assert running.ledger.job(held.id).state is JobState.CANCELLED
         assert running.ledger.job(after.id).state is JobState.UNSOLVED
         assert "did not leave job" in running.supervisor.status.last_failure
@@ -300,7 +300,7 @@ def test_a_cancelled_cycle_ends_at_once_with_its_worker_and_what_it_trained_wait
         thread.start()
         until(lambda: (data / "grandchild").exists())
         assert running.cycles.cancel(cycle.id).state is CycleState.CANCELLED
-        thread.join(60)
+        thread.join(120)
         assert not thread.is_alive()
         assert not alive(int((data / "attempt-0").read_text()))
         assert running.ledger.cycle(cycle.id).state is CycleState.CANCELLED

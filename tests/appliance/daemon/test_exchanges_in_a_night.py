@@ -63,7 +63,7 @@ def exchange_in_a_night(template: Used, folder: Path, seed: int) -> str:
             assert not failed, failed
             time.sleep(rest)  # of a step, or what comes behind the last one
             with Stopped(core):
-                before = content_of(used)
+                before = settled(used)
                 done = exchange(used, draw)
                 changed = content_of(used) != before
             wait_for(lambda: failed or core.supervisor.waits_for or core.cycles.unfinished() is None)
@@ -83,6 +83,15 @@ def exchange_in_a_night(template: Used, folder: Path, seed: int) -> str:
     return f"{done}: {ended}"
 
 
+def settled(used: Used) -> list[str]:
+    """What stands in the ledger once the core has written what its worker had sent before it was stopped."""
+    found: list[str] = []
+    while found != (again := content_of(used)):
+        found = again
+        time.sleep(0.1)
+    return found
+
+
 class Stopped:
     """The night's worker rests, so that what the exchange changed can be told from what the night writes."""
 
@@ -91,7 +100,6 @@ class Stopped:
 
     def __enter__(self) -> None:
         self._send(signal.SIGSTOP)
-        time.sleep(0.02)
 
     def __exit__(self, *error: object) -> None:
         self._send(signal.SIGCONT)

@@ -201,7 +201,7 @@ def test_a_server_that_answers_a_byte_at_a_time_keeps_nobody_else_from_being_tol
         thread = threading.Thread(target=drip, args=(listening,))
         thread.start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        settings = ReportSettings(webhook=url, ntfy=f"{server.url}/nights", timeout=1.0)
+        settings = ReportSettings(webhook=url, ntfy=f"{server.url}/nights", timeout=5.0)
         try:
             failed = Notices(settings, lambda text: None).try_all(NOTICE)
         finally:

@@ -117,7 +117,7 @@ def test_a_broker_is_said_to_have_run_out_of_memory_and_is_started_again(tmp_pat
         assert any("starts again" in text for text in texts)
     finally:
         broker.close()
-        thread.join(60)
+        thread.join(120)
 
 
 def test_a_gateway_is_said_to_have_run_out_of_memory_and_is_started_again(tmp_path: Path, group: Path) -> None:

@@ -111,10 +111,20 @@ def test_one_is_forked_beside_a_worker_that_works_and_has_no_descriptor_of_the_o
     spare.end()
 
 
+def test_no_spare_is_waited_for_where_what_forks_it_is_stopped(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fork_server, "SPARE_SECONDS", 10_000.0)
+    monkeypatch.setattr(fork_server, "LOOK_SECONDS", 0.05)
+    assert told(server) == 7
+    os.kill(server.pid, signal.SIGSTOP)
+    assert server.spare() is None
+
+
 @pytest.mark.parametrize("before", [0, 1], ids=["not adopting", "adopting"])
 def test_orphans_are_the_core_s_only_while_it_takes_a_spare(before: int) -> None:
     program = [sys.executable, "-c", TAKES_A_SPARE, str(before)]
-    told = subprocess.run(program, stdout=subprocess.PIPE, text=True, timeout=60, check=True).stdout
+    told = subprocess.run(program, stdout=subprocess.PIPE, text=True, timeout=120, check=True).stdout
     assert told.split() == [str(before), "1", str(before)]
 
 

@@ -27,7 +27,7 @@ def test_the_graces_of_all_children_are_less_than_what_a_stop_may_take() -> None
 
 
 def test_children_are_ended_side_by_side_and_what_fails_is_raised_after_the_last() -> None:
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=120)
     close_together(both.wait, both.wait)
     ended: list[str] = []
 

@@ -7,12 +7,12 @@ import contextlib
 import json
 import socket
 import threading
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import openai
 import pytest
+from gateway_kit import until
 
 from appliance.clock import utc_now
 from appliance.config import Settings
@@ -125,9 +125,8 @@ def test_a_connection_that_says_nothing_is_closed(gateway, monkeypatch: pytest.M
     monkeypatch.setattr(server, "HEAD_SECONDS", 0.3)
     with socket.create_connection(("127.0.0.1", gateway.port), 120) as sock:
         sock.sendall(b"POST /v1/chat/completions HT")
-        began = time.monotonic()
-        assert sock.recv(100) in (b"",)
-        assert time.monotonic() - began < 100
+        assert sock.recv(100) == b""  # a timeout fails
+    monkeypatch.undo()  # a busy machine is no silent client
     assert gateway.ask().choices[0].message.content == "hello"
 
 
@@ -135,7 +134,7 @@ def test_a_connection_that_says_nothing_is_closed(gateway, monkeypatch: pytest.M
 def test_a_connection_that_begins_another_request_and_says_no_more_is_closed(
     gateway, monkeypatch: pytest.MonkeyPatch, token: str
 ) -> None:
-    monkeypatch.setattr(server, "HEAD_SECONDS", 0.5 if token == "plain" else 60.0)
+    monkeypatch.setattr(server, "HEAD_SECONDS", 2.0 if token == "plain" else 60.0)
     secret = gateway.secrets.get(token, token)
     head = f"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1:{gateway.port}\r\nAuthorization: Bearer {secret}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", gateway.port), 120) as sock:
@@ -161,7 +160,7 @@ def test_a_client_that_hangs_up_leaves_the_engine_and_others_go_on(gateway) -> N
         with socket.create_connection(("127.0.0.1", gateway.port), 120) as sock:
             sock.sendall("\r\n".join([*head, "", ""]).encode() + content)
     assert gateway.ask().choices[0].message.content == "hello"
-    assert gateway.engine.unfinished == 0
+    until(lambda: gateway.engine.unfinished == 0)
 
 
 def test_what_makes_a_stream_has_ended_when_its_reader_is_gone() -> None:
@@ -209,9 +208,7 @@ def test_a_stream_counts_until_its_end(gateway, monkeypatch: pytest.MonkeyPatch)
             go_on.set()
         assert [one.choices[0].finish_reason for one in stream][-1] == "stop"
     gateway.says(gateway.renderer.answer("hello"))
-    deadline = time.monotonic() + 30
-    while gateway.api._under_way and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: gateway.api._under_way == 0)
     assert gateway.ask().choices[0].message.content == "hello"
 
 

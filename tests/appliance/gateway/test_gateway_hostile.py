@@ -7,12 +7,12 @@ import json
 import logging
 import socket
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from gateway_kit import until
 from test_gateway_attacks import ASK, post, raw
 from test_gateway_sessions import CHECK, LOOK, SECRET
 
@@ -309,13 +309,6 @@ def test_what_is_in_the_file_of_tokens_is_no_token(gateway) -> None:
     assert post(gateway, token="\xff" * 100)[0] == 401
 
 
-def until(true: Any, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def connections(gateway) -> int:
     """How many the server holds."""
     return len(gateway.server._server.server_state.connections)
@@ -364,7 +357,7 @@ def test_whoever_takes_nothing_of_an_answer_is_let_go(gateway, monkeypatch: pyte
             content = body(stream=True)
             kind = f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
             sock.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}{kind}".encode() + content)
-            assert asked.wait(60)
+            assert asked.wait(120)
         until(lambda: gateway.api._under_way == 0 and connections(gateway) == 0)
         if what == "a stream":
             go_on.set()

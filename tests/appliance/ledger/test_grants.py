@@ -50,7 +50,7 @@ def at_work(ledger: Ledger, *work: str) -> Iterator[Ledger]:
     thread.start()
     with theirs:
         yield RemoteLedger(theirs)
-    thread.join(timeout=10)
+    thread.join(timeout=120)
 
 
 def rollout(work: str, purpose: Purpose, name: str = "") -> Judged:

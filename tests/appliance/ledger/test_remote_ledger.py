@@ -47,7 +47,7 @@ def served(ledger: Ledger, grant: Grant = made.EVERYTHING) -> Iterator[Connectio
         with theirs:
             yield theirs
     finally:
-        thread.join(timeout=10)
+        thread.join(timeout=120)
         ours.close()
         assert not thread.is_alive()
 
@@ -261,7 +261,7 @@ def start(line: Connection, steps: int, end: str) -> subprocess.Popen[str]:
 
 def test_a_worker_process_writes_through_its_inherited_socket(ledger: SqliteLedger) -> None:
     with served(ledger) as line, start(line, 3, "clean") as worker:
-        output, _ = worker.communicate(timeout=60)
+        output, _ = worker.communicate(timeout=120)
     assert (output, worker.returncode) == ("0\n1\n2\n", 0)
     assert [ledger.step("night-1", step) for step in range(3)] == [
         made.step_record(step, rollouts=8) for step in range(3)
@@ -276,7 +276,7 @@ def test_a_worker_killed_in_the_middle_of_a_frame_leaves_nothing_of_it(ledger: S
     assert ledger.recorded_steps("night-1") == [0, 1]
     assert ledger.cycles() == []
     with served(ledger) as line, start(line, 4, "clean") as worker:
-        worker.communicate(timeout=60)
+        worker.communicate(timeout=120)
     assert ledger.recorded_steps("night-1") == [0, 1, 2, 3]
     assert ledger.rollout_counts("night-1") == {"train": 32}
 
@@ -295,7 +295,7 @@ def test_a_ledger_that_fails_unforeseen_ends_the_line_instead_of_leaving_the_wor
     thread.start()
     with theirs, pytest.raises(LedgerError, match="closed the line"):
         RemoteLedger(theirs).cycles()
-    thread.join(timeout=10)
+    thread.join(timeout=120)
     assert len(seen) == 1
 
 

@@ -65,7 +65,7 @@ def test_outside_of_any_sandbox_the_probe_finds_what_is_open(tmp_path: Path) -> 
             "no socket": ("unix", f"{place}.none", 0, (*DENIED, "ENOENT")),
         }
         found = subprocess.run(
-            [sys.executable, "-c", probe(ways)], capture_output=True, text=True, timeout=60, check=True
+            [sys.executable, "-c", probe(ways)], capture_output=True, text=True, timeout=120, check=True
         )
     Path(place).unlink()
     report = report_of(found.stdout, ways)
