@@ -263,7 +263,7 @@ async def test_a_new_screen_is_one_module_and_one_row(appliance: Appliance) -> N
         await pilot.press("slash", *"nothing", "enter")
         await until(pilot, lambda: "0 cycles: " in everything(pilot))
         await pilot.press("colon", *"cycles", "enter", "question_mark")
-        assert "every cycle" in everything(pilot)
+        await until(pilot, lambda: "every cycle" in everything(pilot))
 
 
 async def test_the_detail_follows_the_cursor_and_enter_opens_it_whole(appliance: Appliance) -> None:
@@ -281,10 +281,10 @@ async def test_the_detail_follows_the_cursor_and_enter_opens_it_whole(appliance:
         await pilot.press("down")
         await until(pilot, lambda: "tried  5: 7*5+3 = 38, not 45" in detail(pilot))
         await pilot.press("enter")
-        assert isinstance(pilot.app.screen, ReadingScreen)
-        assert "n with n*n == 2" in pilot.app.screen.query_one(PlainText).text.plain
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
+        await until(pilot, lambda: "n with n*n == 2" in pilot.app.screen.query_one(PlainText).text.plain)
         await pilot.press("escape")
-        assert len(pilot.app.screen_stack) == 1
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
 
 
 @pytest.mark.parametrize("columns", [80, 99, 110, 160])
@@ -314,9 +314,9 @@ async def test_an_evaluation_is_shown_item_by_item_beside_the_champion(appliance
         assert gained
         assert set(gained) == {"+ gained"}
         await pilot.press("l")
-        assert table.rows_shown == ()
+        await until(pilot, lambda: table.rows_shown == ())
         await pilot.press("escape")
-        assert len(pilot.app.screen_stack) == 1
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
 
 
 async def test_rollouts_are_filtered_by_the_daemon_and_two_stand_side_by_side(appliance: Appliance) -> None:
@@ -334,16 +334,16 @@ async def test_rollouts_are_filtered_by_the_daemon_and_two_stand_side_by_side(ap
         line = pilot.app.query_one("#command-typed", Input)
         line.value = "colour=red"
         await pilot.press("enter")
-        assert any("is no filter" in notice.message for notice in pilot.app._notifications)
-        assert len(cells(pilot)) == 1
+        await until(pilot, lambda: any("is no filter" in notice.message for notice in pilot.app._notifications))
+        await until(pilot, lambda: len(cells(pilot)) == 1)
         await pilot.press("slash")
         line.value = ""
         await pilot.press("enter")
         await until(pilot, lambda: len(cells(pilot)) == 7)
         await pilot.press("v")
-        assert len(pilot.app.screen_stack) == 1
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
         await pilot.press("m", "down", "v")
-        assert isinstance(pilot.app.screen, Conversations)
+        await until(pilot, lambda: isinstance(pilot.app.screen, Conversations))
         await until(pilot, lambda: "rollout  wrong" in everything(pilot) and "rollout  r5" in everything(pilot))
         assert "the model" in everything(pilot)  # it is not on record, so there are no words
         await pilot.press("escape")
@@ -360,7 +360,7 @@ async def test_pages_go_back_to_the_oldest_rollout(appliance: Appliance) -> None
         await pilot.press("n")
         await until(pilot, lambda: len(cells(pilot)) == 30)
         await pilot.press("n")
-        assert "page 3" in of_pane(pilot)
+        await until(pilot, lambda: "page 3" in of_pane(pilot))
         await pilot.press("p", "p", "p")
         await until(pilot, lambda: "f229" in first_row(pilot))
 
@@ -408,7 +408,7 @@ async def test_an_empty_appliance_says_what_to_do_first(appliance: Appliance) ->
             await shown(pilot, key)
             await until(pilot, lambda words=words: words in everything(pilot))
         await pilot.press("a", "b")
-        assert len(pilot.app.screen_stack) == 1
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
 
 
 # keys
@@ -435,7 +435,7 @@ async def test_tab_completes_to_where_the_names_part_and_nothing_that_acts_is_ch
         await shown(pilot)
         app = app_of(pilot)
         await pilot.press("colon", *"ro", "tab")
-        assert app.query_one("#command-typed", Input).value == "roll"
+        await until(pilot, lambda: app.query_one("#command-typed", Input).value == "roll")
         said = "'roll' may be rollouts, rollback."
         await until(pilot, lambda: any(notice.message == said for notice in app._notifications))
         await pilot.press("enter")
@@ -463,7 +463,10 @@ async def test_ctrl_c_says_how_to_quit_and_that_the_daemon_goes_on(appliance: Ap
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot)
         await pilot.press("ctrl+c")
-        assert [notice.message for notice in app_of(pilot)._notifications] == ["q quits; the daemon goes on"]
+        await until(
+            pilot,
+            lambda: [notice.message for notice in app_of(pilot)._notifications] == ["q quits; the daemon goes on"],
+        )
 
 
 async def test_the_palette_finds_a_screen(appliance: Appliance) -> None:
@@ -510,9 +513,9 @@ async def test_read_only_nothing_can_be_asked_for_that_changes_anything(applianc
     async with open_app(appliance, read_only=True).run_test(size=(80, 24)) as pilot:
         await shown(pilot, "6")
         await pilot.press("a", "r", "b", "s", "x")
-        assert len(pilot.app.screen_stack) == 1
-        assert "read-only" in top(pilot)[:20]  # in sight on 80 columns, whatever stands behind it
-        assert not {"approve", "submit"} & {one.name for one in app_of(pilot).commands()}
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+        await until(pilot, lambda: "read-only" in top(pilot)[:20])  # in sight on 80 columns, whatever stands behind it
+        await until(pilot, lambda: not {"approve", "submit"} & {one.name for one in app_of(pilot).commands()})
         with pytest.raises(ApiError, match="read-only"):
             app_of(pilot).client().rollback("ada")
 
@@ -577,13 +580,13 @@ async def test_the_candidate_goes_into_service_when_its_digits_were_typed_and_a_
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot)
         await pilot.press("a")
-        assert isinstance(pilot.app.screen, TypedConfirmation)
-        assert decision.candidate in everything(pilot)
+        await until(pilot, lambda: isinstance(pilot.app.screen, TypedConfirmation))
+        await until(pilot, lambda: decision.candidate in everything(pilot))
         await type_and_enter(pilot, "deadbeef")
         assert "nothing was done" in everything(pilot)
         assert ledger.approvals() == []
         await pilot.press("enter")
-        assert decision.digest() in everything(pilot)
+        await until(pilot, lambda: decision.digest() in everything(pilot))
         await sign(pilot, decision.candidate, "wrong horse")
         await until(pilot, lambda: "does not open" in everything(pilot))
         assert ledger.approvals() == []
@@ -597,7 +600,7 @@ async def test_the_candidate_goes_into_service_when_its_digits_were_typed_and_a_
         assert (approval.person, approval.verdict, approval.decision) == ("ada", "approve", decision.digest())
 
         await pilot.press("b")
-        assert f"Type {decision.candidate[:8]} to take it out of service" in everything(pilot)
+        await until(pilot, lambda: f"Type {decision.candidate[:8]} to take it out of service" in everything(pilot))
         assert f"{decision.candidate[:12]} goes out of service, and {str(decision.champion)[:12]} comes back." in (
             everything(pilot)
         )
@@ -653,7 +656,7 @@ async def test_escape_leaves_everything_as_it_is(appliance: Appliance) -> None:
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot)
         await pilot.press("a", *decision.candidate[:8], "escape")
-        assert len(pilot.app.screen_stack) == 1
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
     assert appliance.core.ledger.alias("champion") == decision.champion
     assert appliance.core.ledger.approvals() == []
 
@@ -667,8 +670,8 @@ async def test_without_a_key_of_ones_own_there_is_nothing_to_sign_with(
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot)
         await pilot.press("a")
-        assert len(pilot.app.screen_stack) == 1
-        assert any("assay key new" in notice.message for notice in pilot.app._notifications)
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+        await until(pilot, lambda: any("assay key new" in notice.message for notice in pilot.app._notifications))
 
 
 # jobs
@@ -677,12 +680,12 @@ async def test_a_question_with_a_check_becomes_a_job(appliance: Appliance) -> No
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot, "6")
         await pilot.press("s")
-        assert isinstance(pilot.app.screen, SubmitDialog)
+        await until(pilot, lambda: isinstance(pilot.app.screen, SubmitDialog))
         pilot.app.screen.query_one("#question", Input).value = "find x with 7x+3=45"
         await pilot.press("enter")
-        assert pilot.app.focused is pilot.app.screen.query_one("#check")
+        await until(pilot, lambda: pilot.app.focused is pilot.app.screen.query_one("#check"))
         await pilot.press("enter")
-        assert "without a check" in everything(pilot)
+        await until(pilot, lambda: "without a check" in everything(pilot))
         pilot.app.screen.query_one("#check", Input).value = "7*x+3 == 45"
         await pilot.press("enter")
         await until(pilot, lambda: len(cells(pilot)) == 1)
@@ -734,12 +737,12 @@ async def test_a_kept_session_is_read_and_deleted_when_its_name_was_typed(applia
         await pilot.press("down", "down")
         await until(pilot, lambda: "│ How many hours are in 7 halves of 4 hours?" in detail(pilot))
         await pilot.press("x")
-        assert isinstance(pilot.app.screen, TypedConfirmation)
-        assert "deleted for ever" in everything(pilot)
+        await until(pilot, lambda: isinstance(pilot.app.screen, TypedConfirmation))
+        await until(pilot, lambda: "deleted for ever" in everything(pilot))
         await type_and_enter(pilot, "deadbeef")
         assert "nothing was done" in everything(pilot)
         await pilot.press("escape")
-        assert len(files.names()) == 5
+        await until(pilot, lambda: len(files.names()) == 5)
         await pilot.press("x")
         await type_and_enter(pilot, passed.id.removeprefix("gs-")[:8])
         await until(pilot, lambda: len(cells(pilot)) == 4)
@@ -753,7 +756,7 @@ async def test_read_only_no_session_is_deleted(appliance: Appliance) -> None:
         await shown(pilot, "0")
         await until(pilot, lambda: len(cells(pilot)) == 5)
         await pilot.press("x")
-        assert len(pilot.app.screen_stack) == 1
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
         with pytest.raises(ApiError, match="read-only"):
             GatewayClient(app_of(pilot).client()).delete_session(newest.id)
     assert len(KeptSessions(appliance.data).names()) == 5
@@ -767,7 +770,7 @@ async def test_without_a_daemon_the_screen_says_what_to_start_and_finds_it_when_
         await until(pilot, lambda: "assay serve" in of_absence(pilot))
         assert str(appliance.socket) in of_absence(pilot)
         await pilot.press("a", "s", "b", "enter")
-        assert len(pilot.app.screen_stack) == 1
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
         appliance.start()
         appliance.core.ledger.put_cycle(made.cycle())
         await shown(pilot)

@@ -111,8 +111,8 @@ async def test_a_passphrase_that_is_typed_behind_wrong_digits_is_never_on_the_sc
         assert (secret.value, typed(pilot).value) == ("", "")
         assert pilot.app.focused is typed(pilot)
         await pilot.press(*"xbeacf")  # a passphrase where digits stand: the x belongs to no digits
-        assert typed(pilot).value == "beacf"
-        assert drawn_in(pilot, typed(pilot)) == "•" * 5
+        await until(pilot, lambda: typed(pilot).value == "beacf")
+        await until(pilot, lambda: drawn_in(pilot, typed(pilot)) == "•" * 5)
         await pilot.press(*["backspace"] * 5)
         await type_and_enter(pilot, decision.candidate[:8].upper())
         assert drawn_in(pilot, typed(pilot)) == decision.candidate[:8].upper()
@@ -131,11 +131,11 @@ async def test_a_line_for_digits_takes_as_many_as_are_asked_for_and_a_pasted_nam
         app_of(pilot).put(asked)
         await until(pilot, lambda: pilot.app.screen is asked)
         await pilot.press(*"gs-be307d6900")
-        assert typed(pilot).value == "be307d69"
-        assert typed(pilot).password  # more was typed than digits: it may be something else
+        await until(pilot, lambda: typed(pilot).value == "be307d69")
+        await until(pilot, lambda: typed(pilot).password)  # more was typed than digits: it may be something else
         typed(pilot).value = ""
         await pilot.press(*"be30")
-        assert not typed(pilot).password
+        await until(pilot, lambda: not typed(pilot).password)
         pilot.app.post_message(events.Paste("gs-be307d69aa51\n"))
         await until(pilot, lambda: typed(pilot).value == "be307d69")
         await pilot.press("enter")
@@ -155,7 +155,7 @@ async def test_what_was_typed_wrongly_for_a_job_or_a_session_is_said_in_sight(
             await until(pilot, lambda: bool(cells(pilot)))
             assert cells(pilot)[0].partition(" | ")[0] == asked  # what the table shows is what is typed
             await pilot.press("x")
-            assert f"Type {asked} to" in everything(pilot)
+            await until(pilot, lambda asked=asked: f"Type {asked} to" in everything(pilot))
             await type_and_enter(pilot, "deadbeef")
             await complaint(pilot, f"That is not {asked}: nothing was done.")
             await pilot.press("escape")
@@ -202,7 +202,7 @@ async def test_a_question_mark_leaves_the_policy_open_and_its_last_line_has_its_
         assert reading._heading == "policy in force"
         assert drawn(pilot)[-1].split() == ["esc", "back"]
         await pilot.press("escape")
-        assert app_of(pilot).current.name == "policy"
+        await until(pilot, lambda: app_of(pilot).current.name == "policy")
         await until(pilot, lambda: "policy file" in drawn(pilot)[-1])
 
 
@@ -216,9 +216,9 @@ async def test_keys_of_a_dialog_are_there_where_they_do_something(appliance: App
         await until(pilot, lambda: keys(pilot) == {"leave", "read on"})
         body = part(pilot, "#dialog-body")
         await pilot.press("down")
-        assert body.scroll_y > 0
+        await until(pilot, lambda: body.scroll_y > 0)
         await pilot.press("up", "escape", "e")
-        assert isinstance(pilot.app.screen, EvaluationScreen)
+        await until(pilot, lambda: isinstance(pilot.app.screen, EvaluationScreen))
         await until(pilot, lambda: keys(pilot) == {"back", "gained", "lost", "all", "table, gates"})
         await pilot.press("escape")
         await shown(pilot, "6")
@@ -249,7 +249,7 @@ async def test_a_key_for_a_record_is_not_shown_where_there_is_none_or_the_screen
         await until(pilot, lambda: bool(cells(pilot)))
         await until(pilot, lambda: ("call off" in keys(pilot)) is not read_only)
         await pilot.press("question_mark")
-        assert ("call the job under" in everything(pilot)) is not read_only
+        await until(pilot, lambda: ("call the job under" in everything(pilot)) is not read_only)
 
 
 async def test_while_a_command_is_typed_no_key_is_shown_that_would_be_text(appliance: Appliance) -> None:
