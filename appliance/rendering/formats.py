@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from appliance.rendering.guarded import GuardedTokenizer, load_tokenizer
 from appliance.rendering.markers import CHATML, MarkerRenderer, Markers
-from appliance.rendering.model_files import FILES, FORMAT, OLD_FORMAT, chat_template, json_table
+from appliance.rendering.model_files import FILES, FORMAT, OLD_FORMAT, chat_templates, json_table
 from appliance.rendering.renderer import SAY_IT, Renderer, RenderingError
 
 __all__ = ["FAMILY_NAMES", "FILES", "FORMATS", "load_renderer", "load_tokenizer", "write_markers"]
@@ -45,11 +45,11 @@ def _template(files: Mapping[str, bytes], settings: dict[str, Any]) -> Renderer:
     from appliance.rendering.jinja import ChatTemplate
     from appliance.rendering.template import TemplateRenderer
 
-    source = chat_template(files)
+    source, toolless = chat_templates(files)
     if not source:
         raise RenderingError("its rendering.json names its chat template, and it has none", hint=SAY_IT)
     tokenizer = GuardedTokenizer(files)
-    return TemplateRenderer(tokenizer, ChatTemplate(source, tokenizer.special, settings))
+    return TemplateRenderer(tokenizer, ChatTemplate(source, tokenizer.special, settings, toolless))
 
 
 def _family(name: str) -> MakeRenderer:
@@ -95,7 +95,7 @@ def _found(files: Mapping[str, bytes]) -> Renderer:
     """The renderer of a model that names no format."""
     tokenizer = GuardedTokenizer(files)
     plain = tokenizer.whole
-    source = chat_template(files)
+    source, toolless = chat_templates(files)
     if not source:
         if _has_chatml(plain):
             return MarkerRenderer(
@@ -107,7 +107,7 @@ def _found(files: Mapping[str, bytes]) -> Renderer:
     from appliance.rendering.jinja import ChatTemplate
     from appliance.rendering.template import TemplateRenderer
 
-    template = ChatTemplate(source, tokenizer.special, {})
+    template = ChatTemplate(source, tokenizer.special, {}, toolless)
     family = find_family(tokenizer, template, files)
     if family is not None:
         return family

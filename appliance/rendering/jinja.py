@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, NoReturn
 
-from jinja2 import TemplateError
+from jinja2 import Template, TemplateError
 from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -30,21 +30,15 @@ class RefusedByTemplate(RenderingError):
 
 
 class ChatTemplate:
-    """Is a compiled template. `special` are the model's tokens by name (`bos_token`), `options` what else it gets."""
+    """Is a compiled template, or two: `toolless` is for conversations without tools, where that is another. `special`
+    are the model's tokens by name (`bos_token`), `options` what else it gets."""
 
-    def __init__(self, source: str, special: Mapping[str, str], options: Mapping[str, Any]) -> None:
+    def __init__(self, source: str, special: Mapping[str, str], options: Mapping[str, Any], toolless: str = "") -> None:
         """Raises RenderingError where it is no Jinja template."""
         self.source = source
         self._given = {**special, **options}
-        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
-        environment.filters["tojson"] = _as_json
-        environment.globals["raise_exception"] = _refuse
-        if not re.search(r"strftime_now\s+is\s+(not\s+)?defined", source):
-            environment.globals["strftime_now"] = _today
-        try:
-            self._template = environment.from_string(_GENERATION.sub(_as_condition, source))
-        except TemplateError as error:
-            raise RenderingError(f"its chat template cannot be read: {error.message}", hint=SAY_IT) from error
+        self._template = _compiled(source)
+        self._toolless = _compiled(toolless) if toolless and toolless != source else self._template
 
     def render(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], *, open_turn: bool
@@ -53,13 +47,26 @@ class ChatTemplate:
 
         Raises RefusedByTemplate where the template does, and RenderingError where it breaks."""
         try:
-            return self._template.render(
+            template = self._template if tools else self._toolless
+            return template.render(
                 **self._given, messages=list(messages), tools=list(tools) or None, add_generation_prompt=open_turn
             )
         except RefusedByTemplate:
             raise
         except Exception as error:  # a template is a program: it breaks in every way that one can
             raise RenderingError(f"its chat template breaks: {str(error)[:200]}", hint=SAY_IT) from error
+
+
+def _compiled(source: str) -> Template:
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
+    environment.filters["tojson"] = _as_json
+    environment.globals["raise_exception"] = _refuse
+    if not re.search(r"strftime_now\s+is\s+(not\s+)?defined", source):
+        environment.globals["strftime_now"] = _today
+    try:
+        return environment.from_string(_GENERATION.sub(_as_condition, source))
+    except TemplateError as error:
+        raise RenderingError(f"its chat template cannot be read: {error.message}", hint=SAY_IT) from error
 
 
 def _as_json(value: Any, indent: int | None = None, ensure_ascii: bool = False, **options: Any) -> str:

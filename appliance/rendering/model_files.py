@@ -33,15 +33,20 @@ def json_table(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
     return table
 
 
-def chat_template(files: Mapping[str, bytes]) -> str:
-    """Returns the model's chat template, from a file of its own or from tokenizer_config.json; empty for none.
+def chat_templates(files: Mapping[str, bytes]) -> tuple[str, str]:
+    """Returns the model's chat template with tools and the one without, from a file of its own or from
+    tokenizer_config.json; empty for none.
 
-    Where there are several, it is the one named `tool_use`, else the one named `default`. Raises RenderingError.
+    They are one but where there are several by name: `tool_use` and `default` (as transformers chooses). Raises
+    RenderingError.
     """
     if TEMPLATE in files:
-        return files[TEMPLATE].decode(errors="replace")
-    found = json_table(files, CONFIG).get("chat_template")
+        found: Any = files[TEMPLATE].decode(errors="replace")
+    else:
+        found = json_table(files, CONFIG).get("chat_template")
     if isinstance(found, list):
         named = {one.get("name"): one.get("template") for one in found if isinstance(one, dict)}
-        found = named.get("tool_use") or named.get("default")
-    return found if isinstance(found, str) else ""
+        both = named.get("tool_use") or named.get("default"), named.get("default") or named.get("tool_use")
+    else:
+        both = found, found
+    return (both[0], both[1]) if isinstance(both[0], str) and isinstance(both[1], str) else ("", "")

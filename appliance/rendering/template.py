@@ -2,13 +2,15 @@
 
 How a call looks is found by having the template write one, and so is what ends a turn: nothing is assumed of either but
 that a call holds its arguments in JSON. What is forced behind a turn is what the template writes between that turn and
-the next one. At load time the whole is proved on a conversation of two calls: each step extends the one before exactly,
-as the template itself writes it. A template for which that fails is refused with the reason.
+the next one; a result names the call that it is of as the call does. At load time the whole is proved on a conversation
+of two calls: each step extends the one before exactly, as the template itself writes it. A template for which that
+fails is refused with the reason. Where it holds without a system's message only, that text is put before the question.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 from appliance.rendering.chat import without_marks
 from appliance.rendering.guarded import GuardedTokenizer, guard, unguarded
 from appliance.rendering.jinja import ChatTemplate
+from appliance.rendering.markers import TextMessage
 from appliance.rendering.renderer import (
     PYTHON,
     SAY_IT,
@@ -32,9 +35,12 @@ from curriculum.contract.environment import ToolSchema
 
 _NONCE = "nonce7f20d4"
 _ASKED = {"role": "user", "content": "1 + 1?"}
+_BRIEF = {"role": "system", "content": "Be short."}
 _ID = "call00001"
 """Of a call, where a template asks for one: nine letters, as Mistral's does."""
 _SECOND_ID = "call00002"
+_IDS = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What of a model's own naming of a call is repeated."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,15 @@ class CallSyntax:
     end: str
     arguments: str
     """The key of the arguments beside `name`; empty where the JSON is the arguments, and the name stands in `begin`."""
+
+    def named(self, text: str) -> str:
+        """Reads the id by which a turn's text names its call, or returns the one that calls have that name none."""
+        try:
+            value, _ = json.JSONDecoder().raw_decode(text.partition(self.begin)[2].lstrip() if self.begin else text)
+        except (ValueError, RecursionError):
+            return _ID
+        name = value.get("id") if isinstance(value, dict) else None
+        return name if isinstance(name, str) and _IDS.fullmatch(name) else _ID
 
     def read(self, text: str, tools: Sequence[ToolSchema]) -> ToolRequest | Malformed | None:
         """Reads a turn's text; None where it calls nothing."""
@@ -88,7 +103,11 @@ class TemplateRenderer:
             self._syntax: CallSyntax | None = self._call_syntax()
         except RenderingError as error:
             self._syntax, self._why_no_tools = None, str(error)
-        self._prove()
+        self._prove([_ASKED])
+        self._briefs = self._is_proved([_BRIEF, _ASKED])
+        """Whether a system's message is written, and stays as it was when results are added."""
+        if not self._briefs:
+            self.name = f"{self.name[:-1]}; a system's text is put before the question)"
 
     @property
     def calls_tools(self) -> bool:
@@ -107,15 +126,20 @@ class TemplateRenderer:
         if not messages or messages[-1].role not in ("user", "tool"):
             raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
         self._require_tools(tools)
-        return self._ids([self._message(one, tools) for one in messages], tools, open_turn=True)
+        rows: list[dict[str, Any]] = []
+        name, tool = _ID, PYTHON.name
+        for message in messages if self._briefs else _unbriefed(messages):
+            if isinstance(message, OwnTurn):
+                name, tool = self._called_by(message.ids, message.before, tools)
+            rows.append(self._message(message, tools, name, tool))
+        return self._ids(rows, tools, open_turn=True)
 
     def question(self, text: str) -> Ids:
         return self._ids([{"role": "user", "content": guard(text)}], (), open_turn=True)
 
     def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[ToolSchema] = TOOLS) -> Ids | None:
-        asked = self.read(turn, before, tools)
-        tool = asked.tool if isinstance(asked, ToolRequest) else PYTHON.name
-        return tuple(self._tokenizer.encode(self._behind(result, tools, tool)))
+        name, tool = self._called_by(turn, before, tools)
+        return tuple(self._tokenizer.encode(self._behind(result, tools, name, tool)))
 
     def call(self, code: str) -> Ids:
         return self.request(ToolRequest(code))
@@ -149,15 +173,30 @@ class TemplateRenderer:
                 hint="take a model that was made to call tools, or name the format that it calls them in. " + SAY_IT,
             )
 
-    def _message(self, message: ChatMessage, tools: Sequence[ToolSchema]) -> dict[str, Any]:
+    def _called_by(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> tuple[str, str]:
+        """Returns the id and the tool of the call that a turn makes, as a result has to name them."""
+        asked = self.read(turn, before, tools)
+        tool = asked.tool if isinstance(asked, ToolRequest) else PYTHON.name
+        if self._syntax is None or not isinstance(asked, ToolRequest):
+            return _ID, tool
+        name = self._syntax.named(self._tokenizer.decode(turn[:-1]).rpartition("</think>")[2])
+        if name != _ID:
+            try:
+                self._template.render([_ASKED, _called({}, name), _result("", name)], declared(tools), open_turn=True)
+            except RenderingError:  # the template takes no such id, and the model wrote one
+                return _ID, tool
+        return name, tool
+
+    def _message(self, message: ChatMessage, tools: Sequence[ToolSchema], name: str, tool: str) -> dict[str, Any]:
+        """`name` and `tool` are those of the last call."""
         if isinstance(message, OwnTurn):
             asked = self.read(message.ids, message.before, tools)
             if isinstance(asked, ToolRequest):
-                return _called(map_texts(arguments_of(asked), guard), tool=asked.tool)
+                return _called(map_texts(arguments_of(asked), guard), name, tool=asked.tool)
             text = asked if isinstance(asked, str) else without_marks(self._tokenizer, message.ids, asked.code)
             return {"role": "assistant", "content": guard(text)}
         if message.role == "tool":
-            return _result(guard(message.text))
+            return _result(guard(message.text), name, tool=tool)
         if message.role not in ("system", "user", "assistant"):
             raise RenderingError(f"a message of the role {message.role!r} cannot be written")
         return {"role": message.role, "content": guard(message.text)}
@@ -188,11 +227,11 @@ class TemplateRenderer:
             )
         return max(marks, key=len)
 
-    def _behind(self, result: str, tools: Sequence[ToolSchema], tool: str) -> str:
+    def _behind(self, result: str, tools: Sequence[ToolSchema], name: str, tool: str) -> str:
         """What the template writes between a turn that calls and the next one."""
-        call = _called({"code": _NONCE}, tool=tool) if self._syntax is not None else _said(_NONCE)
+        call = _called({"code": _NONCE}, name, tool=tool) if self._syntax is not None else _said(_NONCE)
         whole = self._template.render(
-            [_ASKED, call, _result(guard(result), tool=tool)], declared(tools), open_turn=True
+            [_ASKED, call, _result(guard(result), name, tool=tool)], declared(tools), open_turn=True
         )
         return whole.partition(_NONCE)[2].partition(self._end)[2]
 
@@ -214,17 +253,23 @@ class TemplateRenderer:
                 return CallSyntax(body[:at].strip(), body[stop:].strip(), "")
         raise RenderingError("it writes calls in a form that is not known here: their arguments are not in JSON")
 
-    def _prove(self) -> None:
+    def _is_proved(self, asked: list[dict[str, Any]]) -> bool:
+        try:
+            self._prove(asked)
+        except RenderingError:
+            return False
+        return True
+
+    def _prove(self, asked: list[dict[str, Any]]) -> None:
         """Raises RenderingError unless a conversation of two calls is written piece by piece as it is as a whole."""
         tools = TOOLS if self._syntax is not None else ()
-        asked: list[dict[str, Any]] = [_ASKED]
         ids = self._ids(asked, tools, open_turn=True)
         for code, name in (("1 + 1", _ID), ("2 + 2", _SECOND_ID)) if tools else ():
             message = _called({"code": code}, name)
             turn = self._turn(message, tools)
             if self.read(turn, ids) != ToolRequest(code):
                 raise RenderingError("a call that its chat template writes is not read back", hint=SAY_IT)
-            asked += [message, _result("2", name)]
+            asked = [*asked, message, _result("2", name)]
             ids += turn + (self.follow(ids, turn, "2", tools) or ())
             if ids != self._ids(asked, tools, open_turn=True):
                 raise RenderingError(
@@ -235,6 +280,17 @@ class TemplateRenderer:
         turn = self.answer("4")
         if unguarded(str(self.read(turn, ids))).strip() != "4":
             raise RenderingError("an answer that its chat template writes is not read back", hint=SAY_IT)
+
+
+def _unbriefed(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """The same conversation, with a system's text at its beginning before the question."""
+    brief, *others = messages
+    if isinstance(brief, OwnTurn) or brief.role != "system":
+        return list(messages)
+    first = others[0] if others else None
+    if isinstance(first, TextMessage) and first.role == "user":
+        return [TextMessage(f"{brief.text}\n\n{first.text}"), *others[1:]]
+    return [TextMessage(brief.text), *others]
 
 
 def _said(text: str) -> dict[str, Any]:

@@ -108,18 +108,57 @@ def test_a_template_without_tools_can_ask_and_says_why_it_calls_nothing() -> Non
     assert "rendering.json" in met.value.hint
 
 
+NAMED = CALL.replace("call.function.arguments}", "call.function.arguments, 'id': call.id}")
+STRICT = "{% for call in message.tool_calls if call.id | length != 9 %}{{ raise_exception('nine') }}{% endfor %}"
+RESULT = "{{ '(of ' + message.tool_call_id + ')' if message.role == 'tool' else '' }}"
+NAMES_CALLS = OWN.replace(CALL, NAMED).replace(MESSAGE, MESSAGE + RESULT + STRICT)
+"""Calls have an id of nine letters, which their results repeat."""
+
+
+def test_a_result_names_the_call_as_the_model_named_it() -> None:
+    renderer = made(NAMES_CALLS)
+    tokenizer = GuardedTokenizer({"tokenizer.json": tokenizer_of("qwen3").encode()})
+    ids = renderer.prompt(ASKED)
+    for name, repeated in (("abcDEF123", "abcDEF123"), ("too-long-an-id", "call00001"), ("a b", "call00001")):
+        said = f'<tool_call>[{{"name": "python", "parameters": {{"code": "1"}}, "id": "{name}"}}]'
+        call = (*tokenizer.encode(said), renderer.stop)
+        assert renderer.read(call, ids) == ToolRequest("1")
+        forced = renderer.follow(ids, call, "6")
+        assert forced is not None
+        assert f"6(of {repeated})" in renderer.text(forced)
+        rewritten = renderer.prompt((*ASKED, OwnTurn(call, ids), TextMessage("6", "tool")))
+        assert (rewritten == ids + call + forced) == (name == repeated)
+        assert renderer.text(rewritten).count(repeated) == 2
+
+
+def test_a_system_s_text_that_a_template_would_not_keep_is_put_before_the_question() -> None:
+    """As Mistral's, which write it before the last message only, if that is a person's."""
+    brief = "{% for message in messages if message.role != 'system' %}"
+    last = "{{ messages[0].content + '\\n' if loop.last and messages[0].role == 'system' else '' }}"
+    renderer = made(OWN.replace(LOOP, brief + last))
+    told = (TextMessage("Be short.", "system"), *ASKED)
+    assert renderer.name.endswith("(found: turns extend their prefix; a system's text is put before the question)")
+    ids = renderer.prompt(told)
+    assert "<|im_start|>user\nBe short.\n\ngcd of" in renderer.text(ids)
+    call = renderer.call("1")
+    forced = renderer.follow(ids, call, "6")
+    assert renderer.prompt((*told, OwnTurn(call, ids), TextMessage("6", "tool"))) == ids + call + (forced or ())
+    assert "a system's text" not in made(OWN).name
+
+
 def test_a_template_may_be_named_with_options_and_one_of_several_is_that_for_tools() -> None:
     files = {
         "tokenizer.json": tokenizer_of("qwen3").encode(),
         "rendering.json": b'{"format": "template", "word": "\\n"}',
     }
     several = [
-        {"name": "default", "template": "{{ 1 }}"},
+        {"name": "default", "template": "{{ 'no tools: ' }}" + LOOP + MESSAGE + END},
         {"name": "tool_use", "template": OWN.replace("role + '\\n'", "role + word")},
     ]
     config = json.dumps({"chat_template": several}).encode()
     renderer = load_renderer({**files, "tokenizer_config.json": config})
-    assert "<|im_start|>user\n1?" in renderer.text(renderer.question("1?"))
+    assert "no tools: <|im_start|>user\n1?" in renderer.text(renderer.question("1?"))
+    assert renderer.text(renderer.prompt(ASKED)).startswith('<|im_start|>system\n[{"type": "function"')
     with pytest.raises(RenderingError, match="and it has none"):
         load_renderer(files)
 

@@ -34,7 +34,15 @@ FOUND = {
     "gptoss": "gpt-oss (named)",
     "gemma3": "its own chat template (found: turns extend their prefix)",
     "deepseek_v3": "deepseek-v3 (found: it writes as the model's chat template does)",
+    "mistral_nemo": "its own chat template (found: turns extend their prefix; "
+    "a system's text is put before the question)",
+    "command_r_plus": "its own chat template (found: turns extend their prefix)",
 }
+NO_TOOLS = {
+    "gemma3": "it tells the model of no tools",
+    "command_r_plus": "its chat template breaks: 'dict object' has no attribute 'name'",
+}
+"""Why these call none."""
 SOME = 40
 """Special tokens that whole conversations are tried with; each alone is tried with all of them."""
 CODE = "print(math.gcd(12, 18))\n# ü <|im_end|>"
@@ -65,8 +73,8 @@ def test_conversations_only_grow_and_no_text_forges_a_token_of_a_real_tokenizer(
     assert tokenizer.encode(f"a\n{guard(plain)}b") == whole
 
     told = (TextMessage("Be short.", "system"), TextMessage("gcd of 12 and 18?"))
-    if model == "gemma3":
-        with pytest.raises(RenderingError, match="cannot call tools: it tells the model of no tools"):
+    if model in NO_TOOLS:
+        with pytest.raises(RenderingError, match=f"cannot call tools: {NO_TOOLS[model]}"):
             renderer.prompt(told)
         answer = renderer.answer("\\boxed{6}")
         assert renderer.read(answer, renderer.prompt(told, ())) == "\\boxed{6}"
