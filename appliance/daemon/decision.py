@@ -38,7 +38,8 @@ def decide_cycle(cycle: Cycle, ledger: Ledger, policy: Policy, data: Path) -> De
     evaluation, name = evaluation_of(cycle, ledger), f"{cycle.id}.decision"
     if evaluation is None:
         raise LookupError(f"{cycle.id} has no evaluation")
-    known = [one for one in ledger.decisions(candidate=evaluation.candidate.weights, limit=1000) if one.id == name]
+    decisions = ledger.decisions(candidate=evaluation.candidate.weights, limit=1000)
+    known = [one for one in decisions if one.id == name]
     if not known:
         ledger.put_event(Event(kind="phase", text="decision", created=utc_now()))
         if ledger.alias(CHAMPION) is None:
@@ -50,6 +51,7 @@ def decide_cycle(cycle: Cycle, ledger: Ledger, policy: Policy, data: Path) -> De
                 policy,
                 in_service=ledger.alias(CHAMPION),
                 history=history_of(evaluation, ledger),
+                decisions=decisions,
                 id=name,
                 made_at=utc_now(),
             )
