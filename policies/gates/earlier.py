@@ -6,14 +6,16 @@ those about the evaluation itself, each on that night's own evidence and as of t
 
 from __future__ import annotations
 
+from typing import Any
+
 from policies.contract.decision import GateOutcome
 from policies.contract.evidence import Evidence
 from policies.gates import contamination, egress, hacks, integrity, selftest
-from policies.gates.gate import AskedGates, GateContext
+from policies.gates.gate import AskedGates, Gate, GateContext
 
-MUST_PASS = (integrity.GATE, selftest.GATE)
+MUST_PASS: tuple[Gate[Any], ...] = (integrity.GATE, selftest.GATE)
 """Without these nobody knows whether the verdicts can be relied on, or which of them are missing."""
-MUST_NOT_FAIL = (contamination.GATE, hacks.GATE, egress.GATE)
+MUST_NOT_FAIL: tuple[Gate[Any], ...] = (contamination.GATE, hacks.GATE, egress.GATE)
 """Where one fails, answers may have passed that solved nothing."""
 
 
