@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Literal
 
 from appliance.clock import utc_now
+from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.history import history_of
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import CHAMPION, decision_on
 from appliance.records.cycles import Cycle, CycleState
-from appliance.records.evaluations import Evaluation
+from appliance.records.evaluations import CANDIDATE_RUN, Evaluation
 from appliance.records.events import Event
 from policies.contract.decision import Decision
 from policies.policy import Policy
@@ -30,6 +31,14 @@ def next_phase(cycle: Cycle, ledger: Ledger) -> Literal["train", "evaluate", "de
     if evaluation_of(cycle, ledger) is not None:
         return "decide"
     return "evaluate" if "candidate" in cycle.plan else "train"
+
+
+def has_answers(cycle: Cycle, ledger: AuditedLedger) -> bool:
+    """Whether an unfinished cycle has asked its candidate the sealed questions: people can have seen how it did."""
+    return (
+        next_phase(cycle, ledger) == "evaluate"
+        and ledger.in_force.bound("rollouts", f"{cycle.id}/{CANDIDATE_RUN}") is not None
+    )
 
 
 def decide_cycle(cycle: Cycle, ledger: Ledger, policy: Policy, data: Path) -> Decision:

@@ -10,9 +10,8 @@ from appliance.records.record import Record, renamed
 from policies.contract.evidence import Measurements
 from runtime.sandbox import Tier, Usage
 
-SAMPLED_RUNS = (0, 1)
-"""The numbers of the runs of an evaluation that a decision counts: champion and candidate. The greedy ones are two
-more."""
+CHAMPION_RUN, CANDIDATE_RUN = SAMPLED_RUNS = (0, 1)
+"""The numbers of the runs of an evaluation that a decision counts. The greedy ones are two more."""
 UNSOLVABLE_RUN, REFUSAL_RUN = 4, 5
 """In which the candidate is asked what cannot be solved, and what has to be refused: with checks of their own."""
 
