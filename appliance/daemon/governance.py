@@ -293,8 +293,8 @@ class Governance:
             if one.verdict == "reject" and (not came or moment(one.created) >= moment(came)):
                 raise PromotionError(
                     f"{previous[:12]}, the champion before, was rejected by {one.person} at {one.created[:19]}",
-                    hint="promote another candidate; or roll back once the person who rejected it has signed an approval "
-                    "of it, which is on record though it puts nothing into service",
+                    hint="promote another candidate; or roll back once the person who rejected it has signed an "
+                    "approval of it, which is on record though it puts nothing into service",
                 )
 
     def _require_no_canary(self) -> None:
