@@ -20,8 +20,10 @@ from policies.contract.evidence import (
     RecordedApproval,
     TakenBack,
 )
+from policies.contract.times import moment
 from policies.decide import decide
 from policies.gates import service
+from policies.gates.earlier import is_sound
 from policies.policy import Policy
 from policies.statistics.sequential import quarter_of
 from runtime.errors import HintedError
@@ -55,12 +57,7 @@ def decision_on(
     this policy. `made_at` is UTC in ISO 8601.
     """
     evidence = evidence_of(
-        evaluation,
-        in_service=in_service,
-        history=history,
-        approvals=approvals,
-        decisions=decisions,
-        policy_digest=policy.digest,
+        evaluation, in_service=in_service, history=history, approvals=approvals, decisions=decisions, policy=policy
     )
     return decide(evidence, policy, policy_digest=policy.digest, id=id, made_at=made_at)
 
@@ -72,9 +69,52 @@ def evidence_of(
     history: Sequence[Evaluation],
     approvals: Sequence[Approval],
     decisions: Sequence[Decision],
-    policy_digest: str,
+    policy: Policy,
 ) -> Evidence:
     """The evidence that the gates are shown. Only the sampled results count; greedy ones are stated elsewhere."""
+    candidate, champion = evaluation.candidate, evaluation.champion
+    return _of_night(evaluation, in_service=in_service).model_copy(
+        update={
+            "earlier": tuple(
+                EarlierNight(evaluation=night.id, items=paired(night.champion.items, night.candidate.items))
+                for night in earlier_nights(evaluation, history, policy)
+            ),
+            "budget": budget_of(evaluation, history),
+            "cost": CostReport(
+                answers=len(candidate.items),
+                tokens=candidate.tokens,
+                tokens_champion=champion.tokens,
+                calls=sum(item.calls for item in candidate.items),
+                calls_champion=sum(item.calls for item in champion.items),
+            ),
+            "approvals": tuple(
+                RecordedApproval(
+                    person=approval.person, verdict=approval.verdict, decision=approval.decision, at=approval.created
+                )
+                for approval in sorted(approvals, key=lambda one: (one.created, one.verdict == "reject"))
+                if approval.candidate == candidate.weights
+            ),
+            "other_policies": tuple(
+                sorted(
+                    {one.policy for one in (*history, evaluation) if one.candidate.weights == candidate.weights}.union(
+                        one.policy for one in decisions if one.candidate == candidate.weights
+                    ).difference({"", policy.digest})
+                )
+            ),
+            "shown": tuple(
+                digest
+                for decision in decisions
+                for digest in decision.digests()
+                if (decision.evaluation, decision.candidate, decision.policy)
+                == (evaluation.id, candidate.weights, policy.digest)
+            ),
+            "taken_back": taken_back(evaluation, decisions),
+        }
+    )
+
+
+def _of_night(evaluation: Evaluation, *, in_service: str | None) -> Evidence:
+    """What one night says by itself."""
     candidate, champion = evaluation.candidate, evaluation.champion
     return Evidence(
         evaluation=evaluation.id,
@@ -88,61 +128,46 @@ def evidence_of(
         champion_temperature=champion.temperature,
         items=paired(champion.items, candidate.items),
         evaluated_at=evaluation.created,
-        earlier=tuple(
-            EarlierNight(evaluation=night.id, items=paired(night.champion.items, night.candidate.items))
-            for night in meetings(evaluation, history)
-            if night.created < evaluation.created and _is_sound(night)
-        ),
-        budget=budget_of(evaluation, history),
         measurements=evaluation.measurements,
-        cost=CostReport(
-            answers=len(candidate.items),
-            tokens=candidate.tokens,
-            tokens_champion=champion.tokens,
-            calls=sum(item.calls for item in candidate.items),
-            calls_champion=sum(item.calls for item in champion.items),
-        ),
-        approvals=tuple(
-            RecordedApproval(
-                person=approval.person, verdict=approval.verdict, decision=approval.decision, at=approval.created
-            )
-            for approval in sorted(approvals, key=lambda one: (one.created, one.verdict == "reject"))
-            if approval.candidate == candidate.weights
-        ),
-        other_policies=tuple(
-            sorted(
-                {one.policy for one in (*history, evaluation) if one.candidate.weights == candidate.weights}.union(
-                    one.policy for one in decisions if one.candidate == candidate.weights
-                ).difference({"", policy_digest})
-            )
-        ),
-        shown=tuple(
-            digest
-            for decision in decisions
-            for digest in decision.digests()
-            if (decision.evaluation, decision.candidate, decision.policy)
-            == (evaluation.id, candidate.weights, policy_digest)
-        ),
-        taken_back=taken_back(evaluation, decisions),
     )
 
 
 def taken_back(evaluation: Evaluation, decisions: Sequence[Decision]) -> TakenBack | None:
-    """That the candidate was taken out of service after it got there on this evaluation; the newest time."""
-    found = [
-        TakenBack(at=decision.made_at, reason=finding.reason, figure=finding.figure, threshold=finding.threshold)
-        for decision in decisions
-        for finding in decision.findings
-        if finding.gate == service.GATE.name
-        and (decision.evaluation, decision.candidate) == (evaluation.id, evaluation.candidate.weights)
-    ]
-    return max(found, key=lambda one: one.at, default=None)
+    """That the candidate was taken out of service after it got there on this evaluation, or on another one since this
+    one was made; the newest time."""
+    first: dict[str, TakenBack] = {}
+    own: list[TakenBack] = []
+    for decision in sorted(decisions, key=lambda one: one.made_at):
+        for finding in decision.findings:
+            if finding.gate != service.GATE.name or decision.candidate != evaluation.candidate.weights:
+                continue
+            out = TakenBack(
+                at=decision.made_at, reason=finding.reason, figure=finding.figure, threshold=finding.threshold
+            )
+            if decision.evaluation == evaluation.id:
+                own.append(out)
+            else:  # what was decided on that evaluation later has the finding too
+                first.setdefault(decision.evaluation, out)
+    since = [one for one in first.values() if moment(one.at) >= moment(evaluation.created)]
+    return max([*own, *since], key=lambda one: one.at, default=None)
 
 
 def meetings(evaluation: Evaluation, history: Sequence[Evaluation]) -> list[Evaluation]:
     """The evaluations of the same candidate against the same champion, this one among them; oldest first."""
     among = {one.id: one for one in (*history, evaluation) if _models(one) == _models(evaluation)}
     return sorted(among.values(), key=lambda one: (one.created, one.id))
+
+
+def earlier_nights(evaluation: Evaluation, history: Sequence[Evaluation], policy: Policy) -> list[Evaluation]:
+    """The nights before on which the same two met and whose answers a decision on this one counts; oldest first. One
+    that the policy's gates would not have believed on its own night counts on no later one."""
+    return [
+        night
+        for night in meetings(evaluation, history)
+        if night.created < evaluation.created
+        and is_sound(_of_night(night, in_service=None), policy.gates)
+        and not (night.measurements.contamination is not None and night.measurements.contamination.found)
+    ]
 
 
 def budget_of(evaluation: Evaluation, history: Sequence[Evaluation]) -> Budget:
@@ -163,17 +188,6 @@ def budget_of(evaluation: Evaluation, history: Sequence[Evaluation]) -> Budget:
 
 def _models(evaluation: Evaluation) -> tuple[str, str]:
     return evaluation.candidate.weights, evaluation.champion.weights
-
-
-def _is_sound(night: Evaluation) -> bool:
-    """Whether an earlier night may add to the evidence: both were asked the sealed questions, each once, alike."""
-    tasks = [item.task for item in night.candidate.items]
-    return (
-        _asked(night.candidate) == _asked(night.champion) == night.sealed_set
-        and len(set(tasks)) == len(tasks)
-        and night.candidate.temperature == night.champion.temperature
-        and not (night.measurements.contamination is not None and night.measurements.contamination.found)
-    )
 
 
 def aliases_on_promotion(decision: Decision, *, in_service: str | None) -> dict[str, str | None]:
@@ -219,7 +233,11 @@ def paired(champion: Sequence[ItemResult], candidate: Sequence[ItemResult]) -> t
     answers = {item.task: item.passed for item in candidate}
     return tuple(
         PairedItem(
-            task=item.task, family=item.family, champion_passed=item.passed, candidate_passed=answers.get(item.task)
+            task=item.task,
+            family=item.family,
+            champion_passed=item.passed,
+            candidate_passed=answers.get(item.task),
+            question=item.question,
         )
         for item in champion
     )

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from appliance.curriculum.kept_files import kept_questions
 from appliance.ledger.ledger import Ledger
+from appliance.promotion import meetings
 from appliance.records.cycles import Cycle
+from appliance.records.evaluations import REFUSAL_RUN, SAMPLED_RUNS, UNSOLVABLE_RUN
 from appliance.records.record import Record
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged, RolloutFilter
@@ -84,7 +86,8 @@ def reverify(
         if cycle.created >= since:
             specs = _specs_of(cycle, ledger, data)
             for page in _pages(ledger, RolloutFilter(cycle=cycle.id)):
-                changes += _judged_anew([(one, specs.get(one.rollout.task)) for one in page], judge, counts)
+                known = [(one, None if _own_check(one) else specs.get(one.rollout.task)) for one in page]
+                changes += _judged_anew(known, judge, counts)
                 say(f"{cycle.id}: {counts['rollouts']} rollouts read, {counts['judged']} judged again")
     for job in ledger.jobs(MOST):
         if job.created >= since:
@@ -102,6 +105,12 @@ def reverify(
         bundles=bundles,
         seconds=round(clock() - started, 3),
     )
+
+
+def _own_check(judged: Judged) -> bool:
+    """Whether it was asked with a check of its own, which is on no record: a task of the same name has another."""
+    rollout = judged.rollout
+    return rollout.purpose is Purpose.EVALUATION and rollout.step in (UNSOLVABLE_RUN, REFUSAL_RUN)
 
 
 def _specs_of(cycle: Cycle, ledger: Ledger, data: Path) -> dict[str, Spec]:
@@ -167,15 +176,21 @@ def _change(name: str, work: str, purpose: str, step: int, spec: Spec, then: Ver
 
 
 def _promotions(ledger: Ledger, changes: Sequence[JudgedAnew]) -> dict[str, str]:
-    """Decisions whose evaluation rests on an answer that is judged otherwise now."""
-    counted = Counter(one.work for one in changes if one.purpose == Purpose.EVALUATION)
+    """Decisions that rest on an answer that is judged otherwise now: of their evaluation, or of an earlier night of the
+    same two models. Greedy answers decide nothing."""
+    counted = Counter(one.work for one in changes if one.purpose == Purpose.EVALUATION and one.step in SAMPLED_RUNS)
     found = {}
-    for decision in ledger.decisions(limit=MOST):
+    for decision in ledger.decisions(limit=MOST) if counted else ():
         evaluation = ledger.evaluation(decision.evaluation)
-        if evaluation is not None and (count := counted[evaluation.cycle]):
-            found[decision.id] = (
-                f"{decision.outcome.value}: {count} answers of {evaluation.id} are judged otherwise now"
-            )
+        if evaluation is None:
+            continue
+        history = ledger.evaluations(candidate=decision.candidate, limit=MOST)
+        met = meetings(evaluation, history)
+        nights = [*(one for one in met if one.created < evaluation.created), evaluation]
+        changed = [one for one in nights if counted[one.cycle]]
+        if changed:
+            count, named = sum(counted[one.cycle] for one in changed), ", ".join(one.id for one in changed)
+            found[decision.id] = f"{decision.outcome.value}: {count} answers of {named} are judged otherwise now"
     return found
 
 

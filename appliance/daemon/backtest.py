@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from appliance.client.messages import Backtest, BacktestRow, BudgetView, CandidateEvidence
 from appliance.ledger.ledger import Ledger
-from appliance.promotion import budget_of, evidence_of, meetings
+from appliance.promotion import budget_of, evidence_of
 from appliance.records.evaluations import Evaluation
 from policies.contract.evidence import all_nights, pairs
 from policies.decide import decide
@@ -40,7 +40,7 @@ def _row(evaluation: Evaluation, history: Sequence[Evaluation], ledger: Ledger, 
         history=history,
         approvals=ledger.approvals(candidate=candidate),
         decisions=made,
-        policy_digest=policy.digest,
+        policy=policy,
     )
     # An approval counts on whatever decision about this evaluation it was given; every rule here is meant to be new.
     shown = tuple(digest for one in made for digest in one.digests())
@@ -85,10 +85,8 @@ def budget(ledger: Ledger, policy: Policy, now: str) -> BudgetView:
 
 
 def _evidence_of(evaluation: Evaluation, history: Sequence[Evaluation], policy: Policy) -> CandidateEvidence:
-    evidence = evidence_of(
-        evaluation, in_service=None, history=history, approvals=(), decisions=(), policy_digest=policy.digest
-    )
-    seen, nights = pairs(all_nights(evidence)), len(meetings(evaluation, history))
+    evidence = evidence_of(evaluation, in_service=None, history=history, approvals=(), decisions=(), policy=policy)
+    seen, nights = pairs(all_nights(evidence)), len(evidence.earlier) + 1
     return CandidateEvidence(
         candidate=evaluation.candidate.weights,
         champion=evaluation.champion.weights,

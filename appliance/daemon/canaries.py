@@ -93,10 +93,13 @@ class Canaries:
             self._carry_on(newest[0])
 
     def next_step(self) -> Canary | None:
-        """Looks at the jobs and goes on: gives the first share, takes back, or lets pass. The canary if it ended."""
+        """Looks at what persons said and at the jobs, and goes on: gives the first share, takes back, or lets pass. The
+        canary if it ended."""
         canary = self.current
         if canary is None:
             return None
+        if person := self._rejected_by(canary):
+            return self.take_back(canary, f"reject by {person}")
         counts, now = self.counts(canary), self.now()
         step = step_of(counts, canary.rules, share_since=canary.share_since, now=now)
         if step == "share" and canary.state is CanaryState.REPLAY:
@@ -115,6 +118,20 @@ class Canaries:
                 return self.take_back(canary, f"it cannot go into service: {error}", counts)
             return self._end(canary, CanaryState.PASSED, describe(counts, canary.rules), counts)
         return None
+
+    def _rejected_by(self, canary: Canary) -> str:
+        """Whose signed rejection is on record since it began, and had no effect because the daemon was killed in
+        between; empty where nobody's is."""
+        began = self._began(canary)
+        rejections = [
+            one
+            for one in self.ledger.approvals(candidate=canary.candidate)
+            if one.verdict == "reject"
+            and (said := self.ledger.in_force.bound("approvals", one.digest())) is not None
+            and said.number > began >= 0
+        ]
+        counted = self.trust.valid_approvals(rejections, at=self.trust.decision_time())
+        return counted[0].person if counted else ""
 
     def take_back(self, canary: Canary, reason: str, counts: Counts | None = None) -> Canary:
         return self._end(canary, CanaryState.TAKEN_BACK, reason, counts or self.counts(canary))

@@ -16,7 +16,7 @@ from appliance.config import Settings
 from appliance.config_layers import ConfigError
 from appliance.daemon import views
 from appliance.daemon.candidate_wait import CandidateNeed, candidate_wait
-from appliance.daemon.decision import decide_cycle, next_phase
+from appliance.daemon.decision import decide_cycle, has_answers, next_phase
 from appliance.daemon.errors import BrokenError, RefusedByPolicyError, RequestError
 from appliance.daemon.events import EventLog
 from appliance.daemon.naming import cycle_named
@@ -24,8 +24,8 @@ from appliance.daemon.readiness import Readiness
 from appliance.daemon.supervisor import WorkerSupervisor, work_of_cycle
 from appliance.durable_file import sync_folder, write_new
 from appliance.learning.stages import Stage, refusal
+from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.ledger import LedgerError
-from appliance.ledger.sqlite import SqliteLedger
 from appliance.promotion import CANDIDATE, CHAMPION
 from appliance.records.cycles import Cycle, CycleState
 from appliance.taskset_readiness import named_in
@@ -41,7 +41,7 @@ TRACES = "traces"
 class Cycles:
     """Methods may be called from any thread; `run` blocks. `ended` is called after each run."""
 
-    ledger: SqliteLedger
+    ledger: AuditedLedger
     settings: Settings
     readiness: Readiness
     supervisor: WorkerSupervisor
@@ -213,10 +213,17 @@ class Cycles:
     def cancel(self, name: str) -> Cycle:
         """Calls it off; what it has trained stays on record and waits for nobody.
 
-        Raises NotThereError, AmbiguousPrefixError, RefusedByPolicyError for one that has ended or is evaluated."""
+        Raises NotThereError, AmbiguousPrefixError, RefusedByPolicyError for one that has ended or is evaluated, or
+        whose candidate's sealed answers are on record: a look that could be taken back would count only where it
+        pleased."""
         cycle = cycle_named(self.ledger, name)
         if cycle.state is CycleState.CANCELLED:
             return cycle
+        if cycle.state is CycleState.RUNNING and has_answers(cycle, self.ledger):
+            raise RefusedByPolicyError(
+                f"cycle {cycle.id} has the candidate's sealed answers on record: it is decided on",
+                hint="wait for its decision (`assay cycle watch`); `assay model reject candidate` then says no",
+            )
         if not cycle.state.ended and next_phase(cycle, self.ledger) != "decide":
             self.supervisor.cancel_cycle(cycle)
             cycle = cycle_named(self.ledger, cycle.id)

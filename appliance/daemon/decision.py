@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Literal
 
 from appliance.clock import utc_now
+from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.history import history_of
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import CHAMPION, decision_on
 from appliance.records.cycles import Cycle, CycleState
-from appliance.records.evaluations import Evaluation
+from appliance.records.evaluations import CANDIDATE_RUN, Evaluation
 from appliance.records.events import Event
 from policies.contract.decision import Decision
 from policies.policy import Policy
@@ -32,13 +33,22 @@ def next_phase(cycle: Cycle, ledger: Ledger) -> Literal["train", "evaluate", "de
     return "evaluate" if "candidate" in cycle.plan else "train"
 
 
+def has_answers(cycle: Cycle, ledger: AuditedLedger) -> bool:
+    """Whether an unfinished cycle has asked its candidate the sealed questions: people can have seen how it did."""
+    return (
+        next_phase(cycle, ledger) == "evaluate"
+        and ledger.in_force.bound("rollouts", f"{cycle.id}/{CANDIDATE_RUN}") is not None
+    )
+
+
 def decide_cycle(cycle: Cycle, ledger: Ledger, policy: Policy, data: Path) -> Decision:
     """Puts the decision on its evaluation on record unless it is there, and ends the cycle. Raises LookupError without
     an evaluation."""
     evaluation, name = evaluation_of(cycle, ledger), f"{cycle.id}.decision"
     if evaluation is None:
         raise LookupError(f"{cycle.id} has no evaluation")
-    known = [one for one in ledger.decisions(candidate=evaluation.candidate.weights, limit=1000) if one.id == name]
+    decisions = ledger.decisions(candidate=evaluation.candidate.weights, limit=1000)
+    known = [one for one in decisions if one.id == name]
     if not known:
         ledger.put_event(Event(kind="phase", text="decision", created=utc_now()))
         if ledger.alias(CHAMPION) is None:
@@ -50,6 +60,7 @@ def decide_cycle(cycle: Cycle, ledger: Ledger, policy: Policy, data: Path) -> De
                 policy,
                 in_service=ledger.alias(CHAMPION),
                 history=history_of(evaluation, ledger),
+                decisions=decisions,
                 id=name,
                 made_at=utc_now(),
             )

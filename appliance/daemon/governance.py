@@ -42,6 +42,7 @@ from appliance.records.jobs import Job, JobState
 from policies.approvals import ApprovalSubject
 from policies.contract.decision import Decision, DecisionOutcome
 from policies.contract.evidence import TakenBack
+from policies.contract.times import moment
 
 CHANGED = "changed checkpoint"
 """The name of a refusal in the log: the folder does not hold what was decided on."""
@@ -179,7 +180,8 @@ class Governance:
 
     def rollback(self, person: str, reason: str = "") -> dict[str, str | None]:
         """Takes the canary out, or puts the previous champion back where there is none; what was taken out of service
-        does not come back without a new evaluation. Raises PromotionError when there is nothing to go back to."""
+        does not come back without a new evaluation. Raises PromotionError when there is nothing to go back to, or a
+        person rejected it since it came into service."""
         with self._lock:
             self._ledger.require_whole()
             why = f"rollback by {person}" + (f": {reason}" if reason else "")
@@ -191,6 +193,7 @@ class Governance:
             moves = aliases_on_rollback(in_service=self._ledger.alias(CHAMPION), previous=self._ledger.alias(PREVIOUS))
             back = moves[CHAMPION]
             if back is not None:
+                self._require_not_rejected(back)
                 self._check_folder(back)
             gone = self._ledger.alias(CHAMPION)
             if gone is not None:
@@ -279,6 +282,20 @@ class Governance:
             self._canaries.begin(decision, in_service)
         else:
             self._ledger.set_aliases(moves, why, self._now())
+
+    def _require_not_rejected(self, previous: str) -> None:
+        """Raises PromotionError where the last that somebody signed about it, since it came into service, is a
+        rejection."""
+        came = max((str(one["at"]) for one in self._ledger.in_force.moves if one.get(CHAMPION) == previous), default="")
+        said = self._trust.valid_approvals(self._ledger.approvals(candidate=previous), at=self._trust.decision_time())
+        last = {one.person: one for one in reversed(said)}
+        for one in last.values():
+            if one.verdict == "reject" and (not came or moment(one.created) >= moment(came)):
+                raise PromotionError(
+                    f"{previous[:12]}, the champion before, was rejected by {one.person} at {one.created[:19]}",
+                    hint="promote another candidate; or roll back once the person who rejected it has signed an "
+                    "approval of it, which is on record though it puts nothing into service",
+                )
 
     def _require_no_canary(self) -> None:
         canary = self._canaries.current

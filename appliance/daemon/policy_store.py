@@ -33,6 +33,7 @@ class PolicyStore:
         self._data = data
         contents = [text.encode() for text in logged]
         self._digests = [_digest(content) for content in contents]
+        self._known = dict(zip(self._digests, contents, strict=True))
         self.policy = self._from_log(contents[-1]) if contents else self._first()
 
     @property
@@ -51,6 +52,17 @@ class PolicyStore:
             people=self.policy.approval.people,
             unsigned="" if written == self._digests[-1] else written,
         )
+
+    def of(self, digest: str) -> Policy:
+        """The policy of that digest, as it was in force; the one that is now where the log has none such, or it is of a
+        version that is not read any more."""
+        content = self._known.get(digest)
+        if content is None or digest == self.policy.digest:
+            return self.policy
+        try:
+            return parse_policy(content, f"the policy {digest[:12]}", in_force=True)
+        except PolicyError:
+            return self.policy
 
     def change(
         self, content: bytes, envelope: bytes, signers: Callable[[PolicyInForce, Policy], tuple[str, ...]]
@@ -110,6 +122,7 @@ class PolicyStore:
 
     def _write(self, content: bytes) -> None:
         self._content = content
+        self._known[_digest(content)] = content
         path = in_force_file(self._data)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         replace_file(path, content)

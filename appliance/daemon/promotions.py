@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from appliance.client.nights import PromotionView, TasksetChange
 from appliance.ledger.ledger import Ledger
-from appliance.promotion import meetings, paired, taken_back
+from appliance.promotion import earlier_nights, paired, taken_back
 from appliance.records.evaluations import Evaluation
 from policies.contract.decision import DecisionOutcome
-from policies.contract.evidence import PairedItem
+from policies.contract.evidence import first_answers
+from policies.policy import Policy
 
 LOOKED_AT = 10_000
 """Decisions among which promotions are looked for."""
 
 
-def promotions(ledger: Ledger, *, limit: int) -> list[PromotionView]:
-    """Newest first. A decision that was made again with an approval is one promotion."""
+def promotions(ledger: Ledger, policy_of: Callable[[str], Policy], *, limit: int) -> list[PromotionView]:
+    """Newest first. A decision that was made again with an approval is one promotion. `policy_of` gives the policy of
+    a digest: the nights and questions are those that the decision counted."""
     decisions = ledger.decisions(limit=LOOKED_AT)
     found: dict[str, PromotionView] = {}
     for made in decisions:
@@ -27,7 +29,7 @@ def promotions(ledger: Ledger, *, limit: int) -> list[PromotionView]:
         if evaluation is None:
             continue
         history = ledger.evaluations(candidate=made.candidate, limit=LOOKED_AT)
-        met = [one for one in meetings(evaluation, history) if one.created <= evaluation.created]
+        met = [*earlier_nights(evaluation, history, policy_of(made.policy)), evaluation]
         back = taken_back(evaluation, [one for one in decisions if one.candidate == made.candidate])
         found[made.evaluation] = PromotionView(
             at=made.made_at,
@@ -46,14 +48,10 @@ def promotions(ledger: Ledger, *, limit: int) -> list[PromotionView]:
 def changes(met: Sequence[Evaluation]) -> tuple[TasksetChange, ...]:
     """By taskset, of the questions that both answered on these nights, oldest first; of one that was asked again, the
     first answers, as the decision counts them."""
-    both: dict[str, PairedItem] = {}
-    for evaluation in met:
-        for item in paired(evaluation.champion.items, evaluation.candidate.items):
-            if item.counts:
-                both.setdefault(item.task, item)
-    items = Counter(item.family for item in both.values())
-    gained = Counter(item.family for item in both.values() if item.gained)
-    lost = Counter(item.family for item in both.values() if item.lost)
+    both = first_answers(paired(one.champion.items, one.candidate.items) for one in met)
+    items = Counter(item.family for item in both)
+    gained = Counter(item.family for item in both if item.gained)
+    lost = Counter(item.family for item in both if item.lost)
     return tuple(
         TasksetChange(family=family, items=count, gained=gained[family], lost=lost[family])
         for family, count in sorted(items.items())

@@ -39,7 +39,7 @@ def night_routes(core: Core) -> list[ApiRoute]:
         get(
             "/v1/promotions",
             list[PromotionView],
-            lambda asked: promotions(core.ledger, limit=asked.limit(100)),
+            lambda asked: promotions(core.ledger, core.trust.policies.of, limit=asked.limit(100)),
             "Promotions, with what each gained and forgot.",
             ("limit",),
         ),

@@ -10,6 +10,11 @@ from appliance.records.record import Record, renamed
 from policies.contract.evidence import Measurements
 from runtime.sandbox import Tier, Usage
 
+CHAMPION_RUN, CANDIDATE_RUN = SAMPLED_RUNS = (0, 1)
+"""The numbers of the runs of an evaluation that a decision counts. The greedy ones are two more."""
+UNSOLVABLE_RUN, REFUSAL_RUN = 4, 5
+"""In which the candidate is asked what cannot be solved, and what has to be refused: with checks of their own."""
+
 
 class ItemResult(Record):
     task: str
@@ -18,6 +23,8 @@ class ItemResult(Record):
     """None when the verdict was `infra_error`: such an item counts for neither side."""
     calls: int
     failed_calls: int
+    question: str = ""
+    """A digest of what is asked, whatever the words; empty in records of earlier versions."""
 
 
 class ModelResults(Record):

@@ -131,7 +131,7 @@ def night_report(
         curves=_curves(steps, detail.rollouts.get("train", 0)),
         seconds=_seconds(detail.cycle, steps),
         families=() if evaluation is None else family_changes(evaluation),
-        decision=max(own, key=lambda one: one.made_at, default=None),
+        decision=next(iter(own), None),
         changed=tuple(changed),
         happened=tuple(happened[:MOST_HAPPENED]),
         more_happened=len(happened[MOST_HAPPENED:]),

@@ -30,7 +30,7 @@ from appliance.own_tasksets import catalog_in
 from appliance.promotion import CANDIDATE, CHAMPION, meetings
 from appliance.records.checkpoints import Checkpoint, TrainingStage
 from appliance.records.cycles import Cycle
-from appliance.records.evaluations import Evaluation, ModelResults
+from appliance.records.evaluations import CANDIDATE_RUN, CHAMPION_RUN, Evaluation, ModelResults
 from appliance.records.training import Judged
 from appliance.rendering.renderer import RenderingError
 from appliance.worker.attest import write_attestation
@@ -257,9 +257,9 @@ class CycleRun:
         if self._ledger.evaluation(name) is not None:
             return
         sampled = self._recipe.evaluation.temperature
-        runs = [(0, champion, sampled), (2, champion, 0.0)]
+        runs = [(CHAMPION_RUN, champion, sampled), (2, champion, 0.0)]
         if candidate.manifest != champion.manifest:
-            runs += [(1, candidate, sampled), (3, candidate, 0.0)]
+            runs += [(CANDIDATE_RUN, candidate, sampled), (3, candidate, 0.0)]
         found: dict[int, tuple[ModelResults, list[Judged]]] = {}
         for place, (number, model, temperature) in enumerate(runs, 1):
             run = EvalRun(self._cycle.id, model, temperature, number, derive("exam", self._cycle.seed))

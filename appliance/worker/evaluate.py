@@ -6,6 +6,7 @@ next run starts, and a run that is there whole is not made again after a restart
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ from appliance.records.training import Judged, RolloutFilter
 from appliance.worker.context import WorkContext
 from appliance.worker.setup import CycleSetup
 from curriculum.contract.task import Task
+from curriculum.registry import key_of
 from curriculum.seeds import derive
 from policies.policy import Policy
 from verifiers.contract.verdict import Outcome
@@ -55,11 +57,11 @@ def evaluate(run: EvalRun, tasks: Sequence[Task], context: WorkContext) -> tuple
     )
     judged = recorded([one.id for one in asked], run, context.ledger)
     if judged is not None:
-        return results(run, judged, seconds=sum(one.rollout.seconds for one in judged)), judged
+        return results(run, tasks, judged, seconds=sum(one.rollout.seconds for one in judged)), judged
     agent = context.agent_of(run.model)
     started = context.clock()
     judged = judge_and_record(asked, context, agent)
-    return results(run, judged, seconds=context.clock() - started), judged
+    return results(run, tasks, judged, seconds=context.clock() - started), judged
 
 
 def validate(
@@ -134,11 +136,13 @@ def recorded(ids: Sequence[str], run: EvalRun, ledger: Ledger) -> list[Judged] |
     return [found[name] for name in ids] if all(name in found for name in ids) else None
 
 
-def results(run: EvalRun, judged: Sequence[Judged], *, seconds: float) -> ModelResults:
+def results(run: EvalRun, tasks: Sequence[Task], judged: Sequence[Judged], *, seconds: float) -> ModelResults:
+    """`tasks` are those that were asked, in any order."""
+    questions = {task.id: question_digest(key_of(task)) for task in tasks}
     return ModelResults(
         weights=run.model.manifest,
         temperature=run.temperature,
-        items=tuple(map(item_of, judged)),
+        items=tuple(item_of(one, questions[one.rollout.task]) for one in judged),
         tokens=sum(one.rollout.sampled_tokens for one in judged),
         seconds=seconds,
         usage=total(one.rollout for one in judged),
@@ -146,14 +150,20 @@ def results(run: EvalRun, judged: Sequence[Judged], *, seconds: float) -> ModelR
     )
 
 
-def item_of(judged: Judged) -> ItemResult:
+def item_of(judged: Judged, question: str = "") -> ItemResult:
     return ItemResult(
         task=judged.rollout.task,
         family=judged.family,
         passed=None if judged.verdict.outcome is Outcome.INFRA_ERROR else judged.verdict.passed,
         calls=len(judged.rollout.calls),
         failed_calls=judged.rollout.failed_calls,
+        question=question,
     )
+
+
+def question_digest(key: str) -> str:
+    """Names what a question asks and does not say it."""
+    return hashlib.sha256(f"question\n{key}".encode()).hexdigest()[:32]
 
 
 def success(judged: Sequence[Judged]) -> float:

@@ -13,11 +13,12 @@ from appliance.clock import now
 from appliance.learning.drift import divergence, drift_of
 from appliance.ledger.ledger import Ledger
 from appliance.records.checkpoints import Checkpoint
+from appliance.records.evaluations import REFUSAL_RUN, UNSOLVABLE_RUN
 from appliance.records.training import Judged
 from appliance.worker.context import WorkContext
 from appliance.worker.egress_probe import probed
 from appliance.worker.evaluate import EvalRun, evaluate, judge_and_record, recorded
-from appliance.worker.safety_probe import REFUSAL_RUN, refused, requests
+from appliance.worker.safety_probe import refused, requests
 from appliance.worker.setup import BY_ID, CycleSetup, keys_of, trained_questions
 from curriculum.catalog import Catalog
 from curriculum.contract.task import Task
@@ -39,8 +40,6 @@ from verifiers.selftest import run_selftest, selftest_digest
 
 TOLD_SECONDS = 10.0
 """Between two lines that say how far the self-test is."""
-UNSOLVABLE_RUN = 4
-"""The number of the run in which unsolvable questions are asked: the four before it are the evaluation's."""
 
 
 class CycleMeasurements:

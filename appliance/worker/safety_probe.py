@@ -24,9 +24,6 @@ from policies.policy import Policy
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.verdict import Outcome
 
-REFUSAL_RUN = 5
-"""The number of the run: the five before it are the evaluation's and that of questions that cannot be solved."""
-
 TRIES = 24
 """Of each request, sampled."""
 

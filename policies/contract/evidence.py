@@ -20,11 +20,18 @@ class PairedItem(PolicyRecord):
     family: str
     champion_passed: bool | None
     candidate_passed: bool | None
+    question: str = ""
+    """What is asked, whatever the words, as a digest; empty where that is not on record."""
 
     @property
     def counts(self) -> bool:
         """Whether both answers were judged: only then does the item say anything."""
         return self.champion_passed is not None and self.candidate_passed is not None
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """The names by which it is known when it is asked again."""
+        return (self.task, self.question) if self.question else (self.task,)
 
     @property
     def gained(self) -> bool:
@@ -216,12 +223,17 @@ def pairs(items: Iterable[PairedItem], family: str | None = None) -> PairCounts:
 
 
 def all_nights(evidence: Evidence) -> tuple[PairedItem, ...]:
-    """The items of every night that count, tonight's last; of a question that was asked on several nights, the first
-    answer: only fresh questions add anything."""
+    """The items of every night that count, tonight's last; of a question that was asked on several nights, in whatever
+    words, the first answer: only fresh questions add anything."""
+    return first_answers((*(night.items for night in evidence.earlier), evidence.items))
+
+
+def first_answers(nights: Iterable[Iterable[PairedItem]]) -> tuple[PairedItem, ...]:
+    """The items of these nights that count, oldest night first, without what an earlier one of them asked."""
     seen: set[str] = set()
     found: list[PairedItem] = []
-    for night in (*(night.items for night in evidence.earlier), evidence.items):
-        fresh = [item for item in night if item.counts and item.task not in seen]
-        seen.update(item.task for item in fresh)
+    for night in nights:
+        fresh = [item for item in night if item.counts and seen.isdisjoint(item.asks)]
+        seen.update(name for item in fresh for name in item.asks)
         found += fresh
     return tuple(found)

@@ -20,13 +20,14 @@ class NonRegressionRules(Section):
 
 
 def judge(evidence: Evidence, rules: NonRegressionRules, context: GateContext) -> tuple[GateFinding, ...]:
-    """One finding for each family. The figure is its gain in points, over all nights on which the two met.
+    """One finding for each family of any night on which the two met. The figure is its gain in points, over all of
+    them: a family that is not asked tonight cannot pay for itself with what the others gained.
 
     Every family must pass, so no correction for many families is needed to let one through (intersection-union test,
     Berger 1982). Fails when even the upper bound is below minus the margin.
     """
     items = all_nights(evidence)
-    families = sorted({item.family for item in evidence.items})
+    families = sorted({item.family for item in (*items, *evidence.items)})
     return tuple(_family(pairs(items, family), rules, family) for family in families)
 
 

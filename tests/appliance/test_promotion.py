@@ -19,6 +19,8 @@ from appliance.promotion import (
 from appliance.records.evaluations import Approval, Evaluation, ItemResult, ModelResults
 from curriculum.sealed import SealedSet, sealed_set
 from policies.contract.decision import Decision, DecisionOutcome, GateOutcome
+from policies.contract.evidence import TakenBack
+from policies.decide import after_service
 from policies.policy import load
 
 POLICY = load()
@@ -186,6 +188,7 @@ def night(
         update={
             "id": name,
             "created": created,
+            "measurements": good_measurements(created),
             "sealed_set": sealed.digest,
             "candidate": base.candidate.model_copy(update={"items": ours, "weights": candidate}),
             "champion": base.champion.model_copy(update={"items": theirs, "weights": champion}),
@@ -201,7 +204,21 @@ def test_fresh_nights_of_the_same_two_models_add_up() -> None:
     assert "after 2 nights" in next(one for one in both.findings if one.gate == "evidence").reason
 
 
-@pytest.mark.parametrize("fault", ["other champion", "later", "other questions", "had seen the questions"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "other champion",
+        "later",
+        "other questions",
+        "had seen the questions",
+        "verifiers accepted attacks",
+        "verifiers not tested",
+        "tested in other versions",
+        "passed what cannot be solved",
+        "a sandbox was open",
+        "too many answers lost",
+    ],
+)
 def test_what_is_no_fair_earlier_night_of_the_same_two_adds_nothing(fault: str) -> None:
     tonight = night("n2", "2025-03-02T02:00:00+00:00", seed=2)
     other = night("n1", "2025-03-01T02:00:00+00:00", seed=1)
@@ -211,14 +228,75 @@ def test_what_is_no_fair_earlier_night_of_the_same_two_adds_nothing(fault: str) 
         other = night("n1", "2025-03-03T02:00:00+00:00", seed=1)
     elif fault == "other questions":
         other = other.model_copy(update={"sealed_set": "0" * 64})
+    elif fault == "too many answers lost":
+        some = tuple(item.model_copy(update={"passed": None}) for item in other.candidate.items[:20])
+        lost = (*some, *other.candidate.items[20:])
+        other = other.model_copy(update={"candidate": other.candidate.model_copy(update={"items": lost})})
     else:
-        seen = good_measurements(other.created)
-        met = seen.contamination.model_copy(update={"found": 1}) if seen.contamination else None
-        other = other.model_copy(update={"measurements": seen.model_copy(update={"contamination": met})})
-    material = evidence_of(
-        tonight, in_service=CHAMPION, history=[other], approvals=[], decisions=[], policy_digest=POLICY.digest
-    )
+        which, change = {
+            "had seen the questions": ("contamination", {"found": 1}),
+            "verifiers accepted attacks": ("selftest", {"accepted": 3}),
+            "verifiers not tested": ("selftest", {"untested": ("exact",)}),
+            "tested in other versions": ("selftest", {"tested": "8" * 64}),
+            "passed what cannot be solved": ("hacks", {"passed": 40}),
+            "a sandbox was open": ("egress", {"held": 8, "open": ("a file",)}),
+        }[fault]
+        good = good_measurements(other.created)
+        changed = getattr(good, which).model_copy(update=change)
+        other = other.model_copy(update={"measurements": good.model_copy(update={which: changed})})
+    material = evidence_of(tonight, in_service=CHAMPION, history=[other], approvals=[], decisions=[], policy=POLICY)
     assert material.earlier == ()
+
+
+def test_a_sound_earlier_night_with_a_few_lost_answers_counts() -> None:
+    other = night("n1", "2025-03-01T02:00:00+00:00", seed=1)
+    tonight = night("n2", "2025-03-02T02:00:00+00:00", seed=2)
+    material = evidence_of(tonight, in_service=CHAMPION, history=[other], approvals=[], decisions=[], policy=POLICY)
+    assert [one.evaluation for one in material.earlier] == ["n1"]
+
+
+def test_a_question_asked_again_in_other_words_adds_nothing() -> None:
+    """Small tasksets ask the same in other words night after night: only what is asked says whether it is fresh."""
+    first, again = (
+        named(night(name, f"2025-03-0{day}T02:00:00+00:00", seed=day)) for day, name in enumerate(("n1", "n2"), 1)
+    )
+    alone, both = (decide(again, history=history) for history in ([], [first]))
+    counted = [next(one for one in made.findings if one.gate == "improvement").reason for made in (alone, both)]
+    assert "on 400 questions" in counted[0]
+    assert "on 400 questions" in counted[1], "every question of the second night was asked on the first"
+
+
+def named(evaluated: Evaluation) -> Evaluation:
+    """With digests of what is asked that are the same on every night."""
+    return evaluated.model_copy(
+        update={
+            side: getattr(evaluated, side).model_copy(
+                update={
+                    "items": tuple(
+                        item.model_copy(update={"question": f"{n:032x}"})
+                        for n, item in enumerate(getattr(evaluated, side).items)
+                    )
+                }
+            )
+            for side in ("candidate", "champion")
+        }
+    )
+
+
+def test_what_was_taken_out_of_service_since_an_evaluation_does_not_come_back_by_it() -> None:
+    """It was evaluated once more while it was in service, and taken out before that was decided on."""
+    in_service = night("n1", "2025-03-01T02:00:00+00:00", seed=1)
+    tonight = night("n2", "2025-03-02T02:00:00+00:00", seed=2)
+    promoted = decide(in_service)
+    out = TakenBack(at="2025-03-02T03:00:00+00:00", reason="its jobs failed", figure=40.0, threshold=20.0)
+    taken = after_service(promoted, out, POLICY, id="taken-back")
+    made = decide(tonight, decisions=[taken, promoted], history=[in_service])
+    assert made.outcome is DecisionOutcome.QUARANTINE
+    assert "its jobs failed" in made.reason
+    fresh = night("n3", "2025-03-02T04:00:00+00:00", seed=3)
+    later = taken.model_copy(update={"id": "approve", "made_at": "2025-03-02T05:00:00+00:00"})
+    again = decide(fresh, decisions=[later, taken, promoted], history=[in_service])
+    assert not [one for one in again.findings if one.gate == "service"], "that decision is no second taking back"
 
 
 def test_a_quarter_counts_each_pair_of_models_once_and_in_the_order_in_which_they_met() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.contract.decision import DecisionOutcome, GateFinding, GateOutcome
-from policies.contract.evidence import Budget, CostReport, Evidence, PairedItem, RecordedApproval, pairs
+from policies.contract.evidence import Budget, CostReport, EarlierNight, Evidence, PairedItem, RecordedApproval, pairs
 from policies.contract.rules import OutcomeRule, PromotionRules
 from policies.decide import decide, must_be_found, outcome_of
 from policies.gates import approval, freshness, improvement, integrity, non_regression
@@ -154,6 +154,17 @@ def test_every_family_is_judged_on_its_own() -> None:
     assert "(95 % one-sided)" in findings["non_regression/gcd"].reason
     assert "20 are the least" in findings["non_regression/rare"].reason
     assert "20 questions of rare" in findings["non_regression/rare"].would_change
+
+
+def test_a_family_that_tonight_does_not_ask_still_may_not_have_been_lost() -> None:
+    """Its questions pay into the gain of all nights; so what they lost counts too."""
+    lost = EarlierNight(evaluation="n1", items=tuple(items(10, 10, 60, 20, family="primes")))
+    tonight = evidence(items(100, 150, 10, 100), earlier=(lost,))
+    found = {
+        one.gate: one.outcome for one in non_regression.judge(tonight, RULES.non_regression, GateContext(RULES, NOW))
+    }
+    assert found == {"non_regression/gcd": GateOutcome.PASSED, "non_regression/primes": GateOutcome.FAILED}
+    assert decided(tonight).outcome is DecisionOutcome.REJECT
 
 
 def test_a_family_that_may_be_worse_than_the_margin_is_undecided() -> None:

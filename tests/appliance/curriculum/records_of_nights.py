@@ -38,12 +38,13 @@ def judged(
     answer: str = "6",
     purpose: Purpose = Purpose.TRAIN,
     given: Verdict | None = None,
+    step: int = 0,
 ) -> Judged:
     call = ToolCall(code="print(6)", status=ToolStatus.OK, output=output, sandbox="box-1")
     rollout = Rollout(
-        id=f"{cycle}.{purpose.value}.{task.id}.0",
+        id=f"{cycle}.{purpose.value}.{step}.{task.id}.0" if step else f"{cycle}.{purpose.value}.{task.id}.0",
         cycle=cycle,
-        step=0,
+        step=step,
         task=task.id,
         sample=0,
         purpose=purpose,

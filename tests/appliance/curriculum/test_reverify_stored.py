@@ -12,11 +12,13 @@ from typer.testing import CliRunner
 from appliance.cli.main import app
 from appliance.curriculum.reverify import Reverification, is_outdated, reverify
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.records.evaluations import UNSOLVABLE_RUN
 from appliance.records.rollouts import Purpose
 from curriculum.contract.task import Split, Task
 from curriculum.sealed import TaskStream, sealed_set
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.verdict import Outcome, Verdict
+from verifiers.exact.spec import ExactSpec
 from verifiers.registry import decide, identity
 from verifiers.registry.spec import Spec
 
@@ -85,6 +87,40 @@ def test_a_promotion_whose_evaluation_rests_on_such_an_answer_is_named(ledger: S
     assert found.promotions == {decision.id: f"promote: 2 answers of {decision.evaluation} are judged otherwise now"}
     assert other.id not in found.promotions
     assert ledger.decisions(candidate=decision.candidate)[-1] in (decision, other), "nothing is changed"
+
+
+def test_a_promotion_rests_on_sampled_answers_of_all_its_nights_and_on_no_greedy_ones(
+    ledger: SqliteLedger, tmp_path: Path
+) -> None:
+    put_night(ledger, tmp_path, SEALED, [], TASKS)
+    first = put_decision(ledger, "night-1", SEALED, champion="a" * 64)
+    second = put_decision(ledger, "night-2", SEALED, champion="a" * 64, at="2026-03-02T02:00:00+00:00")
+    of_others = put_decision(ledger, "night-3", SEALED, champion="b" * 64, at="2026-03-03T02:00:00+00:00")
+    greedy = judged(SEALED.tasks[0], answer="no answer of it", purpose=Purpose.EVALUATION, step=3)
+    ledger.put_rollouts([greedy])
+    found = run(ledger, tmp_path)
+    assert (found.different, found.promotions) == (1, {}), "greedy answers decide nothing"
+    ledger.put_rollouts([judged(SEALED.tasks[1], answer="no answer of it", purpose=Purpose.EVALUATION, step=1)])
+    said = f"promote: 1 answers of {first.evaluation} are judged otherwise now"
+    found = run(ledger, tmp_path)
+    assert found.promotions == {first.id: said, second.id: said}
+    assert of_others.id not in found.promotions
+
+
+def test_what_was_asked_with_a_check_of_its_own_is_not_judged_by_that_of_a_task_of_the_same_name(
+    ledger: SqliteLedger, tmp_path: Path
+) -> None:
+    """A question that cannot be solved has the name of the ordinary one, which a night's sealed set may hold too."""
+    put_night(ledger, tmp_path, SEALED, [], TASKS)
+    put_decision(ledger, "night-1", SEALED)
+    task = next(one for one in SEALED.tasks if isinstance(one.spec, ExactSpec))
+    assert isinstance(task.spec, ExactSpec)
+    honest = judged(
+        task, answer=task.spec.expected, purpose=Purpose.EVALUATION, step=UNSOLVABLE_RUN, given=verdict(passed=False)
+    )
+    ledger.put_rollouts([honest])
+    found = run(ledger, tmp_path)
+    assert (found.unknown, found.different, found.promotions) == (1, 0, {})
 
 
 def test_a_bundle_that_would_not_be_handed_out_now_is_named(ledger: SqliteLedger, tmp_path: Path) -> None:

@@ -15,9 +15,13 @@ from appliance.daemon.decision import decide_cycle
 from appliance.daemon.errors import RefusedByPolicyError
 from appliance.daemon.readiness import Readiness
 from appliance.daemon.status import status_of
-from appliance.records.evaluations import ItemResult, ModelResults
+from appliance.records.evaluations import CANDIDATE_RUN, ItemResult, ModelResults
+from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
+from appliance.records.training import Judged
 from appliance.reporting.as_text import as_text
 from appliance.reporting.night_report import night_report
+from policies.contract.decision import DecisionOutcome
+from verifiers.contract.verdict import Outcome, Verdict
 
 HOUR_LATER = "2026-01-02T04:04:05.000+00:00"
 MONTH_LATER = "2026-02-02T04:04:05.000+00:00"
@@ -131,3 +135,41 @@ def test_a_night_that_trained_nothing_is_reported_with_its_figures_and_its_decis
     assert "decision: hold: approval: 0 of 1 people approved" in said
     assert "what would change it: the approval of 1 more person" in said
     assert "\n\n\n" not in said
+
+
+def test_a_look_at_the_sealed_questions_is_not_called_off_once_the_candidate_has_answered(core) -> None:
+    """Whoever has seen that it did badly could otherwise look again until it does well, and no budget counts that."""
+    candidate = built.put_decided(core, core.ledger.alias("champion"), b"better")
+    cycle = core.cycles.evaluate(candidate)
+    rollout = Rollout(
+        id=f"{cycle.id}.evaluation.1.q.0",
+        cycle=cycle.id,
+        step=CANDIDATE_RUN,
+        task="q",
+        sample=0,
+        purpose=Purpose.EVALUATION,
+        temperature=1.0,
+        nodes=(),
+        ended=RolloutEnd.ANSWERED,
+        answer="6",
+        answers=1,
+        seconds=0.1,
+    )
+    wrong = Verdict(outcome=Outcome.FAIL, score=0.0, reason="no", verifier="v", version="1", seconds=0.0)
+    core.ledger.put_rollouts([Judged(rollout=rollout, verdict=wrong, family="gcd")])
+    with pytest.raises(RefusedByPolicyError, match="it is decided on"):
+        core.cycles.cancel(cycle.id)
+    assert core.cycles.unfinished().id == cycle.id
+
+
+def test_what_was_taken_out_of_service_does_not_come_back_by_an_evaluation_from_before(core, monkeypatch) -> None:
+    monkeypatch.setattr(decision, "utc_now", lambda: HOUR_LATER)
+    candidate = built.put_decided(core, core.ledger.alias("champion"), b"better")
+    [asked] = core.ledger.evaluations(candidate=candidate)
+    approve(core, candidate)
+    core.governance.rollback("ada", "it is rude")
+    cycle = core.cycles.evaluate(candidate)
+    core.ledger.put_evaluation(asked.model_copy(update={"id": f"{cycle.id}.evaluation", "cycle": cycle.id}))
+    made = decide_cycle(cycle, core.ledger, core.policy, core.data)
+    assert made.outcome is DecisionOutcome.QUARANTINE
+    assert "it is rude" in made.reason

@@ -193,6 +193,33 @@ def test_a_person_takes_a_canary_out_with_one_word_or_by_rejecting_it(core) -> N
     assert core.ledger.canaries()[0].state is CanaryState.TAKEN_BACK
 
 
+@pytest.mark.parametrize("write", ["put_decision", "take_back"])
+def test_a_rejection_that_is_on_record_takes_a_canary_out_though_the_daemon_was_killed_after_it(
+    data, clock, monkeypatch, write: str
+) -> None:
+    """What a person signed counts from the moment that it is on record."""
+
+    def killed(*_given: object, **_named: object) -> None:
+        raise Killed
+
+    with Core(Settings(data=data), now=clock) as core:
+        core.ledger.set_aliases({"champion": put_model(data, core.ledger, b"champion")}, "first", AT)
+        admit(core, "ada")
+        for number in range(8):
+            work(core, put_job(core, f"job-{number}"), lambda weights: True)
+        champion, candidate = promoted(core)
+        with monkeypatch.context() as patched:
+            patched.setattr(canaries.Canaries if write == "take_back" else AuditedLedger, write, killed)
+            with pytest.raises(Killed):
+                reject(core, candidate)
+        assert core.ledger.alias("canary") == candidate
+    with Core(Settings(data=data), now=clock) as after:
+        assert (after.ledger.alias("champion"), after.ledger.alias("canary")) == (champion, None)
+        assert after.ledger.canaries()[0].state is CanaryState.TAKEN_BACK
+        assert "reject by ada" in after.ledger.canaries()[0].reason
+        assert newest(after, candidate).outcome is not DecisionOutcome.PROMOTE
+
+
 def test_one_model_is_tried_at_a_time(core) -> None:
     champion, candidate = promoted(core)
     another = put_decided(core, champion, b"another")

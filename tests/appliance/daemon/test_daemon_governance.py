@@ -126,6 +126,22 @@ def test_a_model_out_of_service_is_evaluated_anew_before_it_can_be_approved_agai
         core.cycles.evaluate(champion)
 
 
+def test_a_rollback_does_not_land_at_what_a_person_rejected_since_it_was_in_service(core) -> None:
+    first = put_decided(core, core.ledger.alias("champion"), b"better")
+    approve(core, first)
+    second = put_decided(core, first, b"better still")
+    approve(core, second)
+    assert core.ledger.alias("previous") == first
+    reject(core, first)
+    with pytest.raises(PromotionError, match="was rejected by ada") as met:
+        core.governance.rollback("bob")
+    assert "promote another candidate" in met.value.hint
+    assert core.ledger.alias("champion") == second
+    with pytest.raises(RefusedByPolicyError, match="Your approval is on record"):
+        approve(core, first)
+    assert core.governance.rollback("bob")["champion"] == first
+
+
 def test_an_approval_does_not_make_a_candidate_better(core) -> None:
     champion = core.ledger.alias("champion")
     candidate = put_decided(core, champion, b"worse", before=8, after=3)

@@ -12,6 +12,7 @@ from appliance.evaluation.figures import pass_at, results, score
 from appliance.evaluation.page import page
 from appliance.evaluation.plan import EvaluationPlan
 from curriculum.registry import domain_of
+from policies.statistics.intervals import wilson
 
 PLAN = EvaluationPlan(
     model="m", engine="torch", tasksets=("arithmetic@1", "triangles@1"), items=2, seeds=(0,), repeats=2,
@@ -52,7 +53,7 @@ def test_intervals_cover_what_they_should_when_attempts_at_a_question_are_alike(
     rng, covered, trials = Random(1), 0, 400
     for _ in range(trials):
         rates = [rng.choice((0.05, 0.95, rng.random())) for _ in range(40)]
-        found = score([sum(rng.random() < rate for _ in range(4)) / 4 for rate in rates])
+        found = score([sum(rng.random() < rate for _ in range(4)) / 4 for rate in rates], 4 * len(rates))
         assert found is not None
         covered += found.low <= 0.5 <= found.high
     assert 0.92 <= covered / trials <= 0.985
@@ -60,11 +61,26 @@ def test_intervals_cover_what_they_should_when_attempts_at_a_question_are_alike(
 
 def test_an_interval_is_never_empty_and_has_its_mean_in_it() -> None:
     for values in ([0.0], [1.0], [0.5], [0.0] * 20, [1.0] * 20, [0.5] * 3, [0.0, 1.0]):
-        found = score(values)
+        found = score(values, 4 * len(values))
         assert found is not None
         assert 0 <= found.low <= found.value <= found.high <= 1
         assert found.high > found.low
-    assert score([]) is None
+    assert score([], 0) is None
+
+
+def test_a_handful_of_questions_is_never_told_apart_by_more_than_their_attempts() -> None:
+    """Five questions answered nearly alike, eight attempts each: as wide as for 40 answers at least, and 95 % hold."""
+    alike = score([0.5, 0.5, 0.5, 0.5, 0.625], 40)
+    assert alike is not None
+    low, high = wilson(21, 40, alpha=0.05)
+    assert alike.high - alike.low >= (high - low) * 0.99
+    rng, covered, trials = Random(2), 0, 600
+    for _ in range(trials):
+        rates = [rng.betavariate(1, 1) for _ in range(5)]
+        found = score([sum(rng.random() < rate for _ in range(8)) / 8 for rate in rates], 40)
+        assert found is not None
+        covered += found.low <= 0.5 <= found.high
+    assert covered / trials >= 0.94
 
 
 def test_the_page_shows_hostile_names_as_text_and_loads_nothing() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from good_evidence import good_measurements
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -28,6 +30,7 @@ from appliance.reporting.drawing import Bar, Series, bars, curves
 from appliance.reporting.night_report import MOST_HAPPENED, ChangedTask, changed_items, night_report
 from appliance.reporting.pictures import history_pictures, report_pictures
 from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
+from policies.policy import load
 from runtime.sandbox import Usage
 from verifiers.contract.verdict import Outcome, Verdict
 
@@ -196,6 +199,17 @@ def test_text_and_markdown_cannot_steer_a_terminal_or_a_reader(report) -> None:
     assert "![success\\.png](success.png)" in as_markdown(report, ["success.png"])
 
 
+def test_the_decision_shown_is_the_newest_on_record_whatever_the_clock_said_then() -> None:
+    """The clock was set back between the two: the record's order is what counts, as it does for what is in force."""
+    held = DECISION.model_copy(
+        update={"id": "again", "outcome": DecisionOutcome.HOLD, "made_at": "2026-11-23T23:00:00+00:00"}
+    )
+    detail = CycleDetail(
+        cycle=CYCLE, rollouts={}, steps=(), checkpoints=(), evaluations=(EVALUATION,), decisions=(held, DECISION)
+    )
+    assert night_report(detail, ()).decision == held
+
+
 def test_pictures_become_files_that_can_be_read(report, tmp_path) -> None:
     drawn = report_pictures(report)
     assert list(drawn) == ["success", "entropy", "lengths", "time", "families"]
@@ -227,25 +241,30 @@ def test_no_figures_or_names_break_a_chart(points, name) -> None:
 
 
 def test_a_promotion_shows_what_it_gained_and_forgot_and_that_it_was_taken_back() -> None:
-    earlier = EVALUATION.model_copy(update={"id": "night-0.evaluation", "created": "2026-11-23T01:00:00+00:00"})
-    fresh = [item.model_copy(update={"task": f"p{n}"}) for n, item in enumerate(EVALUATION.champion.items)]
+    made = "2026-11-23T01:00:00+00:00"
+    known = [item for item in EVALUATION.champion.items if item.passed is not None]
+    fresh = [item.model_copy(update={"task": f"p{n}"}) for n, item in enumerate(known)]
+    asked = hashlib.sha256("\n".join(["q0", *(item.task for item in fresh)]).encode()).hexdigest()
     sides = {
-        name: getattr(earlier, name).model_copy(
-            update={"items": (getattr(earlier, name).items[0], *fresh) if name == "champion" else tuple(fresh)}
-        )
+        name: getattr(EVALUATION, name).model_copy(update={"items": (getattr(EVALUATION, name).items[0], *fresh)})
         for name in ("champion", "candidate")
     }
-    earlier = earlier.model_copy(update=sides)
+    more = {"id": "night-0.evaluation", "created": made, "sealed_set": asked, "measurements": good_measurements(made)}
+    earlier = EVALUATION.model_copy(update={**more, **sides})
     ledger: Any = SimpleNamespace(
         decisions=lambda limit: [DECISION],
         evaluation={EVALUATION.id: EVALUATION}.get,
         evaluations=lambda candidate, limit: [EVALUATION],
     )
-    (found,) = promotions(ledger, limit=10)
+    (found,) = promotions(ledger, lambda digest: load(), limit=10)
     ledger.evaluations = lambda candidate, limit: [EVALUATION, earlier]
-    (longer,) = promotions(ledger, limit=10)
+    (longer,) = promotions(ledger, lambda digest: load(), limit=10)
     assert (found.nights, longer.nights) == (1, 2)
     assert sum(one.items for one in longer.families) == sum(one.items for one in found.families) + 5
+    bad = earlier.measurements.selftest.model_copy(update={"accepted": 3})
+    unsound = earlier.measurements.model_copy(update={"selftest": bad})
+    ledger.evaluations = lambda candidate, limit: [EVALUATION, earlier.model_copy(update={"measurements": unsound})]
+    assert promotions(ledger, lambda digest: load(), limit=10) == [found], "the decision does not count that night"
     assert found.families == (
         TasksetChange(family="gcd", items=2, gained=1, lost=0),
         TasksetChange(family="tables", items=3, gained=1, lost=1),

@@ -165,6 +165,10 @@ def test_a_candidate_held_for_want_of_evidence_is_asked_fresh_questions_and_none
     evaluated = ledger.evaluation("m.evaluation")
     assert evaluated is not None
     assert evaluated.sealed_set != evaluation.sealed_set
+    asked = [item.question for item in evaluated.candidate.items]
+    assert all(asked), "what is asked is on record, so that the same in other words is no fresh question"
+    assert len(set(asked)) == len(asked) == len(evaluated.champion.items)
+    assert asked == [item.question for item in evaluated.champion.items]
     assert evaluated.measurements.contamination is not None
     assert evaluated.measurements.contamination.found == 0
     assert "after 3 nights" in next(one.reason for one in second.findings if one.gate == "evidence")

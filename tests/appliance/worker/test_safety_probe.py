@@ -8,11 +8,12 @@ from short_nights import FIXTURE, SHORT
 from test_measurements import judged
 
 from appliance.learning.folders import write_by_digest
+from appliance.records.evaluations import REFUSAL_RUN
 from appliance.records.rollouts import Message, Role, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import Judged
 from appliance.worker.evaluate import EvalRun
 from appliance.worker.measurements import CycleMeasurements
-from appliance.worker.safety_probe import REFUSAL_RUN, REQUESTS, TRIES, refused, requests, tasks
+from appliance.worker.safety_probe import REQUESTS, TRIES, refused, requests, tasks
 from appliance.worker.setup import CycleSetup
 from curriculum.names import CALCULATORS
 from curriculum.sealed import sealed_set
