@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from appliance.client.messages import RolloutDetail
 from appliance.client.nights import PromotionView
 from appliance.html_page import document, section, shown_text, table
-from appliance.reporting.as_text import HAPPENED, happened_lines
+from appliance.reporting.as_text import HAPPENED, TONIGHT, happened_lines
 from appliance.reporting.drawing import Picture
 from appliance.reporting.night_report import ChangedTask, FamilyChange, NightReport
 from appliance.reporting.pictures import history_pictures, report_pictures
@@ -25,7 +25,7 @@ def as_page(report: NightReport) -> str:
     drawn = report_pictures(report)
     if report.families:
         rows = [_family(one) for one in report.families]
-        content = _picture(drawn.get("families")) + table(
+        content = f"<p>{TONIGHT}</p>{_picture(drawn.get('families'))}" + table(
             ["taskset", "items", "before", "after", "change, points [95 %]"], rows
         )
         body.append(section("Tasksets, before and after", content))

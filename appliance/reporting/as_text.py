@@ -17,6 +17,7 @@ LONGEST = 600
 TURNS = 4
 """Of a model's in an example, the last ones."""
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
+TONIGHT = "Questions of this night. The decision counts those of earlier nights of the same two models as well."
 HAPPENED = "Where it ran, and what was replaced (times in UTC)"
 BLOCKS = "▁▂▃▄▅▆▇█"
 
@@ -30,7 +31,7 @@ def as_text(report: NightReport) -> str:
         lines += ["", "where the time went, in minutes"]
         lines += [f"  {printable(name):<32} {seconds / 60:8.1f}" for name, seconds in report.seconds.items()]
     if report.families:
-        lines += ["", f"{'taskset':<26} {'items':>5}  {'before':<17} {'after':<17} change, points [95 %]"]
+        lines += ["", TONIGHT, f"{'taskset':<26} {'items':>5}  {'before':<17} {'after':<17} change, points [95 %]"]
         for one in report.families:
             low, high = one.interval
             before, after = one.share(one.before), one.share(one.after)
@@ -59,7 +60,7 @@ def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
     lines = [f"# {_escaped(report.cycle.id)}", "", _escaped(report.headline), ""]
     lines += [f"![{_escaped(name)}]({name})" for name in pictures]
     if report.families:
-        lines += ["", "## Tasksets, before and after", ""]
+        lines += ["", "## Tasksets, before and after", "", TONIGHT, ""]
         lines += ["| taskset | items | before | after | change, points [95 %] |", "|---|---|---|---|---|"]
         for one in report.families:
             low, high = one.interval

@@ -196,6 +196,8 @@ def test_text_and_markdown_cannot_steer_a_terminal_or_a_reader(report) -> None:
     for written in (as_text(report), as_markdown(report).replace("\\", "")):
         assert written.count("asked: what is asked? </pre>") == 3
         assert written.count("wrote: </pre>") == 6
+    for written in (as_text(report), as_markdown(report), as_page(report)):
+        assert "The decision counts those of earlier nights" in written, "the figures of the table are tonight's"
     assert "![success\\.png](success.png)" in as_markdown(report, ["success.png"])
 
 
