@@ -28,8 +28,8 @@ from curriculum.contract.environment import BringsTools
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
 from curriculum.environments import ENVIRONMENTS
-from curriculum.registry import BUILT_IN, key_of
 from curriculum.own.taskset import forms_in
+from curriculum.registry import BUILT_IN, key_of
 from curriculum.sealed import SealedSet, TaskStream, is_written
 from curriculum.seeds import derive
 from curriculum.separation.index import SeparationIndex
