@@ -158,6 +158,16 @@ class OwnTaskset:
         lean = any(isinstance(row.spec, LeanSpec) for row in self.content.rows)
         return toolchain.missing() if lean else ""
 
+    @property
+    def packages(self) -> Sequence[str]:
+        """Digests of the sets of packages that its worlds run in: another one may make other worlds."""
+        found = set()
+        for row in self._worlds:
+            environment = ENVIRONMENTS.get(row.environment)
+            installed = environment.packages(row.world) if isinstance(environment, NeedsPackages) else None
+            found |= {installed.digest} if installed is not None else set()
+        return sorted(found)
+
     @cached_property
     def _worlds(self) -> list[OwnRow]:
         """A row of each environment and package."""
