@@ -161,7 +161,7 @@ class OwnTaskset:
     @property
     def packages(self) -> Sequence[str]:
         """Digests of the sets of packages that its worlds run in: another one may make other worlds."""
-        found = set()
+        found: set[str] = set()
         for row in self._worlds:
             environment = ENVIRONMENTS.get(row.environment)
             installed = environment.packages(row.world) if isinstance(environment, NeedsPackages) else None

@@ -275,7 +275,7 @@ def test_what_only_a_foreign_program_scores_is_never_certified() -> None:
 
 
 def test_other_packages_of_the_owners_worlds_are_another_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows are the same and what they are asked about is not: a server that was installed anew may answer otherwise."""
+    """The rows are the same, and what they ask about is not: a server that was installed anew may answer otherwise."""
     rows = [
         OwnRow(
             question=f"What is in account {at}?",
