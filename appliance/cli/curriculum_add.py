@@ -160,11 +160,13 @@ def let_through(
     from appliance.cli.own_checks import ChecksMany, checked
     from curriculum.names import OWN
     from curriculum.own.doors import not_sealed, not_seen, refusal
-    from curriculum.own.taskset import OwnTaskset
+    from curriculum.own.taskset import OwnTaskset, forms_in, spread
 
-    owned = catalog_of(context, data).domains.get(OWN, {})
+    catalog = catalog_of(context, data)
+    owned = catalog.domains.get(OWN, {})
     known = [row.key for taskset in owned.values() if isinstance(taskset, OwnTaskset) for row in taskset.content.rows]
-    doors = (not_sealed(sealed), not_seen(known))
+    beside = [*forms_in(catalog, owned), *(row.question for row in spread(rows))]
+    doors = (not_sealed(sealed, beside), not_seen(known))
 
     def let_in() -> Iterator[OwnRow]:
         for row in rows:

@@ -11,6 +11,7 @@ from appliance.cli.show import show_fields, show_json, show_line, show_progress,
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from appliance.curriculum.separation_audit import Copy, SeparationReport
 
@@ -24,7 +25,7 @@ def audit(context: typer.Context, data: Data = None, as_json: Json = False) -> N
 
     folder = data_of(context, data)
     with ReadOnlyLedger(folder / "ledger.sqlite3") as ledger:
-        report = audit_separation(ledger, folder, texts_in, say=show_progress)
+        report = audit_separation(ledger, folder, texts_in, beside=_forms_in(folder), say=show_progress)
     show_progress("")
     if as_json:
         from appliance.cli.documents.tasks import SeparationDocument
@@ -33,6 +34,19 @@ def audit(context: typer.Context, data: Data = None, as_json: Json = False) -> N
     else:
         _show(report)
     raise typer.Exit(0 if report.clean else 1)
+
+
+def _forms_in(folder: Path) -> Iterator[str]:
+    """Rows of the owner's tasksets that can be read: without one, more is taken for a copy."""
+    from appliance.own_taskset_files import names_in
+    from appliance.own_tasksets import read_own
+    from curriculum.contract.errors import CurriculumError
+
+    for name in names_in(folder):
+        try:
+            yield from read_own(folder, name).forms()
+        except (CurriculumError, OSError):
+            continue
 
 
 def _show(report: SeparationReport) -> None:

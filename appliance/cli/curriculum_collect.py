@@ -62,11 +62,16 @@ def _checked(
     """Those that no door stops and whose check holds; the others are in `refused`, by key."""
     from appliance.cli.check_target import target_for
     from appliance.cli.curriculum_add import sealed_questions
+    from appliance.cli.curriculum_catalog import catalog_of
     from appliance.cli.own_checks import checked
+    from curriculum.names import OWN
     from curriculum.own.doors import not_sealed, refusal
+    from curriculum.own.taskset import forms_in
     from verifiers.registry import kind_of
 
-    doors = (not_sealed(sealed_questions(context, data)),)
+    catalog = catalog_of(context, data)
+    beside = forms_in(catalog, catalog.domains.get(OWN, {}))
+    doors = (not_sealed(sealed_questions(context, data), beside),)
     let_in: list[TaskCandidate] = []
     for one in found:
         reason = refusal(one.row, doors)

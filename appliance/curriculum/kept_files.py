@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -51,13 +52,26 @@ def keep_lessons(data: Path, cycle: str, name: str, lessons: Iterable[KeptLesson
 
 
 def kept_lessons(data: Path, cycle: str) -> list[KeptLesson]:
-    """Reads those of all parts of a cycle."""
-    found = []
-    for path in sorted((data / FOLDER).glob(f"{cycle}.*.lessons.jsonl.gz")):
-        for line in _lines(path):
-            value = json.loads(line)
-            found.append(KeptLesson(Task.model_validate(value["task"]), tuple(value["texts"])))
-    return found
+    """Reads those of all parts of a cycle; of a part that cannot be read none."""
+    return [one for lessons in lessons_by_part(data, cycle).values() for one in lessons or ()]
+
+
+def lessons_by_part(data: Path, cycle: str) -> dict[str, list[KeptLesson] | None]:
+    """Reads them by the part's name; None where a file cannot be read, or not all of it."""
+    end = ".lessons.jsonl.gz"
+    files = sorted((data / FOLDER).glob(f"{cycle}.*{end}"))
+    return {path.name.removeprefix(f"{cycle}.").removesuffix(end): _lessons(path) for path in files}
+
+
+def _lessons(path: Path) -> list[KeptLesson] | None:
+    lines = _read(path)
+    if lines is None:
+        return None
+    try:
+        values = [json.loads(line) for line in lines]
+        return [KeptLesson(Task.model_validate(one["task"]), tuple(one["texts"])) for one in values]
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 FOLDER = "separation"
@@ -80,11 +94,17 @@ def _write(path: Path, lines: Iterable[str]) -> None:
 
 
 def _lines(path: Path) -> list[bytes]:
+    return _read(path) or []
+
+
+def _read(path: Path) -> list[bytes] | None:
+    """Its lines; None where it cannot be read, because what cannot be read proves nothing, and the audit says so."""
     try:
         with gzip.open(path) as source:
-            return source.read(MOST_BYTES).splitlines()
-    except (OSError, EOFError):  # what cannot be read proves nothing, and the audit says so
-        return []
+            found = source.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error):
+        return None
+    return found.splitlines() if len(found) <= MOST_BYTES else None
 
 
 def _task(line: bytes) -> Task | None:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from appliance.curriculum.copy_bearing import CopyBearing, CopyJudge
-from appliance.curriculum.kept_files import is_sealed_set, kept_lessons, kept_questions
+from appliance.curriculum.kept_files import is_sealed_set, kept_questions, lessons_by_part
 from appliance.curriculum.trained_tasks import trained_until
 from appliance.ledger.ledger import Ledger
 from appliance.records.cycles import Cycle
@@ -29,6 +30,7 @@ from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter, StepRecord
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
+from curriculum.names import OWN
 from curriculum.proposing.calculations import is_phrased
 from curriculum.registry import TASKSETS
 from curriculum.sealed import is_written, sealed_set
@@ -109,10 +111,12 @@ def audit_separation(
     data: Path,
     conversations: Callable[[Path], Sequence[tuple[Task, tuple[str, ...]]]],
     *,
+    beside: Iterable[str] = (),
     clock: Callable[[], float] = time.monotonic,
     say: Callable[[str], object] = lambda text: None,
 ) -> SeparationReport:
-    """Reads everything. `conversations` reads a file of verified ones; `say` is told how far it is.
+    """Reads everything. `conversations` reads a file of verified ones; `beside` are rows of the owner's tasksets, which
+    show what is a form (`curriculum.separation.rules`); `say` is told how far it is.
 
     Raises LedgerError."""
     started = clock()
@@ -136,8 +140,9 @@ def audit_separation(
     read: Counter[str] = Counter()
     met: dict[tuple[str, str, str], Copy] = {}
     every, judge = list(kept.values()), CopyJudge(ledger, kept_in)
+    forms = [*beside, *(text_of(task) for task in every if task.taskset.startswith(f"{OWN}/"))]
     for start in range(0, max(1, len(every)), CHUNK):
-        index, counts = SeparationIndex(every[start : start + CHUNK]), Counter[str]()
+        index, counts = SeparationIndex(every[start : start + CHUNK], forms), Counter[str]()
         for one in _learned(cycles, ledger, data, conversations, unproved if start == 0 else []):
             counts.update(_counted(one))
             for match in _matches(one, index, bare):
@@ -269,20 +274,25 @@ def _learned(
                     continue
                 for task, texts in found:
                     yield Learned(cycle=cycle.id, where=name, door=Door.CONVERSATIONS, task=task, texts=texts)
-        lessons = kept_lessons(data, cycle.id)
-        for one in lessons:
+        parts = lessons_by_part(data, cycle.id)
+        for one in chain.from_iterable(lessons or () for lessons in parts.values()):
             yield Learned(cycle=cycle.id, where="demonstration", door=Door.STREAM, task=one.task, texts=one.texts)
-        if not lessons and _has_demonstrations(cycle, ledger):
-            unproved.append(f"the demonstrations of {cycle.id} are in no file")
+        for name in sorted(_parts_of_demonstrations(cycle, ledger) | parts.keys()):
+            if parts.get(name) is None:
+                why = "cannot be read" if name in parts else "are in no file"
+                unproved.append(f"the demonstrations of {cycle.id}, {name}, {why}")
 
 
-def _has_demonstrations(cycle: Cycle, ledger: Ledger) -> bool:
-    """Whether a model of that cycle learned from generated demonstrations."""
+def _parts_of_demonstrations(cycle: Cycle, ledger: Ledger) -> set[str]:
+    """The parts of that cycle in which a model learned from generated demonstrations."""
     stages = enumerate(cycle.plan.get("stages", ()), 1)
-    return any(one.stage == "warm_start" for one in ledger.checkpoints(cycle=cycle.id)) or any(
-        stage.get("kind") == "sft" and stage.get("data") == "demonstrations" and f"stage_{number}" in cycle.plan
+    found = {
+        f"stage-{number}"
         for number, stage in stages
-    )
+        if stage.get("kind") == "sft" and stage.get("data") == "demonstrations" and f"stage_{number}" in cycle.plan
+    }
+    warm = any(one.stage == "warm_start" for one in ledger.checkpoints(cycle=cycle.id))
+    return found | {"warm_start"} if warm else found
 
 
 def _of_step(record: StepRecord) -> Iterator[Learned]:

@@ -28,6 +28,7 @@ from curriculum.contract.environment import BringsTools
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
 from curriculum.environments import ENVIRONMENTS
+from curriculum.own.taskset import forms_in
 from curriculum.registry import BUILT_IN, key_of
 from curriculum.sealed import SealedSet, TaskStream, is_written
 from curriculum.seeds import derive
@@ -68,7 +69,8 @@ class CycleSetup:
     @cached_property
     def kept(self) -> SeparationIndex:
         """What no generated task may be a copy of: tonight's sealed questions and validation tasks."""
-        return SeparationIndex([*self.sealed.tasks, *self.watched, *self.warm_start_watched])
+        kept = [*self.sealed.tasks, *self.watched, *self.warm_start_watched]
+        return SeparationIndex(kept, forms_in(self.catalog, self.tasksets))
 
     @cached_property
     def kept_of_recent(self) -> SeparationIndex:
@@ -76,7 +78,8 @@ class CycleSetup:
         nights, which the audit reads too. Generated tasks are kept apart from these by their keys."""
         if not self.earlier:
             return self.kept
-        return SeparationIndex([*self.sealed.tasks, *self.watched, *self.warm_start_watched, *self.earlier])
+        kept = [*self.sealed.tasks, *self.watched, *self.warm_start_watched, *self.earlier]
+        return SeparationIndex(kept, forms_in(self.catalog, self.tasksets))
 
     def held_out(self, seed: int, items: int) -> list[Task]:
         """Validation tasks, none of them sealed."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, TypeAdapter
 
 from curriculum.contract.errors import ExhaustedError
+from curriculum.contract.taskset import RunsPackages
 from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ Shipped = TypeAdapter(dict[str, str])
 
 
 def made_by(catalog: Catalog, name: str, *, each: int = EACH) -> str:
-    """`version:digest` of the tasks that a taskset makes of its first seeds, at all levels; certificates are over
-    `EACH`. Raises UnknownTasksetError."""
+    """`version:digest` of the tasks that a taskset makes of its first seeds, at all levels, and of the owner's packages
+    that their worlds run; certificates are over `EACH` seeds. Raises UnknownTasksetError."""
     taskset = catalog.named(name)
     made: list[dict[str, Any]] = []
     for level in range(taskset.level_count):
@@ -74,6 +75,8 @@ def made_by(catalog: Catalog, name: str, *, each: int = EACH) -> str:
                 continue
             task = catalog.task_of(draft, name, level, seed)
             made.append(task.model_dump(mode="json", exclude=None if draft.world else {"world"}))
+    if isinstance(taskset, RunsPackages) and taskset.packages:
+        made.append({"packages": list(taskset.packages)})
     digest = hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:12]
     return f"{taskset.version}:{digest}"
 

@@ -108,6 +108,15 @@ class SaysWhoScores(Protocol):
 
 
 @runtime_checkable
+class RunsPackages(Protocol):
+    """A taskset whose worlds run packages that somebody may install anew."""
+
+    @property
+    def packages(self) -> Sequence[str]:
+        """Digests of the sets that are installed now."""
+
+
+@runtime_checkable
 class Finite(Protocol):
     """A taskset of items that were given, each of which belongs to one split for ever."""
 

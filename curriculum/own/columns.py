@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -41,7 +42,7 @@ class RowError(CurriculumError):
 
 def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
     """The problem in a row, not yet checked. Raises RowError."""
-    columns = {str(name).strip().lower(): value for name, value in row.items() if value not in (None, "", [], {})}
+    columns = _filled(row)
     made = kind_of_columns(columns) if kind == "auto" else kind
     question = _text(columns, QUESTION)
     try:
@@ -64,7 +65,14 @@ def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
 
 def question_of(row: Mapping[str, Any]) -> str:
     """The question in a row; empty where it has none."""
-    return _text({str(name).strip().lower(): value for name, value in row.items()}, QUESTION)
+    return _text(_filled(row), QUESTION)
+
+
+def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What is filled in, by the column's name in small letters: tables write what is missing as a float that is no
+    number."""
+    named = {str(name).strip().lower(): value for name, value in row.items() if value not in (None, "", [], {})}
+    return {name: value for name, value in named.items() if not (isinstance(value, float) and not isfinite(value))}
 
 
 def kind_of_columns(columns: Mapping[str, Any]) -> str:
@@ -84,8 +92,9 @@ def final_answer(columns: Mapping[str, Any]) -> str:
         text = _text(columns, (name,))
         if not text:
             continue
-        if "####" in text:
-            return _plain(text.rpartition("####")[2])
+        marked = text.rpartition("####")[2].strip() if "####" in text else ""
+        if marked and "\n" not in marked:  # and no heading, below which there is more
+            return _plain(marked)
         if boxed := last_box(text):
             return _plain(boxed)
         if name in ANSWER and len(text) <= LONGEST_ANSWER and "\n" not in text:

@@ -29,9 +29,10 @@ def not_seen(known: Collection[str]) -> Door:
     return door
 
 
-def not_sealed(sealed: Iterable[Task]) -> Door:
-    """Refuses what asks the same as a sealed task, or is nearly its text (`curriculum.separation.rules`)."""
-    kept = SeparationIndex(sealed)
+def not_sealed(sealed: Iterable[Task], beside: Iterable[str] = ()) -> Door:
+    """Refuses what asks the same as a sealed task, or is nearly its text (`curriculum.separation.rules`). `beside` are
+    the owner's other questions, which show what is a form."""
+    kept = SeparationIndex(sealed, beside)
 
     def door(row: OwnRow) -> str:
         match = kept.met_by_text(row.question, row.key)

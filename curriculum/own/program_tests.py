@@ -14,6 +14,7 @@ CANDIDATE = "candidate"
 """What HumanEval's `check(candidate)` calls the function."""
 MOST_TESTS = 500
 MOST_CHARS = 1_000_000
+_MAY_NOT_RUN = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match)
 
 
 def examples_of(tests: Any, function: str) -> tuple[str, list[dict[str, Any]]]:
@@ -30,6 +31,9 @@ def examples_of(tests: Any, function: str) -> tuple[str, list[dict[str, Any]]]:
         raise ValueError("they hold no assertion")
     if len(found) > MOST_TESTS:
         raise ValueError(f"they are more than {MOST_TESTS}")
+    inner = (below for one in ast.walk(tree) if isinstance(one, _MAY_NOT_RUN) for below in ast.walk(one))
+    if any(isinstance(one, ast.Assert) for one in inner):
+        raise ValueError("an assertion stands where it may never run, or runs often")
     examples = [_example(one.test) for one in found]
     names = {name for name, _ in examples}
     if len(names) != 1:
@@ -71,10 +75,10 @@ def runs_of(tests: Mapping[str, Any], function: str) -> dict[str, Any]:
     if len(inputs) > MOST_TESTS:
         raise ValueError(f"they are more than {MOST_TESTS}")
     if function:
-        pairs = zip(inputs, outputs, strict=True)
+        results = _results(outputs)
         examples = [
-            {"arguments": ", ".join(map(repr, _listed(given))), "expected": repr(_single(expected))}
-            for given, expected in pairs
+            {"arguments": ", ".join(map(repr, _listed(given))), "expected": repr(expected)}
+            for given, expected in zip(inputs, results, strict=True)
         ]
         return {"function": function, "examples": examples}
     if not all(isinstance(one, str) for one in (*inputs, *outputs)):
@@ -86,6 +90,7 @@ def _listed(given: Any) -> list[Any]:
     return given if isinstance(given, list) else [given]
 
 
-def _single(expected: Any) -> Any:
-    """APPS wraps a function's result into a list of one."""
-    return expected[0] if isinstance(expected, list) and len(expected) == 1 else expected
+def _results(outputs: list[Any]) -> list[Any]:
+    """APPS wraps a function's results into lists of one: all of a problem's, or none."""
+    wrapped = all(isinstance(one, list) and len(one) == 1 for one in outputs)
+    return [one[0] for one in outputs] if wrapped else outputs

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 
 from pydantic import Field, ValidationError
 
+from curriculum.catalog import Catalog
 from curriculum.contract.environment import NeedsPackages
 from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.task import Split, asked
@@ -35,6 +36,8 @@ from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
 MOST_ROWS = 100_000
+FORM_ROWS = 5_000
+"""From which forms are told: what few of these share is no form."""
 
 
 class OwnContent(FrozenModel):
@@ -125,6 +128,13 @@ class OwnTaskset:
             turns=row.turns,
         )
 
+    def forms(self) -> Iterator[str]:
+        """What is asked in some of its rows, of whatever split: from these its forms are told
+        (`curriculum.separation.rules`). The same ones each time."""
+        for row in spread(self.content.rows):
+            draft = self._draft(row)
+            yield "\n".join([*(message.text for message in draft.messages), *draft.files.values()])
+
     @property
     def foreign(self) -> bool:
         """Whether nothing of ours decides about any answer."""
@@ -148,6 +158,16 @@ class OwnTaskset:
         lean = any(isinstance(row.spec, LeanSpec) for row in self.content.rows)
         return toolchain.missing() if lean else ""
 
+    @property
+    def packages(self) -> Sequence[str]:
+        """Digests of the sets of packages that its worlds run in: another one may make other worlds."""
+        found: set[str] = set()
+        for row in self._worlds:
+            environment = ENVIRONMENTS.get(row.environment)
+            installed = environment.packages(row.world) if isinstance(environment, NeedsPackages) else None
+            found |= {installed.digest} if installed is not None else set()
+        return sorted(found)
+
     @cached_property
     def _worlds(self) -> list[OwnRow]:
         """A row of each environment and package."""
@@ -156,6 +176,18 @@ class OwnTaskset:
             if row.environment != "python":
                 found.setdefault((row.environment, str(row.world.get("package", ""))), row)
         return list(found.values())
+
+
+def spread(rows: Sequence[OwnRow]) -> Sequence[OwnRow]:
+    """At most `FORM_ROWS` of them, from all over."""
+    return rows[:: -(-len(rows) // FORM_ROWS) or 1]
+
+
+def forms_in(catalog: Catalog, names: Iterable[str]) -> Iterator[str]:
+    """`OwnTaskset.forms` of those of these tasksets that are the owner's. Raises UnknownTasksetError."""
+    for one in map(catalog.named, names):
+        if isinstance(one, OwnTaskset):
+            yield from one.forms()
 
 
 def _world_missing(row: OwnRow) -> str:

@@ -12,6 +12,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import chain, pairwise
 
@@ -42,13 +43,17 @@ class SeparationIndex:
     """Each of `met_by_task` (for what a taskset generated), `met_by_text` (for what somebody wrote) and `met_by_result`
     (for what a tool gave back) returns None for what may be trained on."""
 
-    def __init__(self, kept: Iterable[Task] = ()) -> None:
+    def __init__(self, kept: Iterable[Task] = (), beside: Iterable[str] = ()) -> None:
+        """`beside` are rows of the owner's tasksets in use, of whatever split: what `COMMON` of them share but for
+        numbers is a form, and its numbers are the question."""
         found = {task.id: task for task in kept}
         self._ids = tuple(found)
         self._keys = {task.key: task.id for task in found.values() if task.key}
         self._contents = {content_of(task): task.id for task in found.values()}
         self._tokens = tuple(tokens_of(text_of(task)) for task in found.values())
         self._checks = tuple(map(check_of, found.values()))
+        shared = Counter(map(without_numbers, {tokens_of(text) for text in beside}))
+        self._forms = frozenset(form for form, count in shared.items() if count >= COMMON)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -85,13 +90,15 @@ class SeparationIndex:
             return Match(self._ids[place], Check.EXACT)
         if len(tokens) < FEWEST_TOKENS:
             return None
-        if (place := self._masked.get(without_numbers(tokens))) is not None:
+        form = without_numbers(tokens)
+        if form not in self._forms and (place := self._masked.get(form)) is not None:
             return Match(self._ids[place], Check.NUMBERS)
+        others = self._of_other_numbers(tokens) if form in self._forms else frozenset()
         if len(tokens) <= SHORT + 1:
             for one in shortened(tokens):
-                if (place := self._shortened.get(one)) is not None:
+                if (place := self._shortened.get(one)) is not None and place not in others:
                     return Match(self._ids[place], Check.WORD, 1 - 1 / len(tokens))
-        return self._overlap(tokens) or self._near(tokens)
+        return self._overlap(tokens, others) or self._near(tokens, others)
 
     def met_by_result(self, text: str, own: str = "") -> Match | None:
         """The kept question that stands in what a tool gave back; `own` is the task's own text, which may."""
@@ -188,8 +195,8 @@ class SeparationIndex:
         """By the numbers in it, each as often as it is there: who has just these."""
         found: dict[frozenset[tuple[str, int]], set[int]] = defaultdict(set)
         for place in self._distinct:
-            if numbers := numbers_in(self._tokens[place]):
-                found[frozenset(Counter(numbers).items())].add(place)
+            if numbers := _counted(self._tokens[place]):
+                found[numbers].add(place)
         return dict(found)
 
     @cached_property
@@ -200,12 +207,23 @@ class SeparationIndex:
                 lookup.insert(place, sketch_of(features))
         return lookup
 
+    @cached_property
+    def _formed(self) -> tuple[tuple[int, frozenset[tuple[str, int]]], ...]:
+        """Who is of a form, with its numbers."""
+        places = (place for place in self._distinct if without_numbers(self._tokens[place]) in self._forms)
+        return tuple((place, _counted(self._tokens[place])) for place in places)
+
     # how it is decided
-    def _overlap(self, tokens: Sequence[str]) -> Match | None:
+    def _of_other_numbers(self, tokens: Sequence[str]) -> frozenset[int]:
+        """Who is of a form and has other numbers than this text, which is of one as well."""
+        own = _counted(tokens)
+        return frozenset(place for place, numbers in self._formed if numbers != own)
+
+    def _overlap(self, tokens: Sequence[str], others: AbstractSet[int]) -> Match | None:
         grams = grams_of(tokens)
         shared: Counter[int] = Counter()
         for gram in grams:
-            shared.update(self._grams.get(gram, ()))
+            shared.update(place for place in self._grams.get(gram, ()) if place not in others)
         return self._best(shared, max(FEWEST_GRAMS, len(grams)))
 
     def _best(self, shared: Counter[int], of: int) -> Match | None:
@@ -218,15 +236,15 @@ class SeparationIndex:
                 best = Match(self._ids[place], Check.GRAMS, min(1.0, share))
         return best
 
-    def _near(self, tokens: Sequence[str]) -> Match | None:
+    def _near(self, tokens: Sequence[str], others: AbstractSet[int]) -> Match | None:
         features, numbers = features_of(tokens), numbers_in(tokens)
         if not features:
             return None
         own = sum(map(self._weight, features))
-        numbered = self._numbered.get(frozenset(Counter(numbers).items()), ())
+        numbered = self._numbered.get(_counted(tokens), ())
         enough = NEAR_WITH_NUMBERS if sum(map(len, numbers)) >= DIGITS else NEAR_WITH_FEW
         best: Match | None = None
-        for place in {*self._lookup.query(sketch_of(features)), *numbered}:
+        for place in {*self._lookup.query(sketch_of(features)), *numbered} - others:
             both = sum(map(self._weight, features & self._features[place]))
             share = both / (own + self._weights[place] - both)
             of_kept = both / self._weights[place]
@@ -267,6 +285,11 @@ def sketch_of(features: Iterable[str]) -> RMinHash:
     sketch = RMinHash(PERMUTATIONS, 1)
     sketch.update(sorted(features))
     return sketch
+
+
+def _counted(tokens: Sequence[str]) -> frozenset[tuple[str, int]]:
+    """The numbers in it, each with how often it is there."""
+    return frozenset(Counter(numbers_in(tokens)).items())
 
 
 def _windows(tokens: tuple[str, ...], size: int) -> set[tuple[str, ...]]:

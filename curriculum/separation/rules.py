@@ -16,6 +16,9 @@ all. Of it is stopped
 - one that MinHash finds near and whose rare words and pairs of words are `NEAR` the same, or which has just the numbers
   of a kept text and `NEAR_WITH_NUMBERS` of its rare words and pairs (`near-duplicate`).
 
+What `COMMON` rows of the owner's tasksets in use share but for their numbers is a form, as a taskset of ours has: in
+it the numbers are the question. Of two texts that are each of a form, one with other numbers is no copy.
+
 The *result of a tool* within a conversation may hold anything, the task itself first of all. It is stopped where it
 holds a whole kept question that is short, but for one word at most, or `SHARE` of the distinctive 8-grams of any; what
 the task itself says does not count.

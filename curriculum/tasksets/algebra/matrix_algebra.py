@@ -75,7 +75,7 @@ def _eigenvalues(level: int, rng: Random) -> Item:
 
 
 def _rank(level: int, rng: Random) -> Item:
-    height, width = 4 + level // 2, 5 + level // 2
+    height, width = 5 + level // 2, 7 + level // 2
     rank = rng.randint(3, height)
     rows = m.product(m.drawn(rng, height, rank, 1 + level // 2), m.drawn(rng, rank, width, 2 + level))
     nullity = rng.random() < 0.5
@@ -134,7 +134,7 @@ def _singular(level: int, rng: Random) -> Item:
 
 MATRIX_ALGEBRA = mathematics(
     "matrix_algebra",
-    1,
+    2,
     {
         "determinants": _determinant,
         "inverse_matrices": _inverse,

@@ -10,13 +10,15 @@ from curriculum.tasksets.integers import divisors, factors, totient
 from curriculum.tasksets.statements import listed, mathematics, say, whole
 
 SIZES = ((20, 99), (100, 499), (500, 2_000), (2_001, 9_999), (10_000, 99_999))
+TRIED = 6
+"""Numbers of which one is asked about, so that it is hard to guess how many divisors it has."""
 
 
-def _smooth(level: int, rng: Random) -> int:
-    """A number with several small prime factors."""
+def _smooth(level: int, rng: Random, more: int = 0) -> int:
+    """A number with several small prime factors, up to so many `more` where there is room."""
     low, high = SIZES[level]
     while True:
-        number = prod(rng.choices((2, 2, 2, 3, 3, 5, 7, 11, 13), k=2 + level))
+        number = prod(rng.choices((2, 2, 2, 3, 3, 5, 7, 11, 13), k=2 + level + more))
         if low // 2 <= number <= 2 * high:
             return number
 
@@ -60,7 +62,9 @@ def _common_multiple(level: int, rng: Random) -> Item:
 
 
 def _count(level: int, rng: Random) -> Item:
-    n = _smooth(level, rng)
+    numbers = (_smooth(level, rng, rng.randrange(4)) for _ in range(TRIED))
+    by_count = {len(divisors(number)): number for number in numbers}
+    n = by_count[rng.choice(sorted(by_count))]  # most numbers of a size have as many divisors as the others
     text = say(
         rng,
         (
@@ -138,7 +142,7 @@ def _multiples(level: int, rng: Random) -> Item:
 
 DIVISIBILITY = mathematics(
     "divisibility",
-    1,
+    2,
     {
         "common_divisor": _common_divisor,
         "common_multiple": _common_multiple,

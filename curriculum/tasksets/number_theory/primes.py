@@ -111,7 +111,8 @@ def _two_primes(level: int, rng: Random) -> Item:
 
 
 def _smallest_nondivisor(level: int, rng: Random) -> Item:
-    used = sorted(rng.sample(primes()[: 8 + level], 4 + level))
+    at = rng.randrange(1, 4 + level)  # each as often: 3 would be right more often than not
+    used = sorted([*primes()[:at], *rng.sample(primes()[at + 1 : 8 + level], 4 + level - at)])
     n = 1
     for prime in used:
         n *= prime
@@ -128,7 +129,7 @@ def _smallest_nondivisor(level: int, rng: Random) -> Item:
 
 PRIMES = mathematics(
     "primes",
-    1,
+    2,
     {
         "prime_count": _count,
         "prime_sum": _sum,

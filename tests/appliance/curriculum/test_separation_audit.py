@@ -239,3 +239,23 @@ def one_word_from(task: Task) -> Task:
     place = next(place for place, word in enumerate(words) if word.isalpha())
     text = " ".join([*words[:place], "other", *words[place + 1 :]])
     return train_copy(task, key=f"key {text}", messages=asked(text))
+
+
+def test_a_file_that_is_damaged_anywhere_stops_nothing_and_is_named(ledger: SqliteLedger, tmp_path: Path) -> None:
+    put_night(ledger, tmp_path, SEALED, [], CLEAN)
+    keep_lessons(tmp_path, "night-1", "stage-1", [KeptLesson(one, ()) for one in CLEAN])
+    keep_lessons(tmp_path, "night-1", "stage-2", [KeptLesson(one, ()) for one in CLEAN])
+    [file] = (tmp_path / "separation").glob("*.stage-2.lessons.*")
+    whole = file.read_bytes()
+    for place in range(12, len(whole), 29):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        assert len(kept_lessons(tmp_path, "night-1")) == len(CLEAN)
+    report = audited(ledger, tmp_path)
+    assert report.unproved == ("the demonstrations of night-1, stage-2, cannot be read",)
+
+
+def test_each_part_with_demonstrations_has_to_have_its_file(ledger: SqliteLedger, tmp_path: Path) -> None:
+    stage = {"kind": "sft", "data": "demonstrations"}
+    put_night(ledger, tmp_path, SEALED, [], CLEAN, notes={"stages": [stage, stage], "stage_1": {}, "stage_2": {}})
+    keep_lessons(tmp_path, "night-1", "stage-1", [KeptLesson(one, ()) for one in CLEAN])
+    assert audited(ledger, tmp_path).unproved == ("the demonstrations of night-1, stage-2, are in no file",)

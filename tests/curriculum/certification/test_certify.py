@@ -30,6 +30,7 @@ from curriculum.worlds.arguments import fault_of
 from runtime.sandbox import Session, SessionPool
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
+from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.verdict import Verdict
 from verifiers.exact.spec import ExactSpec
 from verifiers.registry import decide
@@ -271,3 +272,25 @@ def test_what_only_a_foreign_program_scores_is_never_certified() -> None:
     found = certify(Catalog({"toys": {"words": Scored()}}), "words", nobody, seeds=3)
     assert not found.holds
     assert found.faults == (ONLY_FOREIGN,)
+
+
+def test_other_packages_of_the_owners_worlds_are_another_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows are the same, and what they ask about is not: a server that was installed anew may answer otherwise."""
+    rows = [
+        OwnRow(
+            question=f"What is in account {at}?",
+            spec=AnswerSpec(expected=str(at)),
+            answer=str(at),
+            origin="",
+            environment="mcp",
+            world={"package": "ledger_server"},
+        )
+        for at in range(40)
+    ]
+    content = OwnContent(name="books", added="", rows=with_levels(rows))
+    catalog = BUILT_IN.with_domain("own", [OwnTaskset(content.model_copy(update={"digest": content.rows_digest()}))])
+    made = []
+    for digest in ("a" * 16, "b" * 16, "a" * 16):
+        monkeypatch.setattr("curriculum.adapters.set_named", lambda _name, digest=digest: digest)
+        made.append(made_by(catalog, "own/books"))
+    assert made[0] == made[2] != made[1]

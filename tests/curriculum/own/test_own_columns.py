@@ -92,3 +92,33 @@ def test_what_is_no_problem_with_a_check_says_why(row: dict[str, Any], kind: Own
 def test_the_last_box_is_read_with_its_brackets() -> None:
     assert last_box(r"\boxed{1} and \boxed{\frac{1}{2}}") == r"\frac{1}{2}"
     assert last_box(r"\boxed{1") == ""
+
+
+@pytest.mark.parametrize("missing", [float("nan"), float("inf"), None])
+def test_what_a_table_lacks_is_no_answer(missing: float | None) -> None:
+    with pytest.raises(RowError, match="no final answer"):
+        row_of({"question": "Which one?", "answer": missing}, "auto", "")
+    with pytest.raises(RowError, match="no question"):
+        row_of({"question": missing, "answer": "5"}, "auto", "")
+    assert row_of({"question": "6?", "answer": missing, "solution": r"\boxed{6}"}, "auto", "").answer == "6"
+
+
+def test_a_heading_is_no_mark_of_an_answer() -> None:
+    text = "#### Work\n2 + 4\n#### Final answer\n\n\\boxed{6}"
+    assert row_of({"question": "2 + 4?", "solution": text}, "auto", "").answer == "6"
+    with pytest.raises(RowError, match="no final answer"):
+        row_of({"question": "Who?", "solution": "#### Conclusion\nHence nobody."}, "auto", "")
+
+
+def test_results_are_unwrapped_where_all_of_them_are_wrapped() -> None:
+    tests = {"fn_name": "f", "inputs": [[1], [2]], "outputs": [[1], [1, 2]]}
+    mixed = row_of({"question": "Count.", "input_output": tests}, "auto", "").spec
+    assert [one.expected for one in mixed.examples] == ["[1]", "[1, 2]"]
+    all_wrapped = row_of({"question": "Count.", "input_output": tests | {"outputs": [[1], [[1, 2]]]}}, "auto", "").spec
+    assert [one.expected for one in all_wrapped.examples] == ["1", "[1, 2]"]
+
+
+@pytest.mark.parametrize("around", ["if False:", "for n in []:", "while 0:", "with nothing:"])
+def test_an_assertion_that_may_never_run_is_no_test(around: str) -> None:
+    with pytest.raises(RowError, match="may never run"):
+        row_of({"question": "f?", "tests": f"assert f(1) == 2\n{around}\n    assert f(1) == 3"}, "auto", "")

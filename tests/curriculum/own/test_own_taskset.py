@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.task import Split, asked
 from curriculum.environments.foreign import FOREIGN_SPEC
+from curriculum.own.columns import row_of
 from curriculum.own.doors import not_sealed, not_seen, refusal
 from curriculum.own.rows import LEVELS, OwnRow, key_of_question, split_of_question, with_levels
-from curriculum.own.taskset import OwnContent, OwnTaskset, own_taskset
+from curriculum.own.taskset import FORM_ROWS, OwnContent, OwnTaskset, forms_in, own_taskset, spread
 from curriculum.registry import BUILT_IN
 from curriculum.sealed import TaskStream, sealed_set
+from curriculum.separation.index import SeparationIndex
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.kinds import AnswerForm
 from verifiers.lean.spec import LeanSpec
@@ -144,3 +146,46 @@ def test_nearly_the_text_of_a_sealed_question_comes_through_no_door() -> None:
         assert "sealed" in refusal(OwnRow(question=near, spec=AnswerSpec(expected="1"), origin="f:1"), [door])
     clean = OwnRow(question="How many legs do three spiders have?", spec=AnswerSpec(expected="24"), origin="f:2")
     assert refusal(clean, [door]) == ""
+
+
+def products(count: int, name: str = "sums") -> OwnTaskset:
+    """Rows that differ in their numbers alone."""
+    rows = [
+        row_of({"question": f"What is {a} times {a + b}?", "answer": str(a * (a + b))}, "auto", f"x:{a}.{b}")
+        for a in range(10, 10 + count // 10)
+        for b in range(10)
+    ]
+    content = OwnContent(name=name, added="", rows=with_levels(rows))
+    return OwnTaskset(content.model_copy(update={"digest": content.rows_digest()}))
+
+
+def test_rows_of_one_form_are_trained_on_and_told_from_sealed_ones_by_their_numbers() -> None:
+    catalog = BUILT_IN.with_domain("own", [products(400)])
+    sealed = sealed_set(40, 1, tasksets=["own/sums"], catalog=catalog)
+    kept = SeparationIndex(sealed.tasks, forms_in(catalog, ["own/sums", "arithmetic"]))
+    stream = TaskStream(Split.TRAIN, 1, sealed.questions, tasksets=["own/sums"], catalog=catalog, kept=kept)
+    assert len(stream.tasks(0, 64)) == 64
+    asked = sealed.tasks[0].question
+    for copy in (asked, asked.replace("What", "Which"), f"Please say: {asked.lower()} Thanks"):
+        assert kept.met_by_text(copy) is not None
+    few = SeparationIndex(sealed.tasks, ["What is 9 times 9?", "What is 8 times 8?"])
+    assert few.met_by_text("What is 7 times 7?") is not None, "what two rows share is no form"
+
+
+def test_a_second_file_of_the_same_form_is_let_in() -> None:
+    own = products(400)
+    sealed = sealed_set(40, 1, tasksets=["own/sums"], catalog=BUILT_IN.with_domain("own", [own])).tasks
+    door = not_sealed(sealed, own.forms())
+    [fresh] = [row for row in products(10, "more").content.rows if row.question == "What is 10 times 10?"]
+    fresh = fresh.model_copy(update={"question": "What is 77 times 5?"})
+    assert door(fresh) == ""
+    asked = next(row for row in own.content.rows if row.question == sealed[0].question)
+    assert "sealed" in door(asked)
+
+
+def test_forms_are_told_from_rows_all_over_a_large_taskset() -> None:
+    rows = products(10).content.rows
+    assert spread(rows) == rows
+    many = rows * (2 * FORM_ROWS // len(rows) + 1)
+    assert len(spread(many)) <= FORM_ROWS
+    assert spread(()) == ()
