@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -286,6 +289,34 @@ def test_what_cannot_be_asked_for_is_refused_with_what_to_do(data, changes, mess
             running.jobs.submit(asked)
         assert met.value.hint
         assert running.ledger.jobs() == []
+
+
+def test_no_more_jobs_wait_than_the_policy_lets_however_many_are_asked_for_at_once(data, monkeypatch) -> None:
+    with core(data) as running:
+        rules = running.policy.jobs.model_copy(update={"max_queued": 3})
+        policy = running.policy.model_copy(update={"jobs": rules})
+        together = threading.Barrier(8)
+        counted = running.ledger.job_counts
+
+        def slow_counts() -> dict[str, int]:
+            """As on a busy machine: others come between the count and the job."""
+            found = counted()
+            time.sleep(0.05)
+            return found
+
+        monkeypatch.setattr(running.ledger, "job_counts", slow_counts)
+        jobs = dataclasses.replace(running.jobs, policy=lambda: policy)
+
+        def submit(_number: int) -> bool:
+            together.wait()
+            try:
+                return bool(jobs.submit(SubmitJob(question="q", spec=SPEC)))
+            except RefusedByPolicyError:
+                return False
+
+        with ThreadPoolExecutor(8) as threads:
+            assert sorted(threads.map(submit, range(8))) == [False] * 5 + [True] * 3
+        assert counted() == {"queued": 3}
 
 
 def test_a_file_that_is_too_large_is_refused(data) -> None:
