@@ -105,7 +105,7 @@ class JobRows(Rows):
         holder = self.leases.holder
         if holder is None:
             return self.next_job(part=part)
-        self.leases.release(holder)
+        self.leases.release(holder, in_order=True)
         end = time.monotonic() + min(seconds, MOST_WAIT_SECONDS)
         while not holder.gone:
             with self._news:
