@@ -200,7 +200,8 @@ class JobQueue:
             return None
         try:
             wanted = datetime.fromisoformat(deadline)
-        except ValueError:
+            in_utc = wanted.astimezone(UTC).isoformat(timespec="seconds")
+        except (ValueError, OverflowError):  # the last and the first hours of all years have no UTC
             wanted = None
         if wanted is None or wanted.tzinfo is None:
             raise RequestError(
@@ -208,4 +209,4 @@ class JobQueue:
             )
         if wanted <= moment(self.now()):
             raise RequestError("the deadline has passed already", hint="name a later one")
-        return wanted.astimezone(UTC).isoformat(timespec="seconds")
+        return in_utc

@@ -146,13 +146,15 @@ class JobSolver:
                 clock=time.monotonic,
             )
             before, tries, broken = first.lines, len(first.tries), first.broken if first.cut_short else ""
-            job = job.model_copy(update={"solvers_done": True, "tries_done": tries})
-            settled = self._settled(job, first, files)
+            job = job.model_copy(update={"tries_done": tries})
+            settled = self._settled(job.model_copy(update={"solvers_done": True}), first, files)
             if settled is not None:
                 return settled
         if stopped := stop_reason():
-            # Not written: what follows from a stop is for who asked for it to say.
+            # Not written: what follows from a stop is for who asked for it to say. Solvers that were stopped are not
+            # done: they begin anew.
             return _ended(job, JobState.UNSOLVED, stopped, self.now(), tried=before)
+        job = job.model_copy(update={"solvers_done": True})
         if self.agent is None or self.renderer is None:
             if broken:
                 raise InfrastructureError(f"the solvers did not come to their end: {broken}", hint="try it again")

@@ -278,6 +278,7 @@ def test_files_are_there_before_the_job_and_those_that_no_job_names_are_gone_aft
         ({"deadline": "tomorrow"}, "no time"),
         ({"deadline": "2027-01-01T00:00:00"}, "no time"),
         ({"deadline": START}, "passed"),
+        ({"deadline": "9999-12-31T23:59:59-12:00"}, "no time"),
         ({"spec": None}, "without a check"),
         ({"spec": make_draft("hidden_rules", 0, 0).spec}, "a job has none"),
     ],
