@@ -364,7 +364,7 @@ class AuditedLedger(SqliteLedger):
             job = self.job(artifact.job)
             if job is not None and job.state.ended and self.artifact(artifact.id) is None:
                 raise LedgerError(
-                    f"{job.id} has ended without an answer: {job.state.value}", hint="what was found is not kept"
+                    f"{job.id} has ended already: {job.state.value}", hint="what was found for it is not kept"
                 )
             super().put_artifact(artifact)
 

@@ -110,6 +110,6 @@ def test_a_job_whose_artifact_is_on_record_ends_solved_whoever_ends_it(ledger: A
 def test_a_job_that_has_ended_without_an_artifact_gets_none(ledger: AuditedLedger) -> None:
     job = ledger.put_job(made.job(state=JobState.RUNNING))
     ledger.put_job(job.model_copy(update={"state": JobState.CANCELLED}))
-    with pytest.raises(LedgerError, match="has ended without an answer: cancelled"):
+    with pytest.raises(LedgerError, match="has ended already: cancelled"):
         ledger.put_artifact(bundle_of(job))
     assert ledger.artifacts() == []
