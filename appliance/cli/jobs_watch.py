@@ -102,7 +102,7 @@ def show_job(detail: JobDetail) -> None:
             ("meaning", _meaning(job)),
             ("bundle", detail.bundle),
             ("model", artifact.weights[:12] if artifact else None),
-            ("check again", f"assay verify {detail.bundle}" if artifact else None),
+            ("check again", f"assay verify {detail.bundle} --digest {artifact.manifest}" if artifact else None),
         ]
     )
     claims = statement(job, artifact.verdict) if artifact else ()

@@ -18,5 +18,5 @@ class Pruned(FrozenModel):
     """Whose training rollouts have no tokens any more, or would have none."""
     rollouts: int
     bytes: int
-    """Of the ledger, that are free for what is written next; with `dry_run` what the rollouts take before."""
+    """Of the ledger, that are free for what is written next, or would be."""
     dry_run: bool

@@ -7,8 +7,9 @@ it has not ended before, because the ledger keeps an ended job as it is.
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from appliance.client.messages import StoredFile, SubmitJob
@@ -46,6 +47,8 @@ class JobQueue:
     policy: Callable[[], Policy]
     now: Callable[[], str]
     events: EventLog
+    _admitting: threading.Lock = field(default_factory=threading.Lock)
+    """Those that wait are counted and one more is put there in one."""
 
     def open(self) -> None:
         """Clears up, under the data folder's lock, what the process before left. Raises OSError."""
@@ -167,6 +170,10 @@ class JobQueue:
         return min(left) if left else None
 
     def _queue(self, job: Job) -> Job:
+        with self._admitting:
+            return self._admit(job)
+
+    def _admit(self, job: Job) -> Job:
         queued = self.ledger.job_counts().get(JobState.QUEUED.value, 0)
         refused = job_refused((*sorted(names_of(job.spec)), job.kind), job.attempts, queued, self.policy().jobs)
         if refused:
@@ -193,7 +200,8 @@ class JobQueue:
             return None
         try:
             wanted = datetime.fromisoformat(deadline)
-        except ValueError:
+            in_utc = wanted.astimezone(UTC).isoformat(timespec="seconds")
+        except (ValueError, OverflowError):  # the last and the first hours of all years have no UTC
             wanted = None
         if wanted is None or wanted.tzinfo is None:
             raise RequestError(
@@ -201,4 +209,4 @@ class JobQueue:
             )
         if wanted <= moment(self.now()):
             raise RequestError("the deadline has passed already", hint="name a later one")
-        return wanted.astimezone(UTC).isoformat(timespec="seconds")
+        return in_utc

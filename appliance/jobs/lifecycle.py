@@ -12,6 +12,7 @@ from typing import Any
 
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import CANARY, CHAMPION, PREVIOUS
+from appliance.records.artifacts import solved_by_then
 from appliance.records.jobs import Job, JobState
 from appliance.records.service import CanaryState
 from policies.canary import arm
@@ -52,16 +53,7 @@ def already_solved(job: Job, ledger: Ledger, now: str) -> Job | None:
     known = ledger.artifact(job.id)
     if known is None:
         return None
-    update = {
-        "state": JobState.SOLVED,
-        "reason": "verified before the daemon was stopped",
-        "tried": (),
-        "artifact": known.id,
-        "solved_by": known.solved_by,
-        "step": "",
-        "updated": now,
-    }
-    return job.model_copy(update=update)
+    return solved_by_then(job, known).model_copy(update={"updated": now})
 
 
 def taken_up_again(job: Job, ledger: Ledger, now: str) -> Job:

@@ -28,6 +28,8 @@ from verifiers.registry.spec import Spec
 OF_THE_JUDGE = ("soft", "soft_mean", "not_judged", "because")
 """Evidence of checklists that comes from a model."""
 
+_RISING = (Assurance.OPEN, Assurance.JUDGED, Assurance.TESTED, Assurance.PROVED)
+
 
 @dataclass(frozen=True)
 class SignedValidations:
@@ -140,12 +142,13 @@ def statement_faults(
 ) -> list[str]:
     """Where a bundle says more of itself than `carried`, what the verdict of now carries. `strictly`: the same version
     of this program made it, so that every part is worded alike; `judged`: the stored verdict has a model's grades,
-    which nobody asks for again. A bundle that says nothing of itself is no liar."""
-    best = {claim.standing for claim in carried}
+    which nobody asks for again. A bundle that says nothing of itself is no liar.
+
+    Another version may have parts of its own: none of them stands higher than the best one that is carried."""
     faults = [
-        f"the statement calls proved what is not: {claim.part}"
+        f"the statement calls {claim.standing} what is not: {claim.part}"
         for claim in stated
-        if claim.standing is Assurance.PROVED and Assurance.PROVED not in best
+        if not _is_carried(claim, carried, judged=judged)
     ]
     if not stated or not strictly or faults:
         return faults
@@ -157,6 +160,19 @@ def statement_faults(
         elif one.standing is not other.standing and not (judged and other.standing is Assurance.JUDGED):
             faults.append(f"the statement says {other.standing}, and it is {one.standing}: {part}")
     return faults
+
+
+def _is_carried(stated: StatementPart, carried: Sequence[StatementPart], *, judged: bool) -> bool:
+    """Whether a part stands no higher than it may. That a person validated something is carried by nothing else."""
+    same = {claim.standing for claim in carried if claim.part == stated.part}
+    best = same or {claim.standing for claim in carried}
+    if stated.standing is Assurance.VALIDATED:
+        return Assurance.VALIDATED in best
+    if stated.standing is Assurance.JUDGED and judged:
+        return True
+    return _RISING.index(stated.standing) <= max(
+        _RISING.index(one) for one in best - {Assurance.VALIDATED} or _RISING[:1]
+    )
 
 
 def unchecked(report: BundleReport, signed: SignedValidations) -> tuple[NotChecked, ...]:

@@ -8,6 +8,7 @@ job whose infrastructure failed is `failed`, not `unsolved`: nothing is said abo
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,7 @@ from appliance.jobs.lifecycle import GAVE_WAY, WAITS, WAITS_FOR_MODEL, already_s
 from appliance.jobs.solver_round import SolverRound, solvers_for, try_solvers, with_hint
 from appliance.jobs.statement import statement
 from appliance.jobs.versions import answered_with
-from appliance.ledger.ledger import Ledger
+from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.promotion import CHAMPION
 from appliance.records.artifacts import Artifact
 from appliance.records.jobs import Job, JobState
@@ -145,13 +146,15 @@ class JobSolver:
                 clock=time.monotonic,
             )
             before, tries, broken = first.lines, len(first.tries), first.broken if first.cut_short else ""
-            job = job.model_copy(update={"solvers_done": True, "tries_done": tries})
-            settled = self._settled(job, first, files)
+            job = job.model_copy(update={"tries_done": tries})
+            settled = self._settled(job.model_copy(update={"solvers_done": True}), first, files)
             if settled is not None:
                 return settled
         if stopped := stop_reason():
-            # Not written: what follows from a stop is for who asked for it to say.
+            # Not written: what follows from a stop is for who asked for it to say. Solvers that were stopped are not
+            # done: they begin anew.
             return _ended(job, JobState.UNSOLVED, stopped, self.now(), tried=before)
+        job = job.model_copy(update={"solvers_done": True})
         if self.agent is None or self.renderer is None:
             if broken:
                 raise InfrastructureError(f"the solvers did not come to their end: {broken}", hint="try it again")
@@ -261,12 +264,25 @@ class JobSolver:
     def _solved(
         self, job: Job, answer: FoundAnswer, files: Mapping[str, bytes], counts: Mapping[str, int], reason: str
     ) -> Job:
+        if (known := self._over(job)) is not None:
+            return known
         try:
             artifact = self._bundle(job, answer, files, counts)
         except BundleError as error:
             return self._end(job, JobState.FAILED, f"verified, but no bundle can be made of it: {error} ({error.hint})")
+        except LedgerError:
+            if (known := self._over(job)) is None:
+                raise
+            if known.artifact is None:
+                shutil.rmtree(self.data / "artifacts" / job.id, ignore_errors=True)
+            return known
         done = job.model_copy(update={"solved_by": answer.by})
         return self._end(done, JobState.SOLVED, reason, artifact=artifact.id)
+
+    def _over(self, job: Job) -> Job | None:
+        """The job as a person or its deadline has ended it meanwhile; None while it goes on."""
+        known = self.ledger.job(job.id)
+        return known if known is not None and known.state.ended else None
 
     def _bundle(self, job: Job, answer: FoundAnswer, files: Mapping[str, bytes], counts: Mapping[str, int]) -> Artifact:
         """The bundle on disk first, then its record: a kill in between leaves a bundle that the next try finds."""

@@ -23,6 +23,7 @@ from appliance.ledger.rows import payload_of, put_row
 from appliance.ledger.sqlite import put_aliases
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.evaluations import Approval
+from appliance.records.jobs import Job
 from appliance.records.service import Canary
 from policies.contract.decision import Decision
 from policies.in_force import ADOPTED
@@ -80,9 +81,11 @@ def _all_rows(ledger: AuditedLedger) -> Iterable[JsonValue]:
             more = {"attestation": attested(ledger.data, row.key)} if table is tables.CHECKPOINTS else {}
             about = row._mapping[group] if group else ""
             yield bound_row(name, row.key, digest_in(name, row.payload), about, **more)
-    ended = [job for job in ledger.jobs(limit=JOBS) if job.state.ended]
-    for job in reversed(ended):
-        yield bound_row("jobs", job.id, digest_in("jobs", payload_of(job)), job.weights)
+    jobs = ledger.rows(select(tables.JOBS.c.payload).order_by(tables.JOBS.c.sequence.desc()).limit(JOBS))
+    for row in reversed(jobs):
+        job = Job.model_validate_json(row.payload)
+        if job.state.ended:
+            yield bound_row("jobs", job.id, digest_in("jobs", row.payload), job.weights)
     for row in ledger.rows(select(tables.CYCLES.c.key).order_by(tables.CYCLES.c.sequence.desc()).limit(CYCLES)):
         if chain := steps_digest(ledger.query, row.key):
             yield bound_row("steps", row.key, chain, "")

@@ -32,8 +32,9 @@ from appliance.ledger.prefixes import is_prefix, only_one
 from appliance.ledger.rows import differs, payload_of, put_row
 from appliance.ledger.sqlite import SqliteLedger, put_aliases, put_head, put_step, rollout_row, step_rows
 from appliance.ledger.sqlite_jobs import moved_on, put_job_row
+from appliance.records.artifacts import Artifact, solved_by_then
 from appliance.records.checkpoints import Checkpoint
-from appliance.records.jobs import Job, Validation
+from appliance.records.jobs import Job, JobState, Validation
 from appliance.records.rollouts import Purpose
 from appliance.records.training import ANY_ROLLOUT, Judged, RolloutFilter, StepRecord
 from policies.in_force import InForce
@@ -334,6 +335,8 @@ class AuditedLedger(SqliteLedger):
             updated = job if stored is None else moved_on(stored, job)
             if not updated.state.ended or (stored is not None and stored.state.ended):
                 return super().put_job(job), False
+            if updated.state is not JobState.SOLVED and (made := self.artifact(job.id)) is not None:
+                updated = solved_by_then(updated, made)
 
             def restore(connection: Connection) -> None:
                 connection.execute(delete(tables.JOBS).where(tables.JOBS.c.key == job.id))
@@ -354,6 +357,16 @@ class AuditedLedger(SqliteLedger):
                 bundle=artifact.manifest if artifact else "",
             )
             return updated, True
+
+    def put_artifact(self, artifact: Artifact) -> None:
+        """Raises LedgerError where its job has ended without one."""
+        with self._jobs:
+            job = self.job(artifact.job)
+            if job is not None and job.state.ended and self.artifact(artifact.id) is None:
+                raise LedgerError(
+                    f"{job.id} has ended already: {job.state.value}", hint="what was found for it is not kept"
+                )
+            super().put_artifact(artifact)
 
     def put_validation(self, job: str, validation: Validation | None) -> Job:
         with self._jobs:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from appliance.ledger.ledger import Ledger
 from appliance.records.cycles import KEPT_ROLLOUTS, Cycle, CycleState
-from appliance.records.jobs import work_of
+from appliance.records.jobs import JobState, work_of
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged
 
@@ -127,7 +127,8 @@ def evaluation(cycle: str) -> Grant:
 
 
 def jobs() -> Grant:
-    """The attempts at jobs that are on record and have not ended, and their bundles."""
+    """The attempts at jobs that are on record and have not ended, and their bundles, each under its job's name. Solved
+    is a job whose bundle, with a verdict that passed, is on record."""
 
     def is_open(job: str, ledger: Ledger) -> bool:
         known = ledger.job(job)
@@ -139,19 +140,27 @@ def jobs() -> Grant:
             for one in request.judged
         )
 
+    def goes_on(request: Any, ledger: Ledger) -> bool:
+        given = request.job
+        solved = given.state is not JobState.SOLVED or (
+            given.artifact == given.id and ledger.artifact(given.id) is not None
+        )
+        return solved and ledger.job(given.id) is not None and _holds(given.id, ledger)
+
+    def is_its_bundle(request: Any, ledger: Ledger) -> bool:
+        made = request.artifact
+        named = _BUNDLE.fullmatch(made.folder) is not None and made.folder == f"artifacts/{made.job}"
+        return named and made.id == made.job and made.verdict.passed and is_open(made.job, ledger)
+
     return Grant(
         "work on jobs",
         {
             **_BOTH,
             **dict.fromkeys(("job", "next_job", "claim_job", "rollout_counts", "artifact", "canaries"), _any),
             # One that has ended stays as it ended, whoever is late; see `Ledger.put_job`.
-            "put_job": lambda request, ledger: (
-                ledger.job(request.job.id) is not None and _holds(request.job.id, ledger)
-            ),
+            "put_job": goes_on,
             "put_rollouts": are_attempts,
-            "put_artifact": lambda request, ledger: (
-                _BUNDLE.fullmatch(request.artifact.folder) is not None and is_open(request.artifact.job, ledger)
-            ),
+            "put_artifact": is_its_bundle,
         },
     )
 

@@ -108,15 +108,17 @@ class Leases:
             mine = LEASES.c.work.in_(holder.held)
             connection.execute(update(LEASES).where(mine).values(deadline=self.clock() + self.seconds))
 
-    def release(self, holder: Holder) -> None:
-        """Ends what it holds, as far as that is still its own."""
+    def release(self, holder: Holder, *, in_order: bool = False) -> None:
+        """Ends what it holds, as far as that is still its own. `in_order` says that the worker came to an end of it by
+        itself: whatever dies at it later is the first to die again."""
         held, holder.held = holder.held, {}
         if not held:
             return
+        ended = {"deadline": None, "deaths": 0} if in_order else {"deadline": None}
         with self.acting(None), self._database.writing() as connection:
             for work, attempt in held.items():
                 mine = (LEASES.c.work == work) & (LEASES.c.attempt == attempt)
-                connection.execute(update(LEASES).where(mine).values(deadline=None))
+                connection.execute(update(LEASES).where(mine).values(**ended))
 
     def overdue(self, holder: Holder) -> str:
         """The work whose lease it did not renew in time; empty while there is none."""

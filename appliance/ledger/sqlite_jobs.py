@@ -1,11 +1,13 @@
 """Keeps jobs and artifacts in the ledger on SQLite.
 
-What always holds: a job that has ended stays as it ended, whatever is written later; work on a job changes nothing of
-what was asked; an artifact is never exchanged.
+What always holds: a job that has ended stays as it ended, whatever is written later, to the letter: a later version
+of this program writes only the fields that change after the end. Work on a job changes nothing of what was asked; an
+artifact is never exchanged.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 
@@ -15,7 +17,7 @@ from sqlalchemy import func as sql
 from appliance.ledger.leases import Leases
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.prefixes import is_prefix
-from appliance.ledger.rows import Rows, payload_of, put_row, stored_in
+from appliance.ledger.rows import Rows, changed_in, payload_of, put_row, stored_in
 from appliance.ledger.tables import ARTIFACTS, JOBS
 from appliance.records.artifacts import Artifact
 from appliance.records.jobs import Job, JobPart, JobState, Validation, work_of
@@ -50,8 +52,12 @@ class JobRows(Rows):
     def put_job(self, job: Job) -> Job:
         with self._database.writing() as connection:
             stored = stored_in(connection, JOBS, job.id)
-            updated = job if stored is None else moved_on(self._read(Job, stored), job)
-            put_job_row(connection, updated)
+            known = None if stored is None else self._read(Job, stored)
+            updated = job if known is None else moved_on(known, job)
+            if stored is not None and known is not None and known.state.ended:
+                _put_text(connection, updated, changed_in(stored, spent_seconds=updated.spent_seconds))
+            else:
+                put_job_row(connection, updated)
         self.tell_waiting()
         return updated
 
@@ -64,8 +70,10 @@ class JobRows(Rows):
             stored = stored_in(connection, JOBS, job)
             if stored is None:
                 raise LedgerError(f"there is no job {job!r}", hint="`assay jobs ls` lists them")
-            updated = self._read(Job, stored).model_copy(update={"validation": validation})
-            put_job_row(connection, updated)
+            given = None if validation is None else json.loads(payload_of(validation))
+            text = changed_in(stored, validation=given)
+            updated = self._read(Job, text)
+            _put_text(connection, updated, text)
         return updated
 
     def job(self, job: str) -> Job | None:
@@ -97,7 +105,7 @@ class JobRows(Rows):
         holder = self.leases.holder
         if holder is None:
             return self.next_job(part=part)
-        self.leases.release(holder)
+        self.leases.release(holder, in_order=True)
         end = time.monotonic() + min(seconds, MOST_WAIT_SECONDS)
         while not holder.gone:
             with self._news:
@@ -161,4 +169,8 @@ def moved_on(stored: Job, given: Job) -> Job:
 
 
 def put_job_row(connection: Connection, job: Job) -> None:
-    put_row(connection, JOBS, {"key": job.id, "state": job.state.value, "payload": payload_of(job)})
+    _put_text(connection, job, payload_of(job))
+
+
+def _put_text(connection: Connection, job: Job, text: str) -> None:
+    put_row(connection, JOBS, {"key": job.id, "state": job.state.value, "payload": text})

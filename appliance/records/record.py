@@ -37,7 +37,9 @@ def _fail_fast(schema: Any) -> None:
 
 
 def renamed(data: Any, **names: str) -> Any:
-    """Returns a record's fields as they came in, those of earlier versions (old=new) under the name of today."""
+    """Returns a record's fields as they came in, those of earlier versions (old=new) under the name of today, where
+    that is not there itself."""
     if not isinstance(data, dict) or not names.keys() & data.keys():
         return data
-    return {names.get(name, name): value for name, value in data.items()}
+    earlier = {names[name]: value for name, value in data.items() if name in names}
+    return earlier | {name: value for name, value in data.items() if name not in names}

@@ -173,8 +173,8 @@ def put_bundle(
         verdict=given,
         created=created,
     )
-    ledger.put_job(job)
     ledger.put_artifact(artifact)
+    ledger.put_job(job)
     return artifact
 
 

@@ -79,8 +79,8 @@ def keep(data: Path, question: str, digit: str = "a", spec: Spec | None = None, 
 def test_a_job_is_a_candidate_only_where_the_policy_says_so(data: Path) -> None:
     with Core(Settings(data=data)) as core:
         admit(core, "ada")
-        core.ledger.put_job(job())
         core.ledger.put_artifact(artifact())
+        core.ledger.put_job(job())
         assert core.policy.data.jobs_as_tasks is False
         assert core.collected.candidates() == []
         allowed = read_content(None)[0].replace(b"jobs_as_tasks = false", b"jobs_as_tasks = true")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -275,6 +278,7 @@ def test_files_are_there_before_the_job_and_those_that_no_job_names_are_gone_aft
         ({"deadline": "tomorrow"}, "no time"),
         ({"deadline": "2027-01-01T00:00:00"}, "no time"),
         ({"deadline": START}, "passed"),
+        ({"deadline": "9999-12-31T23:59:59-12:00"}, "no time"),
         ({"spec": None}, "without a check"),
         ({"spec": make_draft("hidden_rules", 0, 0).spec}, "a job has none"),
     ],
@@ -286,6 +290,34 @@ def test_what_cannot_be_asked_for_is_refused_with_what_to_do(data, changes, mess
             running.jobs.submit(asked)
         assert met.value.hint
         assert running.ledger.jobs() == []
+
+
+def test_no_more_jobs_wait_than_the_policy_lets_however_many_are_asked_for_at_once(data, monkeypatch) -> None:
+    with core(data) as running:
+        rules = running.policy.jobs.model_copy(update={"max_queued": 3})
+        policy = running.policy.model_copy(update={"jobs": rules})
+        together = threading.Barrier(8)
+        counted = running.ledger.job_counts
+
+        def slow_counts() -> dict[str, int]:
+            """As on a busy machine: others come between the count and the job."""
+            found = counted()
+            time.sleep(0.05)
+            return found
+
+        monkeypatch.setattr(running.ledger, "job_counts", slow_counts)
+        jobs = dataclasses.replace(running.jobs, policy=lambda: policy)
+
+        def submit(_number: int) -> bool:
+            together.wait()
+            try:
+                return bool(jobs.submit(SubmitJob(question="q", spec=SPEC)))
+            except RefusedByPolicyError:
+                return False
+
+        with ThreadPoolExecutor(8) as threads:
+            assert sorted(threads.map(submit, range(8))) == [False] * 5 + [True] * 3
+        assert counted() == {"queued": 3}
 
 
 def test_a_file_that_is_too_large_is_refused(data) -> None:

@@ -12,6 +12,7 @@ from appliance.audit.machine_keys import load_key
 from policies import audit
 from policies.in_force import ADOPTED
 from runtime.errors import HintedError
+from verifiers.answers.spec import AnswerSpec
 
 
 # the folder of an earlier version
@@ -55,6 +56,25 @@ def test_an_earlier_versions_folder_is_taken_as_it_is_once_and_says_so(earlier: 
         assert [entry.kind for entry in core.ledger.audit.entries()].count(ADOPTED) == 1
         assert earlier.in_service(core) == {earlier.champion}
     assert earlier.head.stat().st_size == audit.HEAD_BYTES
+
+
+def test_a_job_that_an_earlier_version_ended_is_taken_as_it_stands_there(earlier: Used) -> None:
+    """It called the validation otherwise, and did not know every field."""
+    spec = {"kind": "integer", "expected": "6"}
+    job = {
+        "id": "job-1",
+        "question": "q",
+        "spec": spec,
+        "state": "unsolved",
+        "meaning": None,
+        "created": "",
+        "updated": "",
+    }
+    with earlier.sql() as sql:
+        sql.execute("INSERT INTO jobs (payload, key, state) VALUES (?, 'job-1', 'unsolved')", (json.dumps(job),))
+    with earlier.core() as core:
+        assert core.ledger.mismatches(None) == []
+        assert [one.spec for one in core.ledger.ended_jobs()] == [AnswerSpec(expected="6", notation="digits")]
 
 
 def test_a_champion_that_was_evaluated_is_nothing_to_be_said_of(earlier: Used) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
-from bundle_kit import KEY, sealed, signer
+from bundle_kit import KEY, SPEC, VERDICT, sealed, signer
 from printed_json import check_printed
 from typer.testing import CliRunner
 
+from appliance.cli.jobs_watch import show_job
 from appliance.cli.main import app
 from appliance.cli.verify_command import verify
+from appliance.client.messages import JobDetail
 from appliance.jobs.layout import BundleError
+from appliance.records.artifacts import Artifact
+from appliance.records.jobs import Job, JobState
 
 RUN = CliRunner()
 
@@ -31,6 +37,30 @@ def test_a_bundle_goes_into_one_file_beside_the_person_and_out_again(bundle: Pat
     assert (unpacked.exit_code, unpacked.stdout) == (0, "job-1\n")
     assert RUN.invoke(app, ["bundle", "pack", "job-1", "--out", "again.zip"]).exit_code == 0
     assert Path("again.zip").read_bytes() == Path("job-1.zip").read_bytes()
+
+
+def test_the_command_that_checks_an_answer_again_does_not_take_another_bundle_in_its_folder(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of another job holds, too, and is sealed with the same key."""
+    job = Job(id="job-1", question="q", spec=SPEC, state=JobState.SOLVED, artifact="job-1", created="", updated="")
+    artifact = Artifact(
+        id="job-1",
+        job="job-1",
+        folder="artifacts/job-1",
+        manifest=hashlib.sha256((bundle / "manifest.json").read_bytes()).hexdigest(),
+        answer="6",
+        weights="",
+        verdict=VERDICT,
+        created="",
+    )
+    show_job(JobDetail(job=job, artifact=artifact, bundle=str(bundle)))
+    (command,) = re.findall(r"assay (verify .* --digest [0-9a-f]{64})", " ".join(capsys.readouterr().out.split()))
+    not_expected = "the manifest is not the one that was expected"
+    assert not_expected not in RUN.invoke(app, command.split()).stdout
+    bundle.rename(tmp_path / "aside")
+    sealed(bundle, files={})
+    assert not_expected in RUN.invoke(app, command.split()).stdout
 
 
 def test_of_a_file_with_a_changed_name_the_fault_is_said_and_nothing_that_follows_from_it(bundle: Path) -> None:

@@ -179,6 +179,32 @@ def test_words_of_another_version_of_the_program_may_differ_but_not_what_they_cl
     assert statement_faults(proved, tested, strictly=False, judged=False)
 
 
+@pytest.mark.parametrize("standing", [Assurance.VALIDATED, Assurance.PROVED, Assurance.TESTED, Assurance.JUDGED])
+def test_no_part_stands_higher_than_it_is_carried_whatever_version_the_bundle_names(
+    tmp_path: Path, standing: Assurance
+) -> None:
+    """Who made it chose the version, too: nobody validated this, and nothing shows what stands open."""
+    carried = statement_of(SPEC, VERDICT, files=FILES)
+    raised = tuple(
+        claim.model_copy(update={"standing": standing}) if claim.standing is Assurance.OPEN else claim
+        for claim in carried
+    )
+    assert statement_faults(carried, carried, strictly=False, judged=False) == []
+    faults = statement_faults(raised, carried, strictly=False, judged=False)
+    assert len(faults) == sum(claim.standing is Assurance.OPEN for claim in carried) > 1
+    versions = {**OURS, "assay": "0.0.1"}
+    report = checked(sealed(tmp_path / "job-1", meaning=None, statement=raised, versions=versions))
+    assert not report.ok
+    assert any(f"calls {standing} what is not" in reason for reason in report.reasons)
+
+
+def test_a_part_of_another_version_stands_no_higher_than_the_best_that_is_carried() -> None:
+    tested = [StatementPart(part="that it held", standing=Assurance.TESTED, by="x")]
+    for standing, holds in {Assurance.TESTED: True, Assurance.PROVED: False, Assurance.VALIDATED: False}.items():
+        other = [StatementPart(part="in other words", standing=standing, by="x")]
+        assert (statement_faults(other, tested, strictly=False, judged=False) == []) is holds
+
+
 def test_a_models_grades_are_not_asked_for_again_and_carry_nothing(tmp_path: Path) -> None:
     hard_only, answer = KINDS["a text"]
     assert isinstance(hard_only, ChecklistSpec)

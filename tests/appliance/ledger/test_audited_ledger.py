@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,8 +14,12 @@ import pytest
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import load_or_make
 from appliance.clock import utc_now
+from appliance.ledger import audited, rows, sqlite_jobs
 from appliance.ledger.audited import AuditedLedger, TamperedError
+from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.records.artifacts import Artifact
+from appliance.records.jobs import Job, JobState, Validation
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
 
@@ -61,3 +66,50 @@ def test_what_was_trained_on_cannot_be_made_less_or_other(ledger: AuditedLedger)
     assert ledger.mismatches(None) == [f"the steps of {cycle} are not those of the log"]
     with pytest.raises(TamperedError, match="the steps of"):
         ledger.step_tasks(cycle)
+
+
+def test_a_job_that_an_earlier_version_ended_stays_as_the_log_says(
+    ledger: AuditedLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That version did not know every field. What is written after the end leaves its text alone."""
+
+    def as_earlier(record: Job) -> str:
+        return json.dumps(
+            {name: value for name, value in record.model_dump(mode="json").items() if name != "replay_of"}
+        )
+
+    with monkeypatch.context() as earlier:
+        for place in (audited, sqlite_jobs):
+            earlier.setattr(place, "payload_of", as_earlier)
+        ledger.put_job(made.job())
+        ended = ledger.put_job(made.job(state=JobState.UNSOLVED))
+    assert ledger.mismatches(None) == []
+    given = Validation(verdict="meant", shown="0", person="Ada", created=made.AT, key="k", envelope="ü")
+    assert ledger.put_validation(ended.id, given).validation == given
+    assert ledger.put_job(ended.model_copy(update={"spent_seconds": 2.5})).spent_seconds == 2.5
+    assert ledger.put_validation(ended.id, None).validation is None
+    assert ledger.mismatches(None) == []
+    assert ledger.ended_jobs() == [ended.model_copy(update={"spent_seconds": 2.5})] == [ledger.job(ended.id)]
+    assert "replay_of" not in ledger.rows(rows.select(sqlite_jobs.JOBS.c.payload))[0].payload
+
+
+def bundle_of(job: Job) -> Artifact:
+    return made.artifact(job.id).model_copy(update={"job": job.id, "solved_by": "z3"})
+
+
+@pytest.mark.parametrize("state", [JobState.CANCELLED, JobState.UNSOLVED, JobState.FAILED])
+def test_a_job_whose_artifact_is_on_record_ends_solved_whoever_ends_it(ledger: AuditedLedger, state: JobState) -> None:
+    job = ledger.put_job(made.job(state=JobState.RUNNING))
+    ledger.put_artifact(bundle_of(job))
+    ended = ledger.put_job(job.model_copy(update={"state": state, "reason": "cancelled by a person"}))
+    assert (ended.state, ended.artifact, ended.solved_by) == (JobState.SOLVED, job.id, "z3")
+    (entry,) = [one for one in ledger.audit.entries() if one.kind == "job.ended"]
+    assert (entry.what["state"], entry.what["bundle"]) == ("solved", made.digest(70))
+
+
+def test_a_job_that_has_ended_without_an_artifact_gets_none(ledger: AuditedLedger) -> None:
+    job = ledger.put_job(made.job(state=JobState.RUNNING))
+    ledger.put_job(job.model_copy(update={"state": JobState.CANCELLED}))
+    with pytest.raises(LedgerError, match="has ended already: cancelled"):
+        ledger.put_artifact(bundle_of(job))
+    assert ledger.artifacts() == []

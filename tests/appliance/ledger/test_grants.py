@@ -22,6 +22,7 @@ from appliance.records.events import Event
 from appliance.records.jobs import JobState
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged
+from verifiers.contract.verdict import Outcome
 
 NIGHT = "night-1"
 PLAN = {"recipe": {}, "start": made.digest(1), "candidate": made.digest(2)}
@@ -62,7 +63,7 @@ def examined(**changes: object) -> Evaluation:
 
 
 def bundle(**changes: object) -> Artifact:
-    return made.artifact().model_copy(update={"job": "open", **changes})
+    return made.artifact("open").model_copy(update={"job": "open", **changes})
 
 
 Call = Callable[[Ledger], object]
@@ -198,7 +199,20 @@ REFUSED: dict[str, tuple[tuple[str, ...], Call]] = {
         lambda to: to.put_rollouts([rollout("ended", Purpose.JOB, "ended.0")]),
     ),
     "an attempt under a night's name": (("jobs",), lambda to: to.put_rollouts([rollout(NIGHT, Purpose.EVALUATION)])),
-    "a bundle of a job that has ended": (("jobs",), lambda to: to.put_artifact(bundle(job="ended"))),
+    "a bundle of a job that has ended": (
+        ("jobs",),
+        lambda to: to.put_artifact(bundle(id="ended", job="ended", folder="artifacts/ended")),
+    ),
+    "a bundle under another's name": (("jobs",), lambda to: to.put_artifact(bundle(id="another"))),
+    "a bundle in another's folder": (("jobs",), lambda to: to.put_artifact(bundle(folder="artifacts/another"))),
+    "a bundle without a pass": (
+        ("jobs",),
+        lambda to: to.put_artifact(bundle(verdict=bundle().verdict.model_copy(update={"outcome": Outcome.FAIL}))),
+    ),
+    "solved without a bundle": (
+        ("jobs",),
+        lambda to: to.put_job(made.job("open", state=JobState.SOLVED).model_copy(update={"artifact": "open"})),
+    ),
     "a bundle outside": (("jobs",), lambda to: to.put_artifact(bundle(folder="artifacts/../../etc"))),
     "what people approved": (("jobs",), lambda to: to.approvals()),
 }
@@ -240,6 +254,15 @@ def test_a_night_that_has_ended_is_not_written_again(ledger: SqliteLedger) -> No
     for work in ("train", "evaluate"):
         with at_work(ledger, work, NIGHT) as remote, pytest.raises(LedgerError):
             remote.put_cycle(made.cycle(plan=PLAN))
+
+
+def test_a_job_is_solved_with_its_bundle(ledger: SqliteLedger) -> None:
+    with at_work(ledger, "jobs") as remote:
+        remote.put_artifact(bundle())
+        solved = made.job("open", state=JobState.SOLVED)
+        with pytest.raises(LedgerError):
+            remote.put_job(solved.model_copy(update={"artifact": "another"}))
+        assert remote.put_job(solved.model_copy(update={"artifact": "open"})).state is JobState.SOLVED
 
 
 def test_a_job_that_has_ended_stays_as_it_ended(ledger: SqliteLedger) -> None:

@@ -117,3 +117,19 @@ def test_the_clock_of_leases_does_not_count_that_this_process_was_stopped() -> N
     assert clock() == 25.0
     source.now = 612.0
     assert clock() == 27.0
+
+
+def test_deaths_are_in_a_row_and_one_after_work_that_came_to_its_end_is_the_first_again(ledger) -> None:
+    """As where the solvers broke twice, then left the job to the model, whose worker dies once."""
+    job = ledger.put_job(made.job("one"))
+    first, second = Holder("solvers"), Holder("model")
+    for deaths in (1, 2):
+        assert ledger.leases.died(work_of(job.id), progress=False) == deaths
+    with ledger.leases.acting(first):
+        assert ledger.claim_job(part="solvers").id == job.id
+        ledger.put_job(job.model_copy(update={"solvers_done": True}))
+        assert ledger.claim_job(part="solvers") is None
+    with ledger.leases.acting(second):
+        assert ledger.claim_job(part="model").id == job.id
+    ledger.leases.release(second)
+    assert ledger.leases.died(work_of(job.id), progress=False) == 1
