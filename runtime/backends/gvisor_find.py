@@ -38,9 +38,12 @@ def find_runsc(path: str | None = None) -> Path:
 def runsc_version(runsc: Path) -> str:
     """Asks runsc what it calls itself. Raises RefusedError when it does not start."""
     try:
-        answer = subprocess.run([runsc, "--version"], capture_output=True, text=True, timeout=20, check=True)
+        answer = subprocess.run([runsc, "--version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError) as error:
         raise RefusedError(f"{runsc} does not start: {error}", hint=RUNSC_HINT) from error
+    if answer.returncode:
+        complaint = (answer.stderr.strip().splitlines() or [f"it ended with {answer.returncode}"])[0][:200]
+        raise RefusedError(f"{runsc} does not tell its version: {complaint}", hint=RUNSC_HINT)
     return answer.stdout.splitlines()[0].removeprefix("runsc version ").strip() if answer.stdout else ""
 
 

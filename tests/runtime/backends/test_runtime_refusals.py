@@ -39,13 +39,20 @@ def test_the_doctor_tells_what_works_and_what_does_not(tmp_path: Path) -> None:
     assert elsewhere.hint
 
 
+def broken_runsc(folder: Path, words: str = "") -> Path:
+    """A runsc that starts nothing; it tells a version if there are words for it."""
+    broken = folder / "runsc"
+    told = f'[ "$*" = --version ] && echo "{words}" && exit 0\n' if words else ""
+    broken.write_text(f"#!/bin/sh\n{told}echo 'no such platform' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    return broken
+
+
 def test_a_runsc_that_does_not_work_is_an_infrastructure_error_with_its_own_words(
     tmp_path: Path, root_dir: Path
 ) -> None:
-    broken = tmp_path / "runsc"
-    broken.write_text("#!/bin/sh\necho 'no such platform' >&2\nexit 1\n")
-    broken.chmod(0o755)
-    settings = BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir, runsc=str(broken))
+    runsc = str(broken_runsc(tmp_path, "runsc version broken"))
+    settings = BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir, runsc=runsc)
     bench = Bench(settings, GVisor)
     try:
         with pytest.raises(InfrastructureError, match="no such platform") as failure:
@@ -59,6 +66,13 @@ def test_a_runsc_that_does_not_work_is_an_infrastructure_error_with_its_own_word
             pool.open().run("print(1)")
         with pytest.raises(InfrastructureError):
             pool.sandbox()
+
+
+def test_a_broker_whose_only_backend_tells_no_version_serves_nobody(tmp_path: Path, root_dir: Path) -> None:
+    settings = BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir, runsc=str(broken_runsc(tmp_path)))
+    with pytest.raises(RefusedError, match="does not tell its version: no such platform") as refused:
+        Sessions(RuntimeSettings(own=settings))
+    assert refused.value.hint
 
 
 def test_a_program_that_is_no_python_is_refused(tmp_path: Path) -> None:
