@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
+
+from pydantic import model_validator
 
 from appliance.records.record import Record
 
@@ -35,8 +38,8 @@ class Night(Record):
     """UTC, ISO 8601; empty where a night has no end."""
     state: NightState
     cycle: str = ""
-    newest_before: str = ""
-    """The newest cycle when this one was about to begin: a newer one is its own, also after a kill in between."""
+    begins_as: str = ""
+    """The id of the cycle that it was about to begin, written before that is: after a kill in between it is its own."""
     begins: bool = False
     """It has begun, or was about to."""
     made_up: bool = False
@@ -51,6 +54,12 @@ class Night(Record):
     """Taken meanwhile; None where nothing measures it."""
     reported: bool = False
     updated: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier_versions(cls, data: Any) -> Any:
+        """Those named the newest cycle before it, which says nothing about whose a newer one is."""
+        return {name: one for name, one in data.items() if name != "newest_before"} if isinstance(data, dict) else data
 
 
 class ScheduleState(Record):
