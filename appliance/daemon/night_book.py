@@ -170,7 +170,9 @@ class NightBook:
                 "schedule", f"{len(missed) - MOST_MISSED} nights before {missed[-MOST_MISSED].key} were missed"
             )
         for one in missed[-MOST_MISSED:]:
-            under_way = next((night for night in known if not night.state.ended and not _is_over(night, one.opens)), None)
+            under_way = next(
+                (night for night in known if not night.state.ended and not _is_over(night, one.opens)), None
+            )
             reason = f"the night of {under_way.key} was not over" if under_way is not None else NOBODY_LOOKED
             night = Night(
                 key=one.key, opens=text_of(one.opens), closes=text_of(one.closes), state=NightState.OPEN, updated=""

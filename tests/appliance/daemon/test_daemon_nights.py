@@ -221,7 +221,9 @@ def test_a_cycle_that_a_person_starts_when_a_night_could_not_is_the_person_s(clo
         assert core.nights.holds(mine.id) == ""
 
 
-def test_what_counts_as_work_is_neither_collecting_nor_lost_where_a_held_night_ends_its_step(clock, monkeypatch) -> None:
+def test_what_counts_as_work_is_neither_collecting_nor_lost_where_a_held_night_ends_its_step(
+    clock, monkeypatch
+) -> None:
     with clock.core(max_energy=100.0) as core:
         clock.look(core)
 

@@ -298,6 +298,13 @@ def test_redaction_finds_keys_in_any_text_and_says_which_rules_are_none() -> Non
             Redaction((wrong,))
 
 
+def test_redaction_reads_a_character_that_an_escape_writes_in_halves_or_in_eight_digits() -> None:
+    rules = Redaction(("\N{KEY}[0-9]{4}",))
+    for text in (r'said: {"k": "\ud83d\udd111234"}', r'print("\U0001f5111234")', r"\\ud83d\\udd111234"):
+        assert rules.rule_in([text]) == 1
+    assert rules.rule_in([r"\ud83d1234 \U99999999 \ud83d"]) is None
+
+
 def test_what_is_kept_is_plain_json(gateway) -> None:
     name = gateway.ask("plain?", token="agent").assay["session"]
     found = json.loads((gateway.kept.folder / f"{name}.json").read_bytes())

@@ -103,7 +103,9 @@ def test_a_cron_line_has_a_doubled_minute_once_and_a_skipped_one_too() -> None:
         ("America/Godthab", "30 23 * * *", "2026-03-28", "2026-03-29T01:00+00:00"),
     ],
 )
-def test_a_cron_line_has_a_night_on_a_date_whose_midnight_is_skipped(zone: str, line: str, day: str, opens: str) -> None:
+def test_a_cron_line_has_a_night_on_a_date_whose_midnight_is_skipped(
+    zone: str, line: str, day: str, opens: str
+) -> None:
     made = CronTimes(line, ZoneInfo(zone))
     start = datetime.fromisoformat(day).replace(tzinfo=UTC) - timedelta(days=1)
     found = {one.key[:10]: one.opens for one in made.opening(start, start + timedelta(days=3))}
