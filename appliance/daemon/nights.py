@@ -37,7 +37,7 @@ LATE = timedelta(minutes=30)
 LONGEST_LOOK = timedelta(minutes=10)
 """The most that counts as work between two looks: the machine may have slept."""
 FAR = timedelta(hours=12)
-"""Before its window, where only a clock that was set back can have brought a night that began: others may come first."""
+"""Before its window, where only a clock that was set back brings a night that began: others may come first."""
 NOTHING_SEEN = MachineSnapshot()
 
 log = structlog.get_logger("assay")

@@ -137,7 +137,8 @@ class KeptSessions:
 
     def put(self, session: KeptSession, *, new: bool, branch_of: str = "") -> bool:
         """Writes it whole; False where it was there and is not any more, or the one that it branched from is not:
-        somebody deleted it; and where it is too large, so that what is there stays as it was. Raises KeptSessionsFullError for a new one above the bounds, OSError."""
+        somebody deleted it; and where it is too large, so that what is there stays as it was. Raises
+        KeptSessionsFullError for a new one above the bounds, OSError."""
         path = self._path(session.id)
         content = session.model_dump_json().encode()
         with self._changing():

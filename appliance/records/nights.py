@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
-
-from pydantic import model_validator
 
 from appliance.records.record import Record
 
@@ -40,6 +37,8 @@ class Night(Record):
     cycle: str = ""
     begins_as: str = ""
     """The id of the cycle that it was about to begin, written before that is: after a kill in between it is its own."""
+    newest_before: str = ""
+    """Of earlier versions, which asked it whose a newer cycle is; it does not say that."""
     begins: bool = False
     """It has begun, or was about to."""
     made_up: bool = False
@@ -54,12 +53,6 @@ class Night(Record):
     """Taken meanwhile; None where nothing measures it."""
     reported: bool = False
     updated: str
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_earlier_versions(cls, data: Any) -> Any:
-        """Those named the newest cycle before it, which says nothing about whose a newer one is."""
-        return {name: one for name, one in data.items() if name != "newest_before"} if isinstance(data, dict) else data
 
 
 class ScheduleState(Record):

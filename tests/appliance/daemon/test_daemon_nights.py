@@ -16,7 +16,7 @@ from appliance.daemon.errors import BrokenError
 from appliance.daemon.routes_nights import schedule_view, until_time
 from appliance.nights.idle import MachineSnapshot
 from appliance.records.cycles import CycleState
-from appliance.records.nights import Night, NightState
+from appliance.records.nights import NightState
 
 CHILD = Path(__file__).with_name("child_worker.py")
 NIGHT = datetime(2026, 11, 24, 1, tzinfo=UTC)
@@ -268,13 +268,6 @@ def test_a_cron_night_that_the_one_before_kept_out_is_missed_for_that(clock) -> 
         clock.look(core, NIGHT)
         clock.look(core, NIGHT + timedelta(hours=26))
         assert core.ledger.night("2026-11-25T01:00").reason == "the night of 2026-11-24T01:00 was not over"
-
-
-def test_a_night_of_an_earlier_version_is_read(clock) -> None:
-    with clock.core() as core:
-        clock.look(core, NIGHT)
-        known = core.ledger.night("2026-11-24").model_dump(exclude={"begins_as"})
-    assert Night.model_validate({**known, "newest_before": "night-20261123t010000-0000"}).begins_as == ""
 
 
 def test_a_pause_holds_nights_until_its_end_or_a_person_s_word(clock) -> None:
