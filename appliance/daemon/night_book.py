@@ -154,8 +154,8 @@ class NightBook:
         self._events.add("schedule", f"the night of {newest.key} was missed and is made up now")
         return [newest.model_copy(update=again)]
 
-    def record_missed(self, state: ScheduleState, now: datetime) -> None:
-        """Puts on record what passed while nobody looked."""
+    def record_missed(self, state: ScheduleState, now: datetime) -> list[Night]:
+        """Puts on record what passed while nobody looked, ascending."""
         known = self._ledger.nights(REMEMBERED)
         keys = {night.key for night in known}
         opened = [moment for night in known if (moment := time_of(night.opens)) <= now]
@@ -169,6 +169,7 @@ class NightBook:
             self._events.add(
                 "schedule", f"{len(missed) - MOST_MISSED} nights before {missed[-MOST_MISSED].key} were missed"
             )
+        recorded = []
         for one in missed[-MOST_MISSED:]:
             under_way = next(
                 (night for night in known if not night.state.ended and not _is_over(night, one.opens)), None
@@ -177,8 +178,9 @@ class NightBook:
             night = Night(
                 key=one.key, opens=text_of(one.opens), closes=text_of(one.closes), state=NightState.OPEN, updated=""
             )
-            self.put(night, state=NightState.MISSED, reason=reason)
+            recorded.append(self.put(night, state=NightState.MISSED, reason=reason))
             self._events.add("schedule", f"the night of {one.key} was missed: {reason}")
+        return recorded
 
 
 def _is_over(night: Night, moment: datetime) -> bool:

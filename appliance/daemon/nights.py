@@ -139,8 +139,9 @@ class Nights:
             if self._last is None:
                 for night in self.book.untold(now):
                     self.ended(night)
-            self.book.record_missed(state, now)
+            missed = self.book.record_missed(state, now)
             deciding = self.book.to_decide(now)
+            self._tell_missed([one for one in missed if one.key not in {night.key for night in deciding}])
             if deciding or self._allowed:
                 self.seen = self.machine()
             self._count_work(now)
@@ -151,6 +152,13 @@ class Nights:
             self._enforce(now)
             self._last = now
             return self._pause_between(deciding, now)
+
+    def _tell_missed(self, missed: list[Night]) -> None:
+        """Of nights that passed while nobody looked, the newest is told, for all of them."""
+        for night in missed[:-1]:
+            self.book.reported(night.key)
+        for night in missed[-1:]:
+            self.ended(night)
 
     def _forget(self) -> None:
         """Nights that pass while the schedule is switched off are nobody's loss."""
@@ -205,7 +213,7 @@ class Nights:
         other one is."""
         if self._prepared != night.key:
             self._preparing, self._why = night.key, "a night is about to begin: verified work becomes tasks"
-            self.book.put(night, state=NightState.OPEN, begins=True, reason="", paused=False)
+            self.book.put(night, state=NightState.OPEN, begins=True, reason="", paused=False, reported=False)
             return
         name = new_cycle_id("night", self.book.moment().isoformat())
         night = self.book.put(night, begins=True, begins_as=name, paused=False)

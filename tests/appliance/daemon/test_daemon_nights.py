@@ -103,6 +103,25 @@ def test_nights_that_passed_while_the_daemon_was_down_are_on_record_with_the_rea
         assert core.ledger.cycles() == []
 
 
+def test_of_nights_that_were_missed_while_the_daemon_was_down_the_newest_is_told_once(clock) -> None:
+    with clock.core() as core:
+        clock.look(core)
+    told: list[str] = []
+    for _ in range(2):
+        with clock.core() as core:
+            core.nights.ended = lambda night: (told.append(night.key), core.nights.book.reported(night.key))
+            clock.look(core, NIGHT + timedelta(days=3, hours=10))
+            clock.look(core)
+    assert told == ["2026-11-27"]
+    with clock.core(catch_up="next_start") as core:
+        core.nights.ended = lambda night: told.append(night.key)
+        clock.look(core, NIGHT + timedelta(days=4, hours=10))
+        assert told == ["2026-11-27"]  # it is made up
+        end(core)
+        clock.look(core)
+    assert told == ["2026-11-27", "2026-11-28"]
+
+
 def test_a_missed_night_is_made_up_once_where_that_is_configured(clock) -> None:
     with clock.core() as core:
         clock.look(core)
