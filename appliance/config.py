@@ -92,7 +92,8 @@ class ServiceSettings(FrozenModel):
     user: str | None = None
     """Who the daemon becomes when root starts it; otherwise it stays root, without any of root's capabilities."""
     memory_gib: Annotated[float, UnitName("GiB")] = Field(0.25, ge=0, le=1_024)
-    """Work pauses when the machine has less memory left, and goes on when it has twice as much; 0: never."""
+    """Work pauses when the machine has less memory left, and goes on when it has twice as much, or half of what there
+    is beyond that; 0: never."""
     gpu_memory_gib: Annotated[float, UnitName("GiB")] = Field(1.0, ge=0, le=1_024)
     """Work pauses when programs of others leave less than this of a GPU, and goes on when they leave twice as much; 0:
     never."""

@@ -21,7 +21,9 @@ USUAL = (
 """What keys of well-known services look like; an owner's list takes its place."""
 DEPTH = 4
 """Texts inside texts: how often escapes are read, and JSON within JSON."""
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:u([0-9a-fA-F]{4})|U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL
+)
 _MEANT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -69,7 +71,9 @@ def texts_in(value: object) -> Iterator[str]:
 
 def _inside(text: str) -> Iterator[object]:
     if "\\" in text:
-        yield _ESCAPE.sub(_unescaped, text)
+        # JSON writes a character beyond the first 65,536 as two halves.
+        halves = _ESCAPE.sub(_unescaped, text).encode("utf-16", "surrogatepass")
+        yield halves.decode("utf-16", "surrogatepass")
     if text.lstrip()[:1] in ("{", "[", '"'):
         try:
             yield json.loads(text)
@@ -78,5 +82,5 @@ def _inside(text: str) -> Iterator[object]:
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    number = found[1] or found[2]
-    return chr(int(number, 16)) if number else _MEANT.get(found[3], found[3])
+    number = found[1] or found[2] or found[3]
+    return chr(int(number, 16)) if number else _MEANT.get(found[4], found[4])

@@ -22,7 +22,8 @@ SHORTEST = 6
 """Characters below which a value is no secret worth the words that it would remove."""
 LARGEST_BYTES = 64 << 10
 SECRET_NAME = re.compile(
-    r"(pass(word|phrase|wd)?|secret|token(?!s)|api[_-]?key|credential|authorization|cookie|webhook|ntfy|private)",
+    r"(pass(word|phrase|wd)?|secret|token(?!s)|api[_-]?key|credential|authorization|cookie|webhook|ntfy|private"
+    r"|redact(?!ed))",
     re.IGNORECASE,
 )
 _PATTERNS = (

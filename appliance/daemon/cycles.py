@@ -70,12 +70,14 @@ class Cycles:
         *,
         scheduled: bool = False,
         anew: bool = True,
+        name: str = "",
     ) -> Cycle:
         """A new cycle, on record and not yet run; the unfinished one when there is one. Seed None takes the next.
 
         `plan` are the settings that make a model, those in force if None. Raises what `Readiness.require` raises; one
         that is `scheduled` waits for a configuration that can be used. Not `anew`, RefusedByPolicyError where a
-        candidate waits for a person alone: a new one would take its place unseen.
+        candidate waits for a person alone: a new one would take its place unseen. `name`, of `new_cycle_id`, is the id
+        of a new one.
         """
         with self._starting:
             unfinished = self.unfinished()
@@ -90,7 +92,7 @@ class Cycles:
                 if not scheduled:
                     raise
                 self.events.add("schedule", f"a cycle is due and waits: {error}; {error.hint}")
-            return self._begin(kind, seed, plan)
+            return self._begin(kind, seed, plan, name)
 
     def _require_nobody_waits(self) -> None:
         candidate, waits = self.ledger.alias(CANDIDATE), candidate_wait(self.ledger, self.policy(), None, self.now())
@@ -193,11 +195,11 @@ class Cycles:
     def _certified(self) -> dict[str, Any]:
         return {"certified": dict(known)} if (known := self.certified()) else {}
 
-    def _begin(self, kind: CycleKind, seed: int | None, plan: Mapping[str, Any] | None) -> Cycle:
+    def _begin(self, kind: CycleKind, seed: int | None, plan: Mapping[str, Any] | None, name: str = "") -> Cycle:
         now = self.now()
         last_seed = max((cycle.seed for cycle in self.ledger.cycles(limit=10_000)), default=-1)
         cycle = Cycle(
-            id=f"{kind}-{now[:19].replace(':', '').replace('-', '')}-{secrets.token_hex(2)}".lower(),
+            id=name or new_cycle_id(kind, now),
             kind=kind,
             seed=last_seed + 1 if seed is None else seed,
             plan={**(self._plan() if plan is None else plan), **self._certified()},
@@ -282,3 +284,7 @@ class Cycles:
         fresh = cycle.kind == "night" and cycle.state is CycleState.RUNNING and cycle.plan.keys() == plan.keys()
         if fresh and cycle.plan != plan:
             self.ledger.put_cycle(cycle.model_copy(update={"plan": plan}))
+
+
+def new_cycle_id(kind: CycleKind, now: str) -> str:
+    return f"{kind}-{now[:19].replace(':', '').replace('-', '')}-{secrets.token_hex(2)}".lower()

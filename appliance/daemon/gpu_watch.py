@@ -29,6 +29,7 @@ class GpuState:
     """Of all its memory, what programs of others leave."""
     others: tuple[int, ...] = ()
     """Their processes."""
+    total_gib: float | None = None
 
 
 def read_gpus(gpus: str, users: str, others: Callable[[int], bool]) -> tuple[GpuState, ...]:
@@ -42,7 +43,8 @@ def read_gpus(gpus: str, users: str, others: Callable[[int], bool]) -> tuple[Gpu
             continue
         total, theirs = _number(parts[3]), taken.get(parts[1], {})
         left = None if total is None else (total - sum(theirs.values())) * GIB_OF_MIB
-        found.append(GpuState(int(parts[0]), _number(parts[2]), left, tuple(theirs)))
+        whole = None if total is None else total * GIB_OF_MIB
+        found.append(GpuState(int(parts[0]), _number(parts[2]), left, tuple(theirs), whole))
     return tuple(found)
 
 

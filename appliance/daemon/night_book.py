@@ -23,6 +23,7 @@ MADE_UP = timedelta(hours=5, minutes=30)
 REMEMBERED = 62
 """Nights that are looked at, newest first."""
 MOST_MISSED = 31
+NOBODY_LOOKED = "the daemon did not run, or the clock was set forward"
 TOLD_WITHIN = timedelta(days=1)
 """How old the end of a night may be that nobody was told of yet."""
 
@@ -153,8 +154,8 @@ class NightBook:
         self._events.add("schedule", f"the night of {newest.key} was missed and is made up now")
         return [newest.model_copy(update=again)]
 
-    def record_missed(self, state: ScheduleState, now: datetime) -> None:
-        """Puts on record what passed while nobody looked."""
+    def record_missed(self, state: ScheduleState, now: datetime) -> list[Night]:
+        """Puts on record what passed while nobody looked, ascending."""
         known = self._ledger.nights(REMEMBERED)
         keys = {night.key for night in known}
         opened = [moment for night in known if (moment := time_of(night.opens)) <= now]
@@ -168,13 +169,23 @@ class NightBook:
             self._events.add(
                 "schedule", f"{len(missed) - MOST_MISSED} nights before {missed[-MOST_MISSED].key} were missed"
             )
+        recorded = []
         for one in missed[-MOST_MISSED:]:
-            reason = "the daemon did not run, or the clock was set forward"
+            under_way = next(
+                (night for night in known if not night.state.ended and not _is_over(night, one.opens)), None
+            )
+            reason = f"the night of {under_way.key} was not over" if under_way is not None else NOBODY_LOOKED
             night = Night(
                 key=one.key, opens=text_of(one.opens), closes=text_of(one.closes), state=NightState.OPEN, updated=""
             )
-            self.put(night, state=NightState.MISSED, reason=reason)
+            recorded.append(self.put(night, state=NightState.MISSED, reason=reason))
             self._events.add("schedule", f"the night of {one.key} was missed: {reason}")
+        return recorded
+
+
+def _is_over(night: Night, moment: datetime) -> bool:
+    """Whether it had not begun by then, or its window had closed."""
+    return time_of(night.opens) > moment or (bool(night.closes) and time_of(night.closes) <= moment)
 
 
 def time_of(text: str) -> datetime:

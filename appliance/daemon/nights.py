@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from appliance.config_layers import ConfigError
-from appliance.daemon.cycles import Cycles
+from appliance.daemon.cycles import Cycles, new_cycle_id
 from appliance.daemon.errors import BrokenError
 from appliance.daemon.events import EventLog
 from appliance.daemon.night_book import CRON_REACH, REMEMBERED, NightBook, time_of
@@ -22,7 +22,7 @@ from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.nights.calendar import NightCalendar, coming
 from appliance.nights.cron import calendar_of
-from appliance.nights.decide import Action, NightFacts, NightStep, decide
+from appliance.nights.decide import Action, NightFacts, NightStep, decide, waits_for_person
 from appliance.nights.idle import MachineSnapshot, use_of
 from appliance.nights.settings import ScheduleSettings
 from appliance.records.nights import Night, NightState, ScheduleState
@@ -36,6 +36,8 @@ LATE = timedelta(minutes=30)
 """After which a night that may not catch up is late."""
 LONGEST_LOOK = timedelta(minutes=10)
 """The most that counts as work between two looks: the machine may have slept."""
+FAR = timedelta(hours=12)
+"""Before its window, where only a clock that was set back brings a night that began: others may come first."""
 NOTHING_SEEN = MachineSnapshot()
 
 log = structlog.get_logger("assay")
@@ -44,7 +46,7 @@ log = structlog.get_logger("assay")
 class Nights:
     """Methods may be called from any thread. `look` does what is due, and gives the seconds until the next one; `ended`
     gets a night that has ended and had begun, and may take its time elsewhere; `before` is done before the cycle
-    of a night begins."""
+    of a night begins, and may take its time: whether the night may begin is asked anew after it."""
 
     def __init__(
         self,
@@ -71,6 +73,8 @@ class Nights:
         self._last: datetime | None = None
         self._joules: float | None = None
         self._used_at: datetime | None = None
+        self._preparing = self._prepared = ""
+        """The night that wants `before` to be done, and the one that it was done for."""
         self.seen = NOTHING_SEEN
         self._begun = {night.cycle for night in ledger.nights(REMEMBERED) if night.cycle}
         cycles.supervisor.held = self.holds
@@ -117,8 +121,17 @@ class Nights:
     # the clock
     def look(self) -> float:
         """Does what is due now. Returns the seconds until the next look at the latest."""
+        seconds = self._look()
+        if self._preparing:  # without the lock: a person may pause nights, or begin a cycle, meanwhile
+            self.before()
+            self._prepared = self._preparing
+            seconds = self._look()
+        return seconds
+
+    def _look(self) -> float:
         with self.book.lock:
             now = self.book.moment()
+            self._preparing = ""
             if not self.rules.enabled:
                 self._forget()
                 return 3600.0
@@ -126,8 +139,9 @@ class Nights:
             if self._last is None:
                 for night in self.book.untold(now):
                     self.ended(night)
-            self.book.record_missed(state, now)
+            missed = self.book.record_missed(state, now)
             deciding = self.book.to_decide(now)
+            self._tell_missed([one for one in missed if one.key not in {night.key for night in deciding}])
             if deciding or self._allowed:
                 self.seen = self.machine()
             self._count_work(now)
@@ -138,6 +152,13 @@ class Nights:
             self._enforce(now)
             self._last = now
             return self._pause_between(deciding, now)
+
+    def _tell_missed(self, missed: list[Night]) -> None:
+        """Of nights that passed while nobody looked, the newest is told, for all of them."""
+        for night in missed[:-1]:
+            self.book.reported(night.key)
+        for night in missed[-1:]:
+            self.ended(night)
 
     def _forget(self) -> None:
         """Nights that pass while the schedule is switched off are nobody's loss."""
@@ -162,6 +183,7 @@ class Nights:
             night=night,
             is_open=opens <= now and (open_until is None or now < open_until),
             early=now < opens,
+            far=opens - now > FAR,
             late=self.rules.catch_up == "none" and now > opens + LATE,
             unfinished=name,
             of_a_night=name in self._begun and state.released != name,
@@ -187,14 +209,21 @@ class Nights:
             self._close(night, action)
 
     def _begin(self, night: Night) -> None:
-        """Writes down that it begins before it does: after a kill in between, its cycle is known as its own."""
-        newest = next(iter(self._ledger.cycles(limit=1)), None)
-        night = self.book.put(night, begins=True, newest_before=newest.id if newest is not None else "", paused=False)
-        self.before()
+        """Writes down as what it begins before it does: after a kill in between, its cycle is known as its own, and no
+        other one is."""
+        if self._prepared != night.key:
+            self._preparing, self._why = night.key, "a night is about to begin: verified work becomes tasks"
+            self.book.put(night, state=NightState.OPEN, begins=True, reason="", paused=False, reported=False)
+            return
+        name = new_cycle_id("night", self.book.moment().isoformat())
+        night = self.book.put(night, begins=True, begins_as=name, paused=False)
         try:
-            cycle = self._cycles.start("night", scheduled=True)
+            cycle = self._cycles.start("night", scheduled=True, name=name)
         except (SandboxError, ConfigError, BrokenError, LedgerError) as error:
             self.book.put(night, state=NightState.OPEN, reason=f"it cannot start: {error}; {error.hint}")
+            return
+        if cycle.id != name:  # it came between the look and the start
+            self.book.put(night, state=NightState.OPEN, reason=waits_for_person(cycle.id))
             return
         self._begun.add(cycle.id)
         self._allowed = cycle.id
@@ -203,13 +232,10 @@ class Nights:
 
     def _adopted(self, night: Night) -> Night:
         """A night that was killed between its two writes, with the cycle that it had begun."""
-        if not night.begins or night.cycle:
+        if not night.begins_as or night.cycle or self._ledger.cycle(night.begins_as) is None:
             return night
-        newest = next(iter(self._ledger.cycles(limit=1)), None)
-        if newest is None or newest.id == night.newest_before or newest.kind != "night":
-            return night
-        self._begun.add(newest.id)
-        return self.book.put(night, state=NightState.RUNNING, cycle=newest.id)
+        self._begun.add(night.begins_as)
+        return self.book.put(night, state=NightState.RUNNING, cycle=night.begins_as)
 
     def _close(self, night: Night, action: Action) -> None:
         if night.state is action.state:
@@ -229,13 +255,16 @@ class Nights:
         self.ended(ended)
 
     def _count_work(self, now: datetime) -> None:
-        """Adds the time, and the energy, since the last look to the night that worked meanwhile."""
+        """Adds the time, and the energy, since the last look to the night that worked meanwhile, also where it was held
+        and came to the end of its step; not where a person had its cycle go on at any hour."""
         before, joules = self._joules, self.seen.joules
         self._joules = joules
-        if self._last is None or not self._allowed or not self._cycles.supervisor.works_on(self._allowed):
+        if self._last is None:
             return
         for night in self._ledger.nights(REMEMBERED):
-            if night.cycle == self._allowed and not night.state.ended:
+            if night.state.ended or not night.cycle or not self._cycles.supervisor.works_on(night.cycle):
+                continue
+            if self._allowed == night.cycle or self.book.released() != night.cycle:
                 passed = min(max(now - self._last, timedelta(0)), LONGEST_LOOK)
                 taken = None if joules is None or before is None else (night.joules or 0.0) + joules - before
                 self.book.put(night, seconds=night.seconds + passed.total_seconds(), joules=taken or night.joules)

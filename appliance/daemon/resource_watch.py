@@ -19,7 +19,7 @@ from appliance.read_only_disk import read_only_reason
 DISK_SHARE = 0.5
 """Of the room that beginning takes, below which work under way pauses."""
 MEMORY_FACTOR = 2.0
-"""So many times the memory at which work pauses has to be free before it goes on."""
+"""So many times the memory at which work pauses has to be free before it goes on, where there is as much."""
 COOLER_CELSIUS = 10.0
 """By which a GPU has to be cooler than where work pauses before it goes on."""
 GIB = 2**30
@@ -45,6 +45,7 @@ class FreeResources:
     gpus: tuple[GpuState, ...] = ()
     read_only: str = ""
     """Why the data folder takes no writes; empty while it does."""
+    memory_total_gib: float | None = None
 
 
 def pause_reasons(free: FreeResources, limits: ResourceLimits, paused: bool) -> list[str]:
@@ -54,30 +55,48 @@ def pause_reasons(free: FreeResources, limits: ResourceLimits, paused: bool) -> 
     least = limits.disk_gib * (1.0 if paused else DISK_SHARE)
     if free.disk_gib < least:
         reasons.append(f"the disk has {free.disk_gib:.2f} GiB left, and work takes {least:g}")
-    needed = limits.memory_gib * (MEMORY_FACTOR if paused else 1.0)
+    needed = memory_needed(limits.memory_gib, free.memory_total_gib, paused)
     if free.memory_gib is not None and free.memory_gib < needed:
         reasons.append(f"the machine has {free.memory_gib:.2f} GiB of memory left, and work takes {needed:g}")
-    gib = limits.gpu_gib * (MEMORY_FACTOR if paused else 1.0)
     celsius = limits.gpu_celsius - (COOLER_CELSIUS if paused and limits.gpu_celsius else 0.0)
-    return reasons + gpu_reasons(free.gpus, gib, celsius)
+    for gpu in free.gpus:
+        reasons += gpu_reasons([gpu], memory_needed(limits.gpu_gib, gpu.total_gib, paused), celsius)
+    return reasons
+
+
+def memory_needed(limit: float, total: float | None, paused: bool) -> float:
+    """GiB that have to be free: the limit, and for what paused twice as much, but never more than half way from the
+    limit to all that there is: twice a large limit is never free."""
+    if not paused:
+        return limit
+    factor = MEMORY_FACTOR * limit
+    return factor if total is None else max(limit, min(factor, (limit + total) / 2))
 
 
 def free_resources(
     data: Path, meminfo: Path = Path("/proc/meminfo"), gpus: Callable[[], tuple[GpuState, ...]] = tuple
 ) -> FreeResources:
     """What there is now. Raises OSError where the data folder cannot be asked about."""
-    return FreeResources(shutil.disk_usage(data).free / GIB, _available(meminfo), gpus(), read_only_reason(data))
+    memory = _memory_gib(meminfo)
+    return FreeResources(
+        shutil.disk_usage(data).free / GIB,
+        memory.get("MemAvailable"),
+        gpus(),
+        read_only_reason(data),
+        memory.get("MemTotal"),
+    )
 
 
-def _available(meminfo: Path) -> float | None:
+def _memory_gib(meminfo: Path) -> dict[str, float]:
+    found: dict[str, float] = {}
     try:
         for line in meminfo.read_text().splitlines():
             name, _, value = line.partition(":")
-            if name == "MemAvailable":
-                return int(value.split()[0]) * 1024 / GIB
+            if name in ("MemAvailable", "MemTotal"):
+                found[name] = int(value.split()[0]) * 1024 / GIB
     except (OSError, ValueError, IndexError):
         pass
-    return None
+    return found
 
 
 class ResourceWatch:

@@ -31,7 +31,7 @@ from appliance.gateway.champion import NAME, ServedModel
 from appliance.gateway.chat_request import ChatRequest, ClientTool, SentMessage, VerdictRequest
 from appliance.gateway.conversation import ConversationError, WrittenPrompt, after_turn, read_turn, require_tools, write
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
-from appliance.gateway.open_conversations import OpenConversation, OpenConversations, key_of
+from appliance.gateway.open_conversations import OpenConversation, OpenConversations, key_of, turn_keys
 from appliance.gateway.replies import BEAT, ChatReply, GatewayError, chunks, completion, error_chunk, first_chunk
 from appliance.gateway.sessions import KeptSessionError
 from appliance.gateway.tokens import GatewayToken
@@ -68,6 +68,8 @@ class PreparedChat:
     token: GatewayToken
     served: ServedModel
     prompt: WrittenPrompt
+    left: str
+    """The session on disk that has the turns so far, where none goes on."""
     generation: GenerationRequest
     name: str
     created: int
@@ -171,7 +173,9 @@ class GatewayApi:
             seed=secrets.randbits(62) if request.seed is None else request.seed,
         )
         name = f"chatcmpl-{secrets.token_hex(12)}"
-        return PreparedChat(request, token, served, prompt, generation, name, int(time.time()))
+        anew = own and token.consent and session is None
+        left = self._live.written(turn_keys(token.sha256, request.messages[:own])) if anew else ""
+        return PreparedChat(request, token, served, prompt, left, generation, name, int(time.time()))
 
     def _known(
         self, token: GatewayToken, tools: tuple[ClientTool, ...], messages: list[SentMessage]
@@ -245,6 +249,7 @@ class GatewayApi:
             version=asked.served.version,
             calls=bool(message.tool_calls),
             created=self._keeper.now(),
+            left=asked.left,
         )
         kept = False
         with _told():  # a full disk costs nobody their answer
@@ -255,7 +260,9 @@ class GatewayApi:
             )
             # Also of one that was deleted: what goes on there finds that it was.
             session = replace(session, recorded=True)
-        if turn.ended == "stop":
+            turns = await run_in_threadpool(turn_keys, asked.token.sha256, said)
+            self._live.wrote(turns, session.id)
+        if turn.ended == "stop" and (kept or not session.recorded):
             self._live.put(key_of(asked.token.sha256, tools, said), session)
         return session.id if kept else None
 

@@ -131,9 +131,10 @@ def request_of(call: SentCall) -> ToolRequest:
 
 
 def after_turn(
-    prompt: WrittenPrompt, turn: Turn, *, place: int, version: str, calls: bool, created: str
+    prompt: WrittenPrompt, turn: Turn, *, place: int, version: str, calls: bool, created: str, left: str
 ) -> OpenConversation:
-    """The session with the turn that was sampled, which is the conversation's message at `place`."""
+    """The session with the turn that was sampled, which is the conversation's message at `place`. `left` is the session
+    on disk that a new one leaves, if any."""
     node = Message(
         parent=len(prompt.nodes) - 1,
         role=Role.ASSISTANT,
@@ -152,7 +153,7 @@ def after_turn(
         calls=calls,
         created=created if known is None else known.created,
         recorded=known is not None and known.recorded,
-        branch_of="" if known is None else known.branch_of,
+        branch_of=left if known is None else known.branch_of,
     )
 
 

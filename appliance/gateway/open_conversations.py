@@ -1,7 +1,8 @@
 """Sessions that can be continued token by token, in memory, found by the conversation so far.
 
 What always holds: a conversation that goes on in two ways is two sessions; how many there are, and their tokens, are
-bounded, and one that was forgotten begins anew.
+bounded. One that was forgotten begins anew, as a branch of the session on disk that has its turns: which one that is is
+remembered for longer, whatever tools and model it goes on with, so that a session that was deleted does not come back.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from appliance.rendering.renderer import Ids, OwnTurn
 
 MOST_LIVE = 256
 MOST_LIVE_TOKENS = 8 << 20
+MOST_WRITTEN = 1 << 16
+"""Conversations whose session is remembered without their tokens."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class OpenConversations:
 
     _known: OrderedDict[str, OpenConversation] = field(default_factory=OrderedDict)
     _continued: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    _written: OrderedDict[str, str] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def find(self, key: str) -> OpenConversation | None:
@@ -81,6 +85,19 @@ class OpenConversations:
             while len(self._known) > MOST_LIVE or sum(one.tokens for one in self._known.values()) > MOST_LIVE_TOKENS:
                 self._known.popitem(last=False)
 
+    def wrote(self, turns: Sequence[str], session: str) -> None:
+        """Remembers, by `turn_keys`, which session has that conversation; the newest one counts."""
+        with self._lock:
+            self._written[turns[-1]] = session
+            self._written.move_to_end(turns[-1])
+            while len(self._written) > MOST_WRITTEN:
+                self._written.popitem(last=False)
+
+    def written(self, turns: Sequence[str]) -> str:
+        """The session with the longest of these beginnings of a conversation; empty where none is known."""
+        with self._lock:
+            return next((self._written[key] for key in reversed(turns) if key in self._written), "")
+
 
 def new_id() -> str:
     return f"gs-{secrets.token_hex(8)}"
@@ -90,3 +107,13 @@ def key_of(token: str, tools: Sequence[ClientTool], messages: Sequence[SentMessa
     """Names a conversation: the same token, tools and messages, whatever else a client writes beside them."""
     said = [token, [one.model_dump() for one in tools], [one.identity for one in messages]]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def turn_keys(token: str, messages: Sequence[SentMessage]) -> list[str]:
+    """Names a conversation up to each turn of the model's, by the same token, whatever tools there are; ascending."""
+    found, so_far = [], hashlib.sha256(token.encode())
+    for one in messages:
+        so_far.update(json.dumps(one.identity).encode() + b"\n")
+        if one.role == "assistant":
+            found.append(so_far.hexdigest())
+    return found

@@ -137,15 +137,16 @@ class KeptSessions:
 
     def put(self, session: KeptSession, *, new: bool, branch_of: str = "") -> bool:
         """Writes it whole; False where it was there and is not any more, or the one that it branched from is not:
-        somebody deleted it. Raises KeptSessionsFullError for a new one above the bounds, OSError."""
+        somebody deleted it; and where it is too large, so that what is there stays as it was. Raises
+        KeptSessionsFullError for a new one above the bounds, OSError."""
         path = self._path(session.id)
         content = session.model_dump_json().encode()
         with self._changing():
-            left = self._path(branch_of) if branch_of else None
-            if not (new or path.exists()) or (new and left is not None and not left.exists()):
+            known = self._path(branch_of) if new and branch_of else path
+            if not (known.exists() or (new and not branch_of)):
                 return False
             if len(content) > MOST_BYTES:
-                return not new  # what is there stays as it was
+                return False
             if new:
                 self._require_room(len(content))
             beside = _beside(path)

@@ -2,8 +2,9 @@
 
 What always holds: each local date that exists has at most one window, and each that it has is of some length, also
 where the clock is set forward or back in it. A beginning that the clock skips is the moment of the skip; an end that it
-skips is as much later as the clock was set forward. Of an hour that comes twice a window has both: it opens at the
-first and closes at the second. A date that a zone leaves out (Pacific/Apia, 2011-12-30) has no window.
+skips is as much later as the clock was set forward; a window that the skip would leave nothing of keeps its length. Of
+an hour that comes twice a window has both: it opens at the first and closes at the second. A date that a zone leaves
+out (Pacific/Apia, 2011-12-30) has no window.
 """
 
 from __future__ import annotations
@@ -68,11 +69,19 @@ class NightlyWindow:
 
     def on(self, day: date) -> Occasion | None:
         """The window that opens on that local date; None where there is none."""
-        if WEEKDAYS[day.weekday()] not in self.weekdays or not _exists(datetime.combine(day, time(12)), self.zone):
+        if WEEKDAYS[day.weekday()] not in self.weekdays or not has_date(self.zone, day):
             return None
-        opens = first_moment(datetime.combine(day, self.begins), self.zone)
-        closing = day if self.ends > self.begins else day + _DAY
-        return Occasion(day.isoformat(), opens, last_moment(datetime.combine(closing, self.ends), self.zone))
+        begins = datetime.combine(day, self.begins)
+        ends = datetime.combine(day if self.ends > self.begins else day + _DAY, self.ends)
+        opens, closes = first_moment(begins, self.zone), last_moment(ends, self.zone)
+        if closes <= opens:  # it lies in the skip with all but its end
+            closes = opens + (ends - begins)
+        return Occasion(day.isoformat(), opens, closes)
+
+
+def has_date(zone: ZoneInfo, day: date) -> bool:
+    """Whether a clock there ever shows that date."""
+    return first_moment(datetime.combine(day, time()), zone).astimezone(zone).date() == day
 
 
 def first_moment(wall: datetime, zone: ZoneInfo) -> datetime:

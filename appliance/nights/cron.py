@@ -1,6 +1,7 @@
 """Nights by a cron line, for those who have one: each begins at a minute and has no end; and the calendar in force.
 
-What always holds: a local minute that comes twice has one night, for its key is the minute as the clock shows it.
+What always holds: the line is read as a clock on the wall would be; a minute that the clock skips has its night at the
+moment of the skip, also where that is midnight; a local minute that comes twice has one night, at the first.
 """
 
 from __future__ import annotations
@@ -10,12 +11,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from appliance.nights.calendar import NightCalendar, NightlyWindow, Occasion, machine_zone, zone_name
+from appliance.nights.calendar import (
+    NightCalendar,
+    NightlyWindow,
+    Occasion,
+    first_moment,
+    has_date,
+    machine_zone,
+    zone_name,
+)
 from appliance.nights.parsing import parse_cron, parse_window
 from appliance.nights.settings import DEFAULT_WINDOW, ScheduleSettings
 
 MOST = 100_000
 """Times that are looked at: a line for every minute has as many in two months."""
+SKIP = timedelta(hours=3)
+"""More than any clock is set forward within a date."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +39,20 @@ class CronTimes:
         return f"cron {self.line}, {zone_name(self.zone)}"
 
     def opening(self, start: datetime, end: datetime) -> Iterator[Occasion]:
-        trigger = parse_cron(self.line, self.zone)
-        seen, moment = "", start
+        # The library gives up a minute that the zone skips at midnight, and the date with it: it reads walls alone.
+        trigger = parse_cron(self.line, ZoneInfo("UTC"))
+        wall, last = start.astimezone(self.zone).replace(tzinfo=UTC) - SKIP, start - timedelta(seconds=1)
         for _ in range(MOST):
-            found: datetime | None = trigger.get_next_fire_time(None, moment)
-            if found is None or found.astimezone(UTC) >= end:
+            found: datetime | None = trigger.get_next_fire_time(None, wall)
+            if found is None:
                 return
-            key = found.strftime("%Y-%m-%dT%H:%M")
-            if key > seen:
-                seen = key
-                yield Occasion(key, found.astimezone(UTC), None)
-            moment = found.astimezone(UTC) + timedelta(seconds=1)
+            wall, shown = found + timedelta(seconds=1), found.replace(tzinfo=None)
+            opens = first_moment(shown, self.zone)
+            if opens >= end:
+                return
+            if opens >= start and opens > last and has_date(self.zone, shown.date()):
+                last = opens
+                yield Occasion(shown.strftime("%Y-%m-%dT%H:%M"), opens, None)
 
 
 def calendar_of(schedule: ScheduleSettings) -> NightCalendar:

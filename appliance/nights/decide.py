@@ -7,6 +7,7 @@ stopped; while anything holds a night, nothing of it works; a night ends once it
     open -> missed                      it never began
     running, held -> done               its cycle has ended
     running, held -> stopped            the window, or the budget, ended first: the cycle goes on with the next night
+    any of them -> stopped, missed      the clock was set back so far that other nights come first
     missed -> open                      its window is open after all (the clock was set back), or it is made up
 """
 
@@ -50,6 +51,8 @@ class NightFacts:
     """Whether its window, or the time in which it is made up, is open."""
     early: bool
     """Whether that has still to open: the clock was set back."""
+    far: bool
+    """Whether other nights may come before it does."""
     late: bool
     """Whether it could no longer begin under the rule of catching up."""
     unfinished: str
@@ -70,6 +73,9 @@ def decide(facts: NightFacts, rules: ScheduleSettings) -> Action:
         return Action(NightStep.NOTHING)
     if night.cycle and facts.unfinished != night.cycle:
         return Action(NightStep.CLOSE, state=NightState.DONE)
+    if facts.early and facts.far:
+        why = f"the clock was set back, and its window opens on {night.opens[:16]} UTC"
+        return Action(NightStep.CLOSE, why, state=NightState.STOPPED if night.cycle else NightState.MISSED)
     if facts.early:
         return Action(
             NightStep.HOLD if night.cycle else NightStep.WAIT, "its window is not open yet: the clock was set back"
@@ -79,7 +85,7 @@ def decide(facts: NightFacts, rules: ScheduleSettings) -> Action:
     if spent := budget_spent(night, rules):
         return Action(NightStep.CLOSE, spent, state=NightState.STOPPED)
     if facts.unfinished and not facts.of_a_night and facts.unfinished != night.cycle:
-        return Action(NightStep.WAIT, f"cycle {facts.unfinished}, which a person started, is not finished")
+        return Action(NightStep.WAIT, waits_for_person(facts.unfinished))
     held = _held(facts)
     if held is not None:
         return held
@@ -90,6 +96,11 @@ def decide(facts: NightFacts, rules: ScheduleSettings) -> Action:
             NightStep.CLOSE, "it could not begin on time, and schedule.catch_up is none", state=NightState.MISSED
         )
     return Action(NightStep.BEGIN)
+
+
+def waits_for_person(cycle: str) -> str:
+    """Why a night waits while a person's own cycle is unfinished."""
+    return f"cycle {cycle}, which a person started, is not finished"
 
 
 def _window_over(night: Night) -> Action:

@@ -189,6 +189,7 @@ class EnergyMeter:
         self._counted: dict[Path, int] = {}
         self._at: float | None = None
         self._joules = 0.0
+        self._drawn: float | None = None
 
     def joules(self) -> float | None:
         """Since the first call; None where nothing can be read."""
@@ -210,17 +211,19 @@ class EnergyMeter:
         return self._joules if known else None
 
     def _watts(self) -> float | None:
-        """What all GPUs draw now."""
+        """What all GPUs draw now; what they drew last where nobody answers this once, so that no look costs a budget
+        nothing."""
         drawn = self._run(("nvidia-smi", "--query-gpu=power.draw", "--format=csv,noheader,nounits"))
         if drawn is None:
-            return None
+            return self._drawn
         figures = []
         for line in drawn.split():
             try:
                 figures.append(float(line))
             except ValueError:
                 continue  # "[N/A]"
-        return sum(figures) if figures else None
+        self._drawn = sum(figures) if figures else None
+        return self._drawn
 
 
 def _is_platform(zone: Path) -> bool:

@@ -35,8 +35,10 @@ class Night(Record):
     """UTC, ISO 8601; empty where a night has no end."""
     state: NightState
     cycle: str = ""
+    begins_as: str = ""
+    """The id of the cycle that it was about to begin, written before that is: after a kill in between it is its own."""
     newest_before: str = ""
-    """The newest cycle when this one was about to begin: a newer one is its own, also after a kill in between."""
+    """Of earlier versions, which asked it whose a newer cycle is; it does not say that."""
     begins: bool = False
     """It has begun, or was about to."""
     made_up: bool = False

@@ -183,3 +183,8 @@ def test_no_mark_in_a_text_of_the_ledger_breaks_a_report(data, tmp_path) -> None
     with Core(Settings(data=data)) as core:
         core.ledger.put_event(Event(kind="test", text="a\u2028b\x85c\x1cd\re\x0bf", created=utc_now()))
     assert "a\\u2028b" in report(data, tmp_path / "report.tar.gz")["assay-bug-report/events.jsonl"]
+
+
+def test_rules_of_redaction_are_in_no_report_for_they_say_what_must_not_be_kept(data) -> None:
+    config = json.loads(Settings(data=data, gateway={"redact": ["project falcon", "hunter2"]}).render_json())
+    assert Redactor(()).value(config)["gateway.redact"]["value"] == [REMOVED, REMOVED]

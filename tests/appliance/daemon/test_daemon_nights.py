@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from daemon_kit import dispatched, until
 
 from appliance.config import Settings
 from appliance.daemon.core import Core
+from appliance.daemon.errors import BrokenError
 from appliance.daemon.routes_nights import schedule_view, until_time
 from appliance.nights.idle import MachineSnapshot
 from appliance.records.cycles import CycleState
@@ -56,6 +58,10 @@ def end(core: Core) -> str:
     return cycle.id
 
 
+def refuse(*args: object, **more: object) -> None:
+    raise BrokenError("the disk is full", hint="free some")
+
+
 def said(core: Core, part: str) -> list[str]:
     return [event.text for _, event in core.ledger.events(limit=1000) if part in event.text]
 
@@ -95,6 +101,25 @@ def test_nights_that_passed_while_the_daemon_was_down_are_on_record_with_the_rea
         clock.look(core)
         assert len(said(core, "the daemon did not run")) == 4
         assert core.ledger.cycles() == []
+
+
+def test_of_nights_that_were_missed_while_the_daemon_was_down_the_newest_is_told_once(clock) -> None:
+    with clock.core() as core:
+        clock.look(core)
+    told: list[str] = []
+    for _ in range(2):
+        with clock.core() as core:
+            core.nights.ended = lambda night: (told.append(night.key), core.nights.book.reported(night.key))
+            clock.look(core, NIGHT + timedelta(days=3, hours=10))
+            clock.look(core)
+    assert told == ["2026-11-27"]
+    with clock.core(catch_up="next_start") as core:
+        core.nights.ended = lambda night: told.append(night.key)
+        clock.look(core, NIGHT + timedelta(days=4, hours=10))
+        assert told == ["2026-11-27"]  # it is made up
+        end(core)
+        clock.look(core)
+    assert told == ["2026-11-27", "2026-11-28"]
 
 
 def test_a_missed_night_is_made_up_once_where_that_is_configured(clock) -> None:
@@ -177,6 +202,93 @@ def test_a_night_that_was_killed_between_its_two_writes_knows_its_cycle(clock) -
         assert [one.id for one in core.ledger.cycles()] == [cycle.id]
 
 
+def test_what_a_person_does_while_a_night_collects_is_heard_and_no_cycle_of_theirs_becomes_its_own(clock) -> None:
+    with clock.core() as core:
+        clock.look(core)
+        mine: list[str] = []
+        core.nights.before = lambda: mine.append(core.cycles.start("night").id)
+        assert clock.look(core, NIGHT) == {"2026-11-24": NightState.OPEN}
+        clock.look(core, NIGHT + timedelta(hours=6))
+        assert core.nights.holds(mine[0]) == ""
+        assert core.ledger.night("2026-11-24").state is NightState.MISSED
+        end(core)
+
+        def pause() -> None:
+            person = Thread(target=core.nights.book.pause)
+            person.start()
+            person.join(20.0)
+            assert not person.is_alive()
+
+        core.nights.before = pause
+        assert clock.look(core, NIGHT + timedelta(days=1))["2026-11-25"] is NightState.OPEN
+        assert len(core.ledger.cycles()) == 1
+        core.nights.book.resume()
+        core.nights.before = lambda: pytest.fail("it was done already")
+        assert clock.look(core, NIGHT + timedelta(days=1, minutes=1))["2026-11-25"] is NightState.RUNNING
+
+
+def test_a_cycle_that_a_person_starts_when_a_night_could_not_is_the_person_s(clock, monkeypatch) -> None:
+    with clock.core() as core:
+        clock.look(core)
+        with monkeypatch.context() as broken:
+            broken.setattr(core.cycles, "start", refuse)
+            clock.look(core, NIGHT)
+        mine = core.cycles.start("night")
+        clock.look(core, NIGHT + timedelta(minutes=1))
+        assert core.ledger.night("2026-11-24").cycle == ""
+        clock.look(core, NIGHT + timedelta(hours=6))
+        assert core.nights.holds(mine.id) == ""
+
+
+def test_what_counts_as_work_is_neither_collecting_nor_lost_where_a_held_night_ends_its_step(
+    clock, monkeypatch
+) -> None:
+    with clock.core(max_energy=100.0) as core:
+        clock.look(core)
+
+        def collect() -> None:
+            clock.at += timedelta(minutes=9)
+            clock.seen = MachineSnapshot(gpu_users=(), joules=500.0)
+
+        core.nights.before = collect
+        clock.seen = MachineSnapshot(gpu_users=(), joules=0.0)
+        clock.look(core, NIGHT)
+        monkeypatch.setattr(core.supervisor, "works_on", lambda cycle: True)
+        for minutes, joules in ((10, 560.0), (11, 620.0)):
+            clock.seen = MachineSnapshot(gpu_users=(), joules=joules)
+            clock.look(core, NIGHT + timedelta(minutes=minutes))
+            core.nights.book.pause()
+        clock.seen = MachineSnapshot(gpu_users=(), joules=680.0)
+        clock.look(core, NIGHT + timedelta(minutes=12))
+        night = core.ledger.night("2026-11-24")
+        assert (night.state, night.seconds, night.joules) == (NightState.HELD, 180.0, 180.0)
+
+
+def test_a_night_that_began_by_a_clock_that_ran_ahead_keeps_no_date_from_its_own(clock) -> None:
+    with clock.core() as core:
+        clock.look(core)
+        clock.look(core, NIGHT + timedelta(days=30))
+        ahead = core.cycles.unfinished()
+        for days in range(3):
+            for minutes in range(2):
+                clock.look(core, NIGHT + timedelta(days=days, minutes=minutes))
+            night = core.ledger.night(f"2026-11-{24 + days}")
+            assert night.state is NightState.RUNNING
+            if not days:
+                assert night.cycle == ahead.id
+            end(core)
+            clock.look(core, NIGHT + timedelta(days=days, hours=1))
+        assert core.ledger.night("2026-12-24").state is NightState.STOPPED
+
+
+def test_a_cron_night_that_the_one_before_kept_out_is_missed_for_that(clock) -> None:
+    with clock.core(nightly=None, cron="0 1 * * *") as core:
+        clock.look(core)
+        clock.look(core, NIGHT)
+        clock.look(core, NIGHT + timedelta(hours=26))
+        assert core.ledger.night("2026-11-25T01:00").reason == "the night of 2026-11-24T01:00 was not over"
+
+
 def test_a_pause_holds_nights_until_its_end_or_a_person_s_word(clock) -> None:
     with clock.core() as core:
         clock.look(core)
@@ -203,15 +315,9 @@ def test_a_schedule_that_is_switched_off_begins_and_misses_nothing(clock) -> Non
 
 
 def test_what_cannot_start_is_tried_again_while_the_window_is_open(clock, monkeypatch) -> None:
-    from appliance.daemon.errors import BrokenError
-
     with clock.core() as core:
         clock.look(core)
         started = core.cycles.start
-
-        def refuse(*args: object, **more: object) -> None:
-            raise BrokenError("the disk is full", hint="free some")
-
         monkeypatch.setattr(core.cycles, "start", refuse)
         assert clock.look(core, NIGHT) == {"2026-11-24": NightState.OPEN}
         clock.look(core, NIGHT + timedelta(minutes=1))

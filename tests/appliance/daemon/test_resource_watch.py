@@ -123,6 +123,22 @@ def test_after_a_pause_more_is_needed_than_to_go_on() -> None:
     watch.require()
 
 
+@given(st.floats(0.1, 100.0), st.floats(0.01, 0.99))
+def test_on_a_machine_that_nobody_else_uses_work_goes_on_however_large_the_limit_is(total, share) -> None:
+    limits = ResourceLimits(0.0, share * total, share * total)
+    free = FreeResources(1.0, total, (GpuState(0, 40.0, total, total_gib=total),), memory_total_gib=total)
+    assert pause_reasons(free, limits, paused=True) == []
+
+
+def test_on_a_large_limit_more_is_needed_to_begin_than_to_go_on() -> None:
+    seen = read_gpus("0, GPU-a1, 41, 81920\n", f"GPU-a1, {FORMER}, 21504\n", lambda pid: True)
+    free, limits = FreeResources(1.0, None, seen), ResourceLimits(0, 0, 50.0)
+    assert pause_reasons(free, limits, paused=False) == []
+    assert pause_reasons(free, limits, paused=True) == [
+        "others (process 812) leave 59.0 GiB of GPU 0, and work takes 65"
+    ]
+
+
 def test_this_machine_says_what_it_has(tmp_path: Path) -> None:
     found = free_resources(tmp_path)
     assert found.disk_gib > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import httpx
 import pytest
 
 from appliance.clock import utc_now
-from appliance.gateway import sessions
+from appliance.gateway import open_conversations, sessions
 from appliance.gateway.chat_request import ClientTool
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
 from appliance.gateway.sessions import (
@@ -170,6 +171,50 @@ def test_a_session_that_was_deleted_is_never_written_again(gateway) -> None:
     assert first.assay["session"] not in gateway.kept.names()
 
 
+@pytest.mark.parametrize("how", ["forgotten", "another model", "other tools", "cut off", "edited"])
+def test_a_session_that_was_deleted_does_not_come_back_where_its_conversation_begins_anew(
+    gateway, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    messages: list[Any] = [{"role": "user", "content": f"remember this: {how}"}]
+    first = gateway.ask(messages=messages, token="agent", max_tokens=1 if how == "cut off" else 100)
+    said = first.choices[0].message.content
+    messages += [{"role": "assistant", "content": said}, {"role": "user", "content": "and?"}]
+    if how == "edited":
+        second = gateway.ask(messages=messages, token="agent")
+        assert second.assay["session"] == first.assay["session"]
+        messages += [{"role": "assistant", "content": "no, that"}, {"role": "user", "content": "go on"}]
+    gateway.kept.delete(first.assay["session"])
+    kept_before = gateway.kept.names()
+    if how == "forgotten":
+        monkeypatch.setattr(open_conversations, "MOST_LIVE", 3)
+        for number in range(4):
+            assert gateway.ask(text=f"other {number}", token="agent").assay["session"]
+    if how == "another model":
+        monkeypatch.setattr(gateway, "model", replace(gateway.model, version="v2"))
+        monkeypatch.setattr(gateway.engine, "version", "v2")
+    tools = {"tools": [LOOK]} if how == "other tools" else {}
+    for _ in range(2):
+        answer = gateway.ask(messages=messages, token="agent", **tools)
+        assert answer.assay["session"] is None
+        messages += [answer.choices[0].message, {"role": "user", "content": "and then?"}]
+    assert all(f"remember this: {how}" not in one.model_dump_json() for one in gateway.kept.all())
+    assert set(kept_before) <= set(gateway.kept.names())
+
+
+def test_a_turn_that_is_too_large_to_be_kept_has_no_session_and_no_verdict_on_the_answer_before(
+    gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages: list[Any] = [{"role": "user", "content": "2*3, at length?"}]
+    gateway.says(gateway.renderer.answer(r"\boxed{6}"))
+    first = gateway.ask(messages=messages, token="agent", extra_body=CHECK)
+    messages += [{"role": "assistant", "content": r"\boxed{6}"}, {"role": "user", "content": "and 2*4?"}]
+    gateway.says(gateway.renderer.answer(r"\boxed{9}"))
+    with monkeypatch.context() as patch:
+        patch.setattr(sessions, "MOST_BYTES", 100)
+        assert gateway.ask(messages=messages, token="agent").assay["session"] is None
+    assert gateway.kept.get(first.assay["session"]).answer == r"\boxed{6}"
+
+
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
@@ -251,6 +296,13 @@ def test_redaction_finds_keys_in_any_text_and_says_which_rules_are_none() -> Non
     for wrong in ("(", "", "x*"):
         with pytest.raises(ValueError, match=r"regular expression|matches"):
             Redaction((wrong,))
+
+
+def test_redaction_reads_a_character_that_an_escape_writes_in_halves_or_in_eight_digits() -> None:
+    rules = Redaction(("\N{KEY}[0-9]{4}",))
+    for text in (r'said: {"k": "\ud83d\udd111234"}', r'print("\U0001f5111234")', r"\\ud83d\\udd111234"):
+        assert rules.rule_in([text]) == 1
+    assert rules.rule_in([r"\ud83d1234 \U99999999 \ud83d"]) is None
 
 
 def test_what_is_kept_is_plain_json(gateway) -> None:

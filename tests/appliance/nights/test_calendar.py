@@ -33,6 +33,7 @@ def local(moment: datetime, zone: str) -> str:
     [
         ("Europe/Berlin", date(2026, 3, 29), "02:10-02:50", "29 03:00+0200", "29 03:50+0200"),
         ("Europe/Berlin", date(2026, 3, 29), "02:30-03:15", "29 03:00+0200", "29 03:15+0200"),
+        ("Europe/Berlin", date(2026, 3, 29), "02:30-03:00", "29 03:00+0200", "29 03:30+0200"),
         ("Europe/Berlin", date(2026, 10, 25), "02:10-02:50", "25 02:10+0200", "25 02:50+0100"),
         ("Europe/Berlin", date(2026, 3, 28), "22:00-06:00", "28 22:00+0100", "29 06:00+0200"),
         ("America/New_York", date(2026, 3, 8), "02:30-06:30", "08 03:00-0400", "08 06:30-0400"),
@@ -92,6 +93,38 @@ def test_a_cron_line_has_a_doubled_minute_once_and_a_skipped_one_too() -> None:
         found = [one.key[:10] for one in made.opening(start, start + timedelta(days=3))]
         assert found == sorted(set(found))
         assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    ("zone", "line", "day", "opens"),
+    [
+        ("America/Santiago", "0 0 * * *", "2026-09-06", "2026-09-06T04:00+00:00"),
+        ("America/Havana", "30 0 * * *", "2026-03-08", "2026-03-08T05:00+00:00"),
+        ("America/Godthab", "30 23 * * *", "2026-03-28", "2026-03-29T01:00+00:00"),
+    ],
+)
+def test_a_cron_line_has_a_night_on_a_date_whose_midnight_is_skipped(
+    zone: str, line: str, day: str, opens: str
+) -> None:
+    made = CronTimes(line, ZoneInfo(zone))
+    start = datetime.fromisoformat(day).replace(tzinfo=UTC) - timedelta(days=1)
+    found = {one.key[:10]: one.opens for one in made.opening(start, start + timedelta(days=3))}
+    assert found[day] == datetime.fromisoformat(opens)
+    again = made.opening(found[day], found[day] + timedelta(minutes=1))
+    assert [one.opens for one in again] == [found[day]]  # also where one asks from the skip on
+
+
+def test_a_skip_has_one_night_of_a_line_for_every_minute_and_a_date_that_is_left_out_none() -> None:
+    skip = datetime(2026, 3, 29, 1, tzinfo=UTC)
+    found = list(CronTimes("* * * * *", ZoneInfo("Europe/Berlin")).opening(skip, skip + timedelta(minutes=3)))
+    assert [one.opens for one in found] == [skip, skip + timedelta(minutes=1), skip + timedelta(minutes=2)]
+    apia = CronTimes("0 2 * * *", ZoneInfo("Pacific/Apia"))
+    start = datetime(2011, 12, 29, tzinfo=UTC)
+    assert [one.key[8:10] for one in apia.opening(start, start + timedelta(days=2))] == ["29", "31"]
+
+
+def test_a_date_without_its_noon_has_a_window() -> None:
+    assert window("22:00-06:00", "Africa/Khartoum").on(date(2000, 1, 15)) is not None
 
 
 def test_what_is_no_window_is_refused_with_how_to_write_one() -> None:

@@ -40,6 +40,7 @@ def decided() -> Decided:
         BOTH,
         BOTH,
         BOTH,
+        BOTH,
         ("", "night-1", "night-0"),
         BOTH,
         ("", "paused by a person"),

@@ -202,6 +202,9 @@ def test_what_gpus_draw_counts_from_look_to_look(machine: Machine) -> None:
     assert meter.joules() == pytest.approx(2000)
     machine.time -= 1000
     assert meter.joules() == pytest.approx(2000)
+    del machine.answers[power]  # it does not answer in time, once
+    machine.time += 10
+    assert meter.joules() == pytest.approx(4000)
     machine.answers[power] = "[N/A]\n"
     assert meter.joules() is None
 
