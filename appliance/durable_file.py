@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 from pathlib import Path
+
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+CANNOT_EXCHANGE = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
+"""What a file system says that has no such operation, NFS for one."""
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -44,3 +50,12 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Gives each the name of the other in one step (renameat2, Linux): a kill leaves both names as they were, or both
+    exchanged. Raises OSError; of `CANNOT_EXCHANGE` where the file system cannot do that."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), str(one))

@@ -2,7 +2,8 @@
 
 What always holds: every byte is read and compared with its digest before a folder counts; a folder that is used is
 never written into: it is moved aside whole, only when that was asked for, and only while no daemon works on it. Stopped
-in the middle, the data folder is what it was.
+in the middle, the data folder is what it was; killed, it is that or the one that was put back, and whole. Only where
+the file system cannot exchange two names (NFS) it may lie aside, and the same command goes on from there.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from appliance.backup.store import (
     copy,
     digest_of,
 )
-from appliance.durable_file import sync_folder
+from appliance.durable_file import CANNOT_EXCHANGE, exchange, sync_folder
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import verify as verify_folder
 from appliance.ledger.lock import data_lock
@@ -122,13 +123,12 @@ def restore(
                     for path in (Path(folder), *(Path(folder, name) for name in names)):
                         os.chown(path, owner.st_uid, owner.st_gid)
             if used:
-                data.rename(aside)
-            made.rename(data)
+                _exchange(made, data, aside)
+            else:
+                made.rename(data)
             sync_folder(data.parent)
         except BaseException:
             shutil.rmtree(made, ignore_errors=True)
-            if used and aside.exists() and not data.exists():
-                aside.rename(data)
             raise
     try:
         accept(data)
@@ -142,13 +142,31 @@ def _text(store: BackupStore, manifest: BackupManifest, name: str) -> bytes:
     return store.object(manifest.files[name].sha256).read_bytes() if name in manifest.files else b""
 
 
+def _exchange(new: Path, data: Path, aside: Path) -> None:
+    """Moves what `data` is aside and `new` in its place. Raises OSError, and then all is as it was."""
+    new.rename(aside)
+    try:
+        exchange(aside, data)
+    except OSError as error:
+        aside.rename(new)
+        if error.errno not in CANNOT_EXCHANGE:
+            raise
+        data.rename(aside)
+        try:
+            new.rename(data)
+        except BaseException:
+            aside.rename(data)
+            raise
+
+
 def _take_back(data: Path, aside: Path, *, used: bool) -> None:
     """Makes the data folder what it was; the one that was not accepted is removed. Raises BackupError."""
     made = data.with_name(f".{data.name}.restoring")
     try:
-        data.rename(made)
         if used:
-            aside.rename(data)
+            _exchange(aside, data, made)
+        else:
+            data.rename(made)
         sync_folder(data.parent)
     except OSError as error:
         where = f"; the folder before is {aside}" if used else ""

@@ -19,6 +19,7 @@ from checkpoint_records import checkpoint_record
 
 from appliance.audit.head_places import head_files
 from appliance.backup import create as creating
+from appliance.backup import restore as restoring
 from appliance.backup.create import create, cut_log, is_secret
 from appliance.backup.restore import check, restore
 from appliance.backup.store import LEFT_OUT, BackupError, BackupManifest, BackupStore
@@ -180,6 +181,60 @@ def test_a_used_folder_is_moved_aside_when_asked_for_and_never_under_a_daemon(us
     assert aside is not None
     assert (aside / "mine").read_text() == "precious"
     assert not (data / "mine").exists()
+    assert (data / "ledger.sqlite3").exists()
+
+
+KILLED_BEFORE = """import os, signal, sys
+from pathlib import Path
+from appliance.backup import restore as restoring
+from appliance.backup.store import BackupStore
+store, name, data, left = BackupStore(Path(sys.argv[1])), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
+
+def counted(call):
+    def made(*given):
+        global left
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= 1
+        return call(*given)
+    return made
+
+Path.rename, restoring.exchange = counted(Path.rename), counted(restoring.exchange)
+restoring.restore(store, store.manifest(name)[1], data, stamp="S", replace=True)
+"""
+"""Ends itself before it moves something for the last argument's time."""
+
+
+def test_a_kill_between_any_two_moves_leaves_one_of_the_two_folders_in_its_place(used, tmp_path) -> None:
+    store, name = backed_up(used, tmp_path / "store")
+    data, ended = tmp_path / "data", []
+    for moves in range(3):
+        data.mkdir()
+        (data / "mine").write_text("precious")
+        command = [sys.executable, "-c", KILLED_BEFORE, str(store.folder), name, str(data), str(moves)]
+        ended.append(subprocess.run(command, cwd=Path(__file__).parents[3], check=False).returncode)
+        whole = {"mine"} if (data / "mine").exists() else {"ledger.sqlite3", "models", "keys", "audit"}
+        assert whole <= {one.name for one in data.iterdir()}
+        aside = data.with_name("data.before-restore-S")
+        assert any((folder / "mine").exists() for folder in (data, aside))
+        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(data)
+    assert ended == [-signal.SIGKILL, -signal.SIGKILL, 0]
+
+
+def test_where_two_names_cannot_be_exchanged_one_is_moved_after_the_other(used, tmp_path, monkeypatch) -> None:
+    store, name = backed_up(used, tmp_path / "store")
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "mine").write_text("precious")
+
+    def cannot(one: Path, other: Path) -> None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(one))
+
+    monkeypatch.setattr(restoring, "exchange", cannot)
+    aside = restore(store, store.manifest(name)[1], data, stamp=STAMP, replace=True).aside
+    assert aside is not None
+    assert (aside / "mine").read_text() == "precious"
     assert (data / "ledger.sqlite3").exists()
 
 
