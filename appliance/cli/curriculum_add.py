@@ -159,14 +159,15 @@ def let_through(
     from appliance.cli.curriculum_catalog import catalog_of
     from appliance.cli.own_checks import ChecksMany, checked
     from curriculum.names import OWN
-    from curriculum.own.doors import not_sealed, not_seen, refusal
+    from curriculum.own.doors import not_sealed, not_there, refusal
     from curriculum.own.taskset import OwnTaskset, forms_in, spread
 
     catalog = catalog_of(context, data)
     owned = catalog.domains.get(OWN, {})
-    known = [row.key for taskset in owned.values() if isinstance(taskset, OwnTaskset) for row in taskset.content.rows]
+    known = {row.key for taskset in owned.values() if isinstance(taskset, OwnTaskset) for row in taskset.content.rows}
     beside = [*forms_in(catalog, owned), *(row.question for row in spread(rows))]
-    doors = (not_sealed(sealed, beside), not_seen(known))
+    there = not_there(known)
+    doors = (not_sealed(sealed, beside), there)
 
     def let_in() -> Iterator[OwnRow]:
         for row in rows:
@@ -180,9 +181,10 @@ def let_through(
         show_progress(f"checked {done} of {len(rows)} rows")
 
     for row, reason in checked(cast(ChecksMany, checker), let_in(), progress):
-        if reason:
+        if reason := reason or there(row):  # a row whose check does not hold stands in no other's way
             refused.append(Refused(row.origin, reason))
         else:
+            known.add(row.key)
             yield row
 
 

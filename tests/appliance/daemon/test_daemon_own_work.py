@@ -29,6 +29,7 @@ REFUSED = [
         "code": "def add(a, b):\n    return a - b",
         "tests": ["assert add(1, 2) == 3", "assert add(1, 4) == 5"],
     },
+    {"question": "Twice.", "code": "def f(x):\n    return 3 * x", "tests": ["assert f(2) == 4", "assert f(1) == 2"]},
 ]
 
 
@@ -51,16 +52,17 @@ def test_problems_are_checked_added_shown_and_removed(standing, ask, tmp_path: P
     found = json.loads(added.stdout)
     assert (found["name"], found["kept"], found["kinds"]) == ("own/sums", True, {"answer": 12, "program": 1})
     reasons = {one["origin"]: one["reason"] for one in found["refused"]}
-    assert reasons.keys() == {"sums.jsonl:13", "sums.jsonl:14", "sums.jsonl:15", "sums.jsonl:17"}
+    assert reasons.keys() == {f"sums.jsonl:{number}" for number in (13, 14, 15, 16, 18)}
     assert "there already" in reasons["sums.jsonl:13"]
     assert "its own answer does not pass" in reasons["sums.jsonl:15"]
+    assert "its own answer does not pass" in reasons["sums.jsonl:16"], "and the right row with its question is taken"
     shown = ask("curriculum", "show", "own/sums")
     assert "CC0" in shown.stdout
     (row,) = json.loads(ask("curriculum", "ls", "--domain", "own", "--json").stdout)
     assert (row["name"], row["levels"], row["missing"]) == ("own/sums", 5, "")
     assert "What is" in ask("curriculum", "sample", "own/sums", "--count", "3").stdout
     again = ask("curriculum", "add", str(tmp_path / "sums.jsonl"))
-    assert (again.returncode, "accepted  0 of 17 rows" in again.stdout) == (1, True)
+    assert (again.returncode, "accepted  0 of 18 rows" in again.stdout) == (1, True)
     assert "taskset.added" in ask("audit", "ls").stdout
     certified = ask("curriculum", "certify", "own/sums")
     assert (certified.returncode, "13 of 13 rows, each once" in certified.stdout) == (0, True), certified.stdout
