@@ -273,7 +273,9 @@ COLUMNS = ("stage", "name", "kind", "ends after", "tokens", "calls", "tasks", "l
 def _row(number: int, stage: Stage, shape: Shape, machine: Hardware) -> tuple[str, ...]:
     recipe, training = stage.recipe, stage.recipe.training
     sft = stage.kind == "sft"
-    most = planning.plan(shape, machine, training, max_tokens=recipe.agent.max_tokens, rows=recipe.agent.concurrent)
+    tokens, rows = recipe.agent.max_tokens, recipe.agent.concurrent
+    taken = planning.sft_way(recipe.warm_start, tokens) if sft else training
+    most = planning.plan(shape, machine, taken, max_tokens=tokens, rows=rows)
     until = recipe.warm_start.stop_at if sft else stage.advance_at
     rate = recipe.warm_start.learning_rate if sft else training.learning_rate
     source = stage.data if sft else f"{training.tasks_per_step}x{training.rollouts_per_task} {stage.tasks}"

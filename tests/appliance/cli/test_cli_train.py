@@ -10,7 +10,7 @@ from test_cli_base_models import assay
 
 from appliance.learning.recipe import Recipe
 from appliance.planning import GIB, Gpu, Hardware, Shape, plan
-from appliance.training_recipes import read_recipe, scaled
+from appliance.training_recipes import read_recipe, rows_of, scaled
 
 TWO = """
 [training]
@@ -91,6 +91,18 @@ def test_a_scaled_recipe_fits_and_has_one_name_whatever_memory_is_free(tmp_path:
             assert plan(LARGE, machine, recipe.training, **sizes).fits
         names |= {(found.digest, found.only(2).digest)}
     assert names == {(asked.digest, asked.only(2).digest)}
+
+
+def test_a_stage_of_sft_takes_what_full_training_takes_whatever_the_others_do(tmp_path: Path) -> None:
+    text = TWO.replace('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"')
+    shown = []
+    for method in ("full", "lora"):
+        (tmp_path / "r.toml").write_text(text.replace("[training]", f'[training]\nmethod = "{method}"'))
+        stages = read_recipe(str(tmp_path / "r.toml"), Recipe()).stages
+        shown.append([row[-1] for row in rows_of(stages, LARGE, Hardware(memory=128 * GIB, cores=16))])
+    (sft, rl), (beside_lora, lora) = shown
+    assert sft == beside_lora
+    assert rl != lora
 
 
 @pytest.mark.parametrize(
