@@ -152,7 +152,7 @@ class SftTrainer(Learner):
         self._optimizer.zero_grad(set_to_none=True)
         found = 0.0
         with self._seeded("warm start"):
-            for rows, counts in self._ranks.share(_parts(*ids.shape, self._ranks.world)):
+            for rows, counts in self._ranks.share(_parts(len(ids), ids.shape[1], self._ranks.world)):
                 loss = -self._score(ids[rows], mask[rows] & counts, 1.0).logprobs.sum() / tokens
                 loss.backward()  # type: ignore[no-untyped-call]
                 found += loss.item()
