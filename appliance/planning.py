@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.recipe import SFT_PASS_TOKENS, TrainingRecipe, WarmStartRecipe
 
 GIB = 1 << 30
 PROCESS = int(0.55 * GIB)
@@ -289,6 +289,12 @@ def _hours(
 def with_pass(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:
     """The same way of training with packed passes of so many tokens."""
     return recipe.model_copy(update={"packing": True, "micro_batch_tokens": max(16, tokens)})
+
+
+def sft_way(recipe: WarmStartRecipe, max_tokens: int) -> TrainingRecipe:
+    """The way of training that takes what SFT takes: all weights, in float32, in padded passes."""
+    rows = max(1, min(recipe.batch, SFT_PASS_TOKENS // max_tokens))
+    return TrainingRecipe(steps=recipe.steps, micro_batch=rows)
 
 
 def without_gpus(machine: Hardware) -> Hardware:

@@ -83,10 +83,13 @@ class StagedRecipe:
     """The conversations that stages name, by SHA-256."""
     notes: tuple[str, ...] = ()
     """What was scaled."""
+    written: tuple[Stage, ...] = ()
+    """The stages before they were scaled; empty where nothing was."""
 
     @property
     def digest(self) -> str:
-        lines = "\n".join(stage.digest() for stage in self.stages)
+        """Names what was written: what fits depends on how much memory is free, and that changes while it runs."""
+        lines = "\n".join(stage.digest() for stage in self.written or self.stages)
         return hashlib.sha256(lines.encode()).hexdigest()
 
     def only(self, number: int) -> StagedRecipe:
@@ -96,8 +99,11 @@ class StagedRecipe:
                 f"{self.name} has no stage {number}",
                 hint="it has " + ", ".join(f"{place} ({stage.name})" for place, stage in enumerate(self.stages, 1)),
             )
-        stage = self.stages[number - 1].model_copy(update={"optimizer": "reset"})
-        return StagedRecipe(self.name, self.about, (stage,), self.scale, self.files, self.notes)
+        alone = {"optimizer": "reset"}
+        stages, written = (
+            tuple(one.model_copy(update=alone) for one in of[number - 1 : number]) for of in (self.stages, self.written)
+        )
+        return StagedRecipe(self.name, self.about, stages, self.scale, self.files, self.notes, written)
 
 
 def shipped() -> list[str]:
@@ -199,35 +205,35 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 def scaled(recipe: StagedRecipe, shape: Shape, machine: Hardware) -> StagedRecipe:
     """The recipe with budgets that fit: all tokens by one factor, so that the stages stay to each other as they were
-    written, and as many rollouts at once as the memory holds then.
+    written, as many rollouts at once as the memory holds then, and passes that fit beside them.
 
     Returns it unchanged where the file does not ask for it. Raises ConfigError where nothing fits."""
     if not recipe.scale:
         return recipe
     most = max(stage.recipe.agent.max_tokens for stage in recipe.stages)
     last = recipe.stages[-1].recipe
-    fits = [tokens for tokens in _lengths(most, shape) if _fits(shape, machine, last.training, tokens)]
+    lengths = _lengths(most, shape)
+    fits = [tokens for tokens in lengths if _fits(shape, machine, last.training, tokens)]
     if not fits:
         raise ConfigError(
-            f"{recipe.name}: not even conversations of {LEAST_CONTEXT} tokens fit into this machine",
+            f"{recipe.name}: not even conversations of {lengths[-1]} tokens fit into this machine",
             hint='`assay plan` says why; take a smaller model, or method = "lora" in [training]',
         )
     context = fits[0]
     rows = min(last.agent.concurrent, planning.largest_group(shape, machine, _least(last.training, context), context))
-    stages = tuple(_scaled(stage, context / most, max(1, rows)) for stage in recipe.stages)
-    notes = []
+    stages, notes = tuple(_scaled(one, context / most, max(1, rows), shape, machine) for one in recipe.stages), []
     if context < most:
         notes.append(f"tokens times {context / most:.3g}: the longest conversation that fits is {context} of {most}")
     if rows < last.agent.concurrent:
         notes.append(f"{rows} rollouts at once instead of {last.agent.concurrent}")
-    return StagedRecipe(recipe.name, recipe.about, stages, recipe.scale, recipe.files, tuple(notes))
+    return StagedRecipe(recipe.name, recipe.about, stages, recipe.scale, recipe.files, tuple(notes), recipe.stages)
 
 
 def _lengths(most: int, shape: Shape) -> list[int]:
     """Lengths to try, longest first: the one asked for, and halves and three quarters of it."""
     bound = min(most, shape.positions or most)
     found = {bound, *(most >> power for power in range(16)), *(3 * most >> (power + 2) for power in range(16))}
-    return sorted((tokens for tokens in found if LEAST_CONTEXT <= tokens <= bound), reverse=True)
+    return sorted((tokens for tokens in found if min(LEAST_CONTEXT, bound) <= tokens <= bound), reverse=True)
 
 
 def _least(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:
@@ -238,7 +244,8 @@ def _fits(shape: Shape, machine: Hardware, recipe: TrainingRecipe, tokens: int) 
     return planning.plan(shape, machine, _least(recipe, tokens), max_tokens=tokens, rows=1).fits
 
 
-def _scaled(stage: Stage, factor: float, rows: int) -> Stage:
+def _scaled(stage: Stage, factor: float, rows: int, shape: Shape, machine: Hardware) -> Stage:
+    """The stage with its tokens times `factor`, and with passes no larger than fit beside so many rollouts."""
     recipe = stage.recipe
     tokens = max(16, int(recipe.agent.max_tokens * factor))
     agent = recipe.agent.model_copy(
@@ -249,6 +256,9 @@ def _scaled(stage: Stage, factor: float, rows: int) -> Stage:
         }
     )
     training = planning.with_pass(recipe.training, max(tokens, int(recipe.training.micro_batch_tokens * factor)))
+    if not planning.plan(shape, machine, training, max_tokens=tokens, rows=agent.concurrent).fits:
+        best = planning.largest_pass(shape, machine, training, tokens, agent.concurrent)
+        training = planning.with_pass(training, max(tokens, min(best, training.micro_batch_tokens)))
     return stage.model_copy(update={"recipe": recipe.model_copy(update={"agent": agent, "training": training})})
 
 
@@ -263,7 +273,9 @@ COLUMNS = ("stage", "name", "kind", "ends after", "tokens", "calls", "tasks", "l
 def _row(number: int, stage: Stage, shape: Shape, machine: Hardware) -> tuple[str, ...]:
     recipe, training = stage.recipe, stage.recipe.training
     sft = stage.kind == "sft"
-    most = planning.plan(shape, machine, training, max_tokens=recipe.agent.max_tokens, rows=recipe.agent.concurrent)
+    tokens, rows = recipe.agent.max_tokens, recipe.agent.concurrent
+    taken = planning.sft_way(recipe.warm_start, tokens) if sft else training
+    most = planning.plan(shape, machine, taken, max_tokens=tokens, rows=rows)
     until = recipe.warm_start.stop_at if sft else stage.advance_at
     rate = recipe.warm_start.learning_rate if sft else training.learning_rate
     source = stage.data if sft else f"{training.tasks_per_step}x{training.rollouts_per_task} {stage.tasks}"

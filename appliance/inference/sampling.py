@@ -28,13 +28,15 @@ def draw(logits: Tensor, uniform: Tensor, temperature: Tensor) -> tuple[Tensor, 
     Temperature 0 is greedy, with the log-probability of the untempered distribution.
     """
     greedy = temperature == 0
-    if not bool((temperature == 1).all()):
-        logits = logits / torch.where(greedy, 1.0, temperature)[:, None]
     peak, best = logits.max(-1, keepdim=True)
-    mass = (logits - peak).exp_().cumsum(-1)
+    logits = logits - peak
+    if not bool((temperature == 1).all()):
+        # Behind the peak, for a quotient by the smallest temperature may be infinite: minus infinity is a probability.
+        logits /= torch.where(greedy, 1.0, temperature)[:, None]
+    mass = logits.exp().cumsum(-1)
     total = mass[:, -1:]
     ids = torch.searchsorted(mass, uniform[:, None] * total, right=True).clamp_(max=logits.shape[-1] - 1)
     if bool(greedy.any()):
         ids = torch.where(greedy[:, None], best, ids)
-    logprobs = logits.gather(1, ids) - peak - total.log()
+    logprobs = logits.gather(1, ids) - total.log()
     return ids.squeeze(1), logprobs.squeeze(1)

@@ -45,8 +45,9 @@ NOBODY = -1
 class _Sampled:
     """A request, the engine's row for it, and how much of its turn was reported."""
 
-    def __init__(self, engine: TorchEngine, row: int, known: list[int], adapter: str, most: int, seed: int) -> None:
-        self.engine, self.row, self.known, self.adapter, self.most, self.seed = engine, row, known, adapter, most, seed
+    def __init__(self, engine: TorchEngine, row: int, known: list[int], how: tuple[object, ...]) -> None:
+        """`how` is everything else that decides what is drawn: a conversation goes on in a row that has the same."""
+        self.engine, self.row, self.known, self.how = engine, row, known, how
         self.reported = 0
 
 
@@ -141,10 +142,10 @@ class TorchCore:
         """Begins to sample at most `tokens` behind `ids`, on the row that knows the beginning of them if there is one.
         `salt` tells versions apart, and a push leaves no row."""
         most = len(ids) + tokens
+        how = (adapter, most, seed, temperature, *stops)
         for row, one in self._waiting.items():
             known = len(one.known)
-            alike = (one.adapter, one.most, one.seed) == (adapter, most, seed)  # others may have said the same so far
-            if alike and known < len(ids) and one.known == ids[:known]:
+            if one.how == how and known < len(ids) and one.known == ids[:known]:  # others may have said the same so far
                 del self._waiting[row]
                 one.engine.resume(row, ids[known:])
                 one.known, one.reported = ids, 0
@@ -157,7 +158,7 @@ class TorchCore:
         first, *others = stops or [NOBODY]
         request = GenerationRequest(self._made, tuple(ids), first, most, temperature, seed, tuple(others))
         engine.submit(request)
-        self._running[number] = _Sampled(engine, self._made, ids, adapter, most, seed)
+        self._running[number] = _Sampled(engine, self._made, ids, how)
 
     def probe(self, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Samples these requests to their end and returns their reports; those of others stay."""
@@ -175,7 +176,7 @@ class TorchCore:
 
     def drain(self) -> None:
         """Ends every request; what it sampled stays in the reports."""
-        self._ended |= {report["number"]: report | {"ended": "abort"} for report in self._under_way()}
+        self._ended |= {report["number"]: report for report in self._under_way()}
         self.abort(list(self._running))
         for row in list(self._waiting):
             self._finish(row)
@@ -210,7 +211,7 @@ class TorchCore:
     @property
     def ended(self) -> bool:
         """Whether some request in the reports has ended."""
-        return bool(self._ended)
+        return any(report["ended"] for report in self._ended.values())
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float, adapter: str = "") -> list[list[float]]:
         """Returns the log-probability of each token but the first. Raises Diverged."""
@@ -225,7 +226,7 @@ class TorchCore:
         self._engines[name] = engine
 
     def _forget(self, adapter: str) -> None:
-        for row in [row for row, one in self._waiting.items() if one.adapter == adapter]:
+        for row in [row for row, one in self._waiting.items() if one.engine is self._engines[adapter]]:
             del self._waiting[row]
         self._engines.pop(adapter).close()
 

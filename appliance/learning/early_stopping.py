@@ -76,6 +76,10 @@ class EarlyStopping(FrozenModel):
         after = self.model_copy(update={"low_in_a_row": low, "stopped": self.stopped or stop, **newest})
         return after, after.advice(f"{success:.3f}, {100 * fall:.1f} points below the best, low {low} times in a row")
 
+    def success_at(self, step: int) -> float:
+        """Returns what was observed at the best step or at the newest one."""
+        return self.best_success if step == self.best_step else self.last_success
+
     def _standard_error(self, success: float) -> float:
         """Returns that of the difference between this success and the best one, as if both were the same in truth."""
         pooled = (self.best_success + success) / 2

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from appliance.inference.decoder import padded
 from appliance.learning.errors import LearningError
 from appliance.learning.ranks import ALONE, Ranks
-from appliance.learning.recipe import WarmStartRecipe
+from appliance.learning.recipe import SFT_PASS_TOKENS, WarmStartRecipe
 from appliance.learning.scoring import Scorer, Scores
 from appliance.learning.sharding import scored, split
 from appliance.learning.state import Learner
@@ -149,29 +149,31 @@ class SftTrainer(Learner):
 
     def _update(self, ids: Tensor, mask: Tensor) -> float:
         tokens = mask[:, 1:].sum()
-        if not self._ranks.alone:
-            (rows, counts), *_ = self._ranks.share(_parts(len(ids), self._ranks.world))
-            ids, mask = ids[rows], mask[rows] & counts
+        self._optimizer.zero_grad(set_to_none=True)
+        found = 0.0
         with self._seeded("warm start"):
-            loss = -self._score(ids, mask, 1.0).logprobs.sum() / tokens
-        whole_loss = self._ranks.summed({"loss": loss.item()})["loss"]
+            for rows, counts in self._ranks.share(_parts(len(ids), ids.shape[1], self._ranks.world)):
+                loss = -self._score(ids[rows], mask[rows] & counts, 1.0).logprobs.sum() / tokens
+                loss.backward()  # type: ignore[no-untyped-call]
+                found += loss.item()
+        whole_loss = self._ranks.summed({"loss": found})["loss"]
         if not math.isfinite(whole_loss):
+            self._optimizer.zero_grad(set_to_none=True)
             raise LearningError(
                 f"the loss of warm-start step {self.step} is {whole_loss}",
                 hint="go back to the last checkpoint and lower warm_start.learning_rate",
             )
         for group in self._optimizer.param_groups:
             group["lr"] = self._rate(self.step)
-        self._optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.model.parameters(), GRADIENT_NORM)
         self._optimizer.step()
         return whole_loss
 
 
-def _parts(rows: int, ranks: int) -> list[slice]:
-    """Cuts a batch into as many parts as there are ranks; fewer where it has fewer rows."""
-    each = -(-rows // ranks)
+def _parts(rows: int, width: int, ranks: int) -> list[slice]:
+    """Cuts a batch into as many parts as there are ranks, fewer where it has fewer rows; into more of them where these
+    would have more tokens than a pass may."""
+    each = min(-(-rows // ranks), max(1, SFT_PASS_TOKENS // width))
     return [slice(start, start + each) for start in range(0, rows, each)]
 
 

@@ -101,11 +101,13 @@ class RlLoop:
         self._checkpoints = part.folder(context.data / "cycles" / setup.cycle) / "checkpoints"
         kept = part.folder(context.data / "cycles" / setup.cycle) / "rollouts.json"
         self._kept = self._agent.keeper = PartialRollouts(kept, context.clock, progress.kept, training.max_staleness)
-        self._ahead = LookAhead(self._agent, self._new_sample) if training.max_staleness else None
+        self._ahead = LookAhead(self._agent, self._new_sample, context.clock) if training.max_staleness else None
         self._pushed: int | None = None
         """The step whose weights the engines have, where rollouts go on under them."""
         self._free_since = context.clock()
         """When the learner had its last step behind it."""
+        self._counted: dict[str, float] = {}
+        """`_counts` as the step before had them, where rollouts go on between two steps."""
         self._waited = self._learned = 0.0
         """Seconds of the learner, since this began."""
 
@@ -173,12 +175,18 @@ class RlLoop:
     def _step(self, step: int) -> None:
         clock = self._context.clock
         started = clock()
-        before, moved = self._context.engine.figures(), self._agent.moved
+        if self._ahead is None or not self._counted:
+            self._counted = self._counts()
         self._push(step)
         proposals = self._proposer.propose(step) if self._proposer is not None else []
         sample = self._sample(step, [one.made for one in proposals if isinstance(one.made, ProvenTask)])
-        judged, verifying = sample.judged, sample.verifying_seconds
+        judged = sample.judged
         sampled = clock()
+        verifying = sample.verifying_seconds
+        sampling = sampled - started - verifying
+        if self._ahead is not None:  # what it is learned from was sampled while the steps before were learned, too
+            sampling, verifying = self._ahead.take_seconds()
+        before, self._counted = self._counted, self._counts()
         old = staleness(judged, self._cycle, step)
         if max(old, default=0) > self._training.max_staleness:
             raise LearningError(
@@ -206,14 +214,13 @@ class RlLoop:
             **figures([one.rollout for one in judged]),
             **branch_figures(judged, groups),
             **failure_figures(sample.tasks, judged),
-            "sampling_seconds": sampled - started - verifying,
+            "sampling_seconds": sampling,
             "verifying_seconds": verifying,
             **({} if self._turns is None else {"turn_budget": float(self._turns.calls)}),
-            "rollouts_moved": float(self._agent.moved - moved),
             "staleness_mean": sum(old) / max(1, len(old)),
             "staleness_max": float(max(old, default=0)),
             "learner_wait_share": waited / max(1e-9, waited + self._learned),
-            **{name: count - before[name] for name, count in self._context.engine.figures().items()},
+            **{name: count - before[name] for name, count in self._counted.items()},
         }
         tasks = [*sample.tasks]
         if self._proposer is not None:
@@ -259,6 +266,10 @@ class RlLoop:
             proposed=proposed,
             max_calls=None if self._turns is None else self._turns.calls,
         )
+
+    def _counts(self) -> dict[str, float]:
+        """Counts what engines and rollouts went through since they were made."""
+        return {"rollouts_moved": float(self._agent.moved), **self._context.engine.figures()}
 
     def _throw_out(self, match: Match) -> None:
         self._thrown_out[str(match)] = match  # a step's stream is read once a round
@@ -376,7 +387,7 @@ class RlLoop:
         if self._difficulty is not None and key not in self._progress.cycle.plan:
             self._progress.plan(**{key: self._difficulty.model_dump(mode="json")})
             self._progress.say("difficulty", f"ends with {in_words(self._difficulty)}")
-        metrics = {"held_out_success": self._stopping.best_success}
+        metrics = {"held_out_success": self._stopping.success_at(step)}
         folder = step_folder(self._checkpoints, step)
         return TrainingResult(folder, step, metrics, ended, reason, next_step=self._trainer.step)
 

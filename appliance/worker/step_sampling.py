@@ -116,9 +116,12 @@ class LookAhead:
     """Samples several steps at once, also while the learner works. Not thread-safe; what the learner does is run in a
     thread of its own, always the same one, and everything else in the caller's."""
 
-    def __init__(self, agent: Agent, sample_of: Callable[[int], StepSample]) -> None:
+    def __init__(self, agent: Agent, sample_of: Callable[[int], StepSample], clock: Callable[[], float]) -> None:
         self._agent = agent
         self._sample_of = sample_of
+        self._clock = clock
+        self._sampling = self._verifying = 0.0
+        """Seconds since somebody asked for them."""
         self._samples: dict[int, StepSample] = {}
         self._asked: dict[int, list[str]] = {}
         """By step: the rollouts of the round that is under way; none where the step has all that it gets."""
@@ -152,6 +155,12 @@ class LookAhead:
             wait([learned])
         return learned.result()
 
+    def take_seconds(self) -> tuple[float, float]:
+        """Returns how long was sampled and how long verified since the last time that this was asked, for whichever
+        steps: what goes on at once cannot be told apart."""
+        taken, self._sampling, self._verifying = (self._sampling, self._verifying), 0.0, 0.0
+        return taken
+
     def close(self) -> None:
         """Drops what is under way, and ends the learner's thread."""
         self._agent.drop()
@@ -163,12 +172,18 @@ class LookAhead:
         self._agent.add(asked)
 
     def _advance(self) -> None:
+        started, verified = self._clock(), 0.0
         for rollout in self._agent.advance():
             step, came = rollout.step, self._came[rollout.step]
             came[rollout.id] = rollout
             if len(came) == len(self._asked[step]):
-                self._samples[step].judge([came[name] for name in self._asked[step]], self._agent.last_failure)
+                sample = self._samples[step]
+                verified -= sample.verifying_seconds
+                sample.judge([came[name] for name in self._asked[step]], self._agent.last_failure)
+                verified += sample.verifying_seconds
                 self._ask(step)
+        self._sampling += self._clock() - started - verified
+        self._verifying += verified
 
 
 def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:

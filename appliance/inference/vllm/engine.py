@@ -51,6 +51,14 @@ class _Row:
     sampled: int = 0
     """By this request, so far."""
 
+    def forget(self) -> None:
+        """Takes back what this request has sampled."""
+        kept = len(self.ids) - self.sampled
+        del self.known[len(self.known) - self.sampled :], self.ids[kept:], self.logprobs[kept:]
+        spans = [span for span in self.spans if span.start < kept]
+        self.spans = [span.model_copy(update={"end": min(span.end, kept)}) for span in spans]
+        self.sampled = 0
+
 
 class VllmEngine:
     """Is an `Engine` in which vLLM samples up to `rows` conversations at once, each of at most `slots` tokens."""
@@ -201,11 +209,12 @@ class VllmEngine:
         submit, abort = self._submit, self._abort
         self._submit, self._abort = [], []
         try:
-            for report in self.supervisor.ask("step", submit=submit, abort=abort)["reports"]:
-                turns += self._take(report)
+            reports = self.supervisor.ask("step", submit=submit, abort=abort)["reports"]
         except EngineFault as fault:
             self.supervisor.replace(fault)
             self._dispatch_again()
+        else:
+            turns = self._taken(reports)
         if turns:
             self.supervisor.succeeded()
         return turns
@@ -251,10 +260,11 @@ class VllmEngine:
         if not self._by_dispatch:
             return
         try:
-            for report in self.supervisor.ask("drain")["reports"]:
-                self._ready += self._take(report)
+            reports = self.supervisor.ask("drain")["reports"]
         except EngineFault as fault:
             self.supervisor.replace(fault)
+        else:
+            self._ready += self._taken(reports)
 
     def _dispatch_again(self) -> None:
         rows = [self._rows[number] for number in self._by_dispatch.values()]
@@ -271,6 +281,20 @@ class VllmEngine:
         row.adapter = asked["adapter"]
         self._by_dispatch[asked["number"]] = request.id
         self._submit.append(asked)
+
+    def _taken(self, reports: Sequence[dict[str, Any]]) -> list[Turn]:
+        """Books reports, and returns the turns that ended. Of an engine that contradicts itself nothing counts that it
+        sampled of turns under way: another one samples it anew."""
+        turns: list[Turn] = []
+        try:
+            for report in reports:
+                turns += self._take(report)
+        except EngineFault as fault:
+            for number in self._by_dispatch.values():
+                self._rows[number].forget()
+            self.supervisor.replace(fault)
+            self._dispatch_again()
+        return turns
 
     def _take(self, report: dict[str, Any]) -> list[Turn]:
         """Books what a request sampled; returns its turn when that ended. Raises EngineFault for what cannot be."""

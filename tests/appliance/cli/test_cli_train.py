@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from test_cli_base_models import assay
 
+from appliance.learning.recipe import Recipe
+from appliance.planning import GIB, Gpu, Hardware, Shape, plan
+from appliance.training_recipes import read_recipe, rows_of, scaled
+
 TWO = """
 [training]
 steps = 4
@@ -26,6 +30,20 @@ max_tokens = 120
 [stages.training]
 objective = "gspo"
 """
+
+LARGE = Shape(
+    parameters=100_000_000,
+    linear=((1024, 1024),) * 64,
+    layers=12,
+    hidden=768,
+    intermediate=3072,
+    attention=768,
+    key_value=768,
+    vocabulary=32_000,
+    tied=True,
+    positions=4096,
+    file_bytes=400_000_000,
+)
 
 
 def test_the_plan_of_a_recipe_is_one_screen_and_the_same_as_json(tmp_path: Path) -> None:
@@ -55,6 +73,36 @@ def test_the_shipped_recipe_follows_its_paper_and_fits_the_machine(tmp_path: Pat
     assert [stage["tasks"] for stage in later] == ["fresh", "fresh", "unsolved"]
     assert {stage["optimizer"] for stage in later} == {"reset"}
     assert "256 of 12288" in plan["notes"][0]
+
+
+def test_a_scaled_recipe_fits_and_has_one_name_whatever_memory_is_free(tmp_path: Path) -> None:
+    """Passes as large as a recipe asks for may be more than what fits beside its rollouts."""
+    text = TWO.replace("[training]", "scale = true\n[training]\npacking = true\nmicro_batch_tokens = 262144")
+    (tmp_path / "r.toml").write_text(text.replace("[agent]", "[agent]\nconcurrent = 4"))
+    asked = read_recipe(str(tmp_path / "r.toml"), Recipe())
+    names = set()
+    for free in (6, 12, 64):
+        gpu = Gpu("one", 80 * GIB, free * GIB, 1e15, 3e12)
+        machine = Hardware(memory=128 * GIB, cores=16, gpus=(gpu,))
+        found = scaled(asked, LARGE, machine)
+        for stage in found.stages:
+            recipe = stage.recipe
+            sizes = {"max_tokens": recipe.agent.max_tokens, "rows": recipe.agent.concurrent}
+            assert plan(LARGE, machine, recipe.training, **sizes).fits
+        names |= {(found.digest, found.only(2).digest)}
+    assert names == {(asked.digest, asked.only(2).digest)}
+
+
+def test_a_stage_of_sft_takes_what_full_training_takes_whatever_the_others_do(tmp_path: Path) -> None:
+    text = TWO.replace('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"')
+    shown = []
+    for method in ("full", "lora"):
+        (tmp_path / "r.toml").write_text(text.replace("[training]", f'[training]\nmethod = "{method}"'))
+        stages = read_recipe(str(tmp_path / "r.toml"), Recipe()).stages
+        shown.append([row[-1] for row in rows_of(stages, LARGE, Hardware(memory=128 * GIB, cores=16))])
+    (sft, rl), (beside_lora, lora) = shown
+    assert sft == beside_lora
+    assert rl != lora
 
 
 @pytest.mark.parametrize(

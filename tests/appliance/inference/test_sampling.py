@@ -56,3 +56,9 @@ def test_rows_of_one_batch_may_be_greedy_and_sampled() -> None:
     ids, logprobs = draw(logits, torch.tensor([0.99, 0.99]), torch.tensor([0.0, 1.0]))
     assert ids.tolist() == [1, 2]
     assert torch.allclose(logprobs, logits[0].log_softmax(-1)[ids], atol=1e-6)
+
+
+def test_the_smallest_temperature_draws_the_likeliest_token_and_stays_finite() -> None:
+    logits = torch.tensor([[1.0, -200.0, 300.0]])
+    ids, logprobs = draw(logits, torch.tensor([0.999]), torch.tensor([1e-40]))
+    assert (int(ids), float(logprobs)) == (2, 0.0)

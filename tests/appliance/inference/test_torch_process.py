@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from test_engine_conformance import SLOTS, VOCABULARY, asked, tiny
@@ -100,3 +102,52 @@ def test_a_conversation_goes_on_with_its_own_seed_where_another_has_said_the_sam
                 engine.finish(request.id)
     assert alone[here] == alone[there]
     assert any(len(set(turns.values())) == 2 for turns in alone[here])
+
+
+@pytest.mark.parametrize("changed", [{"temperature": 0.0}, {"other_stops": ()}])
+def test_a_request_that_goes_on_behind_another_one_is_sampled_as_it_asks(
+    here: TorchEngine, there: VllmEngine, changed: dict[str, Any]
+) -> None:
+    """Same tokens, budget and seed, and another temperature, or other stops, than the turn before."""
+    for seed in range(6):
+        first = asked(seed, other_stops=ANYTHING, max_tokens=12)
+        ids = drawn(here, first)[seed]
+        then = replace(first, prompt=(*first.prompt, *ids, 7), **changed)
+        whole = drawn(here, then)
+        assert drawn(there, first) == {seed: ids}
+        assert drawn(there, then) == whole
+    assert there.supervisor.quarantined == []
+
+
+def test_a_push_in_the_middle_of_conversations_keeps_the_process(there: VllmEngine) -> None:
+    there.submit(asked(3))
+    while len(there.under_way(3).ids) < 2:
+        there.step()
+    pid, before = there.supervisor.pid, there.under_way(3).ids
+    there.push_in_flight(tiny("qwen2"), "b")
+    turns: list[Turn] = []
+    while not turns:
+        turns += there.step()
+    assert (there.supervisor.quarantined, there.supervisor.pid) == ([], pid)
+    assert [span.version for span in turns[0].weights] == ["a", "b"]
+    assert turns[0].ids[: len(before)] == before
+
+
+def test_nothing_counts_that_an_engine_sampled_of_a_turn_about_which_it_contradicts_itself(
+    here: TorchEngine, there: VllmEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (whole,) = drawn(here, asked(3)).values()
+    ask, wrong = there.supervisor.ask, iter([True])
+
+    def lying(kind: str, **message: Any) -> dict[str, Any]:
+        answer = ask(kind, **message)
+        for report in answer.get("reports", ()) if kind == "step" else ():
+            if report["ids"] and report["ended"] and next(wrong, False):
+                report["versions"] = [["another", 0, len(report["ids"])]]
+                report["ids"][0] = (report["ids"][0] + 1) % VOCABULARY
+        return answer
+
+    monkeypatch.setattr(there.supervisor, "ask", lying)
+    there.submit(asked(3))
+    assert turns_of(there, 1) == {3: whole}
+    assert len(there.supervisor.quarantined) == 1

@@ -25,6 +25,11 @@ def test_it_goes_on_while_success_rises_and_remembers_the_best_step() -> None:
     assert (state.best_step, state.best_success) == (30, 0.7)
 
 
+def test_it_says_what_was_seen_of_the_step_that_is_taken_and_not_of_a_better_one() -> None:
+    state, _ = run([0.4, 0.7, 0.65])
+    assert (state.success_at(10), state.success_at(20)) == (0.7, 0.65)
+
+
 def test_one_low_success_is_forgiven_and_two_in_a_row_are_not() -> None:
     assert not run([0.7, 0.54, 0.7, 0.54, 0.6])[0].stopped
     state, advices = run([0.5, 0.7, 0.55, 0.55])

@@ -154,3 +154,17 @@ def test_the_first_loss_is_the_mean_over_trained_tokens() -> None:
         total += sum(one.mask)
     start = SftTrainer(model, data, RECIPE, 0, max_tokens=20)
     assert start.run_steps(1)["loss"] == pytest.approx(expected / total, rel=1e-5)
+
+
+def test_a_large_batch_is_learned_in_passes_and_comes_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    once, parts = warm_start(), warm_start()
+    sizes: list[int] = []
+    parts.model.get_input_embeddings().register_forward_hook(lambda _, given, __: sizes.append(given[0].numel()))  # type: ignore[operator]
+    whole = once.run_steps(3)
+    monkeypatch.setattr("appliance.learning.sft.SFT_PASS_TOKENS", 24)
+    found = parts.run_steps(3)
+    assert max(sizes) <= 24
+    assert len(sizes) > 3
+    assert found["loss"] == pytest.approx(whole["loss"], rel=1e-5)
+    for mine, theirs in zip(parts.model.parameters(), once.model.parameters(), strict=True):
+        assert torch.allclose(mine, theirs, atol=1e-3)

@@ -69,6 +69,7 @@ def look(context: WorkContext, ledger: SqliteLedger, bound: int) -> Counter[str]
         assert 0 <= min(found) <= max(found) <= bound
         assert record.metrics["staleness_max"] == max(found)
         assert 0 < record.metrics["learner_wait_share"] <= 1
+        assert record.metrics["sampling_seconds"] > 0, "what was sampled while others were learned took time, too"
         assert {one.rollout.step for one in record.judged} == {step}
         ages += found
     assert max(ages) == min(bound, STEPS - 1), "the bound is used, so that it could be exceeded"
