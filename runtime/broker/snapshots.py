@@ -68,7 +68,7 @@ class SnapshotService:
 
     def source(self, key: str, holder: ClientConnection, done: Callable[[StartSource | SandboxError], None]) -> None:
         """Calls back with what a sandbox is restored from, once it may be; the snapshot stays until then."""
-        snapshot = self._store.get(key, holder.peer.uid)
+        snapshot = self._store.get(key, holder.peer.uid, holder.number)
         profile, parts = snapshot.manifest.profile, snapshot.manifest.parts
         backend = self._backend_of(profile)
         if backend.image_parts(profile) != parts:
@@ -97,7 +97,7 @@ class SnapshotService:
             self._prepared.pop(key, None)
 
     def forget(self, key: str, holder: ClientConnection) -> None:
-        snapshot = self._store.get(key, holder.peer.uid)
+        snapshot = self._store.get(key, holder.peer.uid, holder.number)
         self.stop_preparing(key, holder.number)
         self._store.forget(snapshot, holder.number)
 

@@ -104,7 +104,7 @@ class ThreadPool:
         raise SandboxError("there is none here")
 
     def stats(self) -> dict[str, float]:
-        return {"calls": float(sum(session.calls for session in self.sessions))}
+        return {"calls": float(sum(session.calls for session in self.sessions)), "sessions": float(len(self.sessions))}
 
     def close(self) -> None:
         self.closed = True

@@ -245,9 +245,9 @@ def test_a_machine_that_loses_the_cluster_loses_every_host(cluster: Cluster) -> 
 def test_figures_are_summed_over_hosts_and_outlive_them(cluster: Cluster) -> None:
     for _ in range(4):
         cluster.pool.open().run("1")
-    until(lambda: cluster.pool.stats() == {"calls": 4.0, "hosts": 2.0})
-    cluster.link.lose("node-0")
-    until(lambda: cluster.pool.stats() == {"calls": 4.0, "hosts": 1.0})
+    until(lambda: cluster.pool.stats() == {"calls": 4.0, "sessions": 4.0, "hosts": 2.0})
+    cluster.link.lose("node-0")  # and with it the sessions that it had, though not what they did
+    until(lambda: cluster.pool.stats() == {"calls": 4.0, "sessions": 2.0, "hosts": 1.0})
 
 
 def test_where_no_host_is_there_the_pool_says_so_in_time(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import InfrastructureError, LimitError
+from runtime.profile import BackendName
 from runtime.sandbox import CallStatus, Limits, Tier
 from runtime.sessions import Sessions
 from runtime.sessions.session import LiveSession
@@ -228,3 +229,18 @@ def test_moves_are_counted(pool: Sessions) -> None:
         session.run("import random")
         session.run("import os")
         assert session.usage.moves == 2
+
+
+def test_a_program_that_had_no_memory_left_is_not_why_a_later_call_died(root_dir: Path, tmp_path: Path) -> None:
+    own = BrokerSettings(state_dir=tmp_path, root_dir=root_dir, backends=(BackendName.NSJAIL,))
+    limits = SMALL.model_copy(update={"memory_mib": 96})
+    with Sessions(RuntimeSettings(own=own, backend=BackendName.NSJAIL, limits=limits)) as pool:
+        with pool.open(tier=Tier.SANDBOX) as session:
+            ran = session.run(
+                "import subprocess, sys\n"
+                "print(subprocess.run([sys.executable, '-c', 'x = bytearray(200 << 20)']).returncode)"
+            )
+            assert (ran.status, ran.output) == (CallStatus.OK, "-9\n")
+            assert session.run("import os; os._exit(0)").status is CallStatus.DIED
+        with pool.open(tier=Tier.SANDBOX) as session:
+            assert session.run(STOPPED[CallStatus.MEMORY]).status is CallStatus.MEMORY
