@@ -15,7 +15,7 @@ from runtime.broker_api import Termination, Ticket
 from runtime.errors import BadRequestError, BrokerLostError, InfrastructureError, LimitError, SandboxError
 from runtime.guest.wire import FULL, Op, ReplyKind
 from runtime.profile import Cause
-from runtime.sandbox import CallResult, Tier
+from runtime.sandbox import CallResult, SnapshotId, Tier
 from runtime.sessions.branches import Before, NewFile, Seed
 from runtime.sessions.outcomes import (
     EMPTY,
@@ -131,9 +131,13 @@ class SessionPlacement:
         elif self._account.snapshots >= self._ports.limits.snapshots:
             done(LimitError(ALL_SNAPSHOTS.format(snapshots=self._ports.limits.snapshots)))
         else:
-            self._account.snapshots += 1
             begin = Seed(Tier.SANDBOX, self.preload, files=files)
-            self._ports.snapshot(port.worker, lambda taken: done(begin.at(taken, n, self._ports.forget_soon)))
+
+            def taken(snapshot: SnapshotId | SandboxError) -> None:
+                self._account.snapshots += not isinstance(snapshot, SandboxError)
+                done(begin.at(snapshot, n, self._ports.forget_soon))
+
+            self._ports.snapshot(port.worker, taken)
 
     # what is kept of the moment before a call
 

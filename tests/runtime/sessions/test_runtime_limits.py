@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.errors import InfrastructureError, LimitError
+from runtime.errors import InfrastructureError, LimitError, RefusedError
 from runtime.profile import BackendName
 from runtime.sandbox import CallStatus, Limits, Tier
 from runtime.sessions import Sessions
@@ -244,3 +244,26 @@ def test_a_program_that_had_no_memory_left_is_not_why_a_later_call_died(root_dir
             assert session.run("import os; os._exit(0)").status is CallStatus.DIED
         with pool.open(tier=Tier.SANDBOX) as session:
             assert session.run(STOPPED[CallStatus.MEMORY]).status is CallStatus.MEMORY
+
+
+def test_a_snapshot_that_was_refused_is_not_counted(root_dir: Path, tmp_path: Path) -> None:
+    own = BrokerSettings(state_dir=tmp_path, root_dir=root_dir, backends=(BackendName.NSJAIL,))
+    with (
+        Sessions(RuntimeSettings(own=own, backend=BackendName.NSJAIL, limits=SMALL)) as pool,
+        pool.open(tier=Tier.SANDBOX) as session,
+    ):
+        session.run("x = 1")
+        for _ in range(2):
+            with pytest.raises(RefusedError):
+                session.fork(1)
+        assert session.usage.snapshots == 0
+
+
+def test_the_first_of_a_kind_does_not_pay_for_its_golden_image(root_dir: Path, tmp_path: Path) -> None:
+    own = BrokerSettings(state_dir=tmp_path, root_dir=root_dir, ready=0)
+    limits = SMALL.model_copy(update={"memory_mib": 211})
+    with Sessions(RuntimeSettings(own=own, limits=SMALL)) as pool:
+        with pool.sandbox(limits) as first:
+            used = first.usage.cpu_seconds
+        assert used is not None
+        assert used < 0.015
