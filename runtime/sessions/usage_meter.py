@@ -59,11 +59,14 @@ class UsageMeter:
             found[worker] = usage
             known(worker)
 
+        def ended(worker: Worker, _termination: Termination) -> None:
+            known(worker)
+
         for worker in asked:
             if worker.state == "ready":
                 measure(worker, partial(measured, worker))
             else:
-                worker.when_ended(lambda _termination, worker=worker: known(worker))
+                worker.when_ended(partial(ended, worker))
         if not asked:
             done(self._usage([]))
 

@@ -71,6 +71,7 @@ class ThreadSession:
         )
 
     def fork(self, n: int, *, undo: bool = False) -> list[ThreadSession]:
+        self._thread.submit(lambda: None).result()  # after the calls under way
         return [ThreadSession(number, self.tier, self.before if undo else self.names) for number in range(n)]
 
     def close(self) -> None:
