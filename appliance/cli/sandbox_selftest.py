@@ -142,8 +142,8 @@ def _show(found: dict[BackendName, list[CheckResult]], failed: int) -> None:
             show_line(f"  as documented: {printable(detail, limit=600)}")
     show_line("")
     outcomes = [result.outcome for results in found.values() for result in results]
-    held, refused = outcomes.count(CheckOutcome.PASS), outcomes.count(CheckOutcome.REFUSED)
-    hold = f"all {held} checks hold here" + (f", and {refused} are refused as documented" if refused else "")
+    held, left = outcomes.count(CheckOutcome.PASS), outcomes.count(CheckOutcome.REFUSED)
+    hold = f"all {held} checks hold here" + (f", and {left} are refused as documented" if left else "")
     show_line(f"{failed} of {len(outcomes)} checks failed" if failed else hold)
 
 

@@ -14,7 +14,6 @@ from functools import partial
 from runtime.broker_api import Termination, Ticket
 from runtime.errors import BadRequestError, BrokerLostError, InfrastructureError, LimitError, SandboxError
 from runtime.guest.wire import FULL, Op, ReplyKind
-from runtime.profile import Cause
 from runtime.sandbox import CallResult, SnapshotId, Tier
 from runtime.sessions.branches import Before, NewFile, Seed
 from runtime.sessions.outcomes import (
@@ -44,7 +43,6 @@ UNREPEATABLE = "the session has to go on in another place, and what it computed 
 KNOWN_SECONDS = 10.0
 """How long a place may take to say that it has heard something."""
 BROKER_GONE = "the broker of this session's sandbox is gone, and its state with it"
-ENDED_BY_ITSELF = "the session's sandbox has ended by itself, and its state with it"
 STARVED = "others had the processors until the time of a call was over, and the session's state is gone with it"
 ALL_SNAPSHOTS = "all {snapshots} snapshots of this session have been taken"
 TAKE_A_NEW_ONE = "Open a new session; it starts a broker again where there is none."
@@ -384,15 +382,12 @@ class SessionPlacement:
         self._go()
 
     def _ended_between_calls(self, call: SessionCall, port: Port, termination: Termination) -> None:
-        """A sandbox that ended while nothing was asked of it: for a limit, or in a way that its code cannot end it but
-        with a userland, where a user may kill the first process. The call did not run."""
+        """A sandbox that ended while nothing was asked of it: for a limit, or by its own code, which may kill the first
+        process. The call did not run."""
         if call is not self._call or port is not self._port:
             return
         if port.worker.lost_by is LossCause.BROKER:
             self._break()
-            return
-        if termination.cause is Cause.DIED and not self._terms.userland:
-            self._break_with(InfrastructureError(ENDED_BY_ITSELF, hint="Open a new session."))
             return
         self.leave()
         self._history.clear()

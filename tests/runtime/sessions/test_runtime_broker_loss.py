@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
@@ -209,32 +208,3 @@ def test_nobody_says_what_a_sandbox_used_that_went_with_its_broker(own_pool: Ses
         for holder in (session, sandbox):
             used = holder.usage
             assert (used.calls, used.cpu_seconds, used.peak_memory_mib) == (1, None, None)
-
-
-def test_a_sandbox_that_broke_between_two_calls_is_not_held_against_the_session(own_pool: Sessions) -> None:
-    with own_pool as pool, pool.open(tier=Tier.SANDBOX) as session:
-        session.run("x = 1")
-        worker = session._placement._port.worker  # type: ignore[attr-defined]
-        of_it = [
-            int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and runs(entry, worker.id)
-        ]
-        assert of_it
-        for pid in of_it:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        deadline = time.monotonic() + 120
-        while worker.termination is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        for _ in range(2):
-            with pytest.raises(InfrastructureError, match="ended by itself"):
-                session.run("print(x)")
-
-
-def runs(process: Path, sandbox: str) -> bool:
-    """Says whether it is one of runsc's for this sandbox."""
-    try:
-        said = (process / "cmdline").read_bytes()
-    except OSError:
-        return False
-    return b"runsc" in said and sandbox.encode() in said

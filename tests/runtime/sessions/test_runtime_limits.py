@@ -267,3 +267,14 @@ def test_the_first_of_a_kind_does_not_pay_for_its_golden_image(root_dir: Path, t
             used = first.usage.cpu_seconds
         assert used is not None
         assert used < 0.015
+
+
+def test_code_that_ends_its_sandbox_between_two_calls_is_told_so_and_masks_nothing(pool_of_small: Sessions) -> None:
+    with pool_of_small.open(tier=Tier.SANDBOX) as session:
+        session.run("import os, threading\nthreading.Timer(0.1, os.kill, [1, 9]).start()")
+        port = session._placement._port  # type: ignore[attr-defined]
+        until_lost(port.worker)
+        result = session.run("print(1)")
+        assert (result.status, result.seconds) == (CallStatus.DIED, 0.0)
+        assert "before this call, which did not run" in result.error
+        assert session.run("print(2)").output == "2\n"
