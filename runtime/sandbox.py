@@ -149,7 +149,7 @@ class Usage(FrozenModel):
     moves: int = 0
     """How often it moved to a tier with more isolation, or to another sandbox."""
     cpu_seconds: float | None = None
-    """Of its own sandbox; None while it shared one."""
+    """Of its own sandboxes; None while it shared one, and when the broker of one is gone: then nobody knows."""
     peak_memory_mib: float | None = None
     """Likewise."""
 

@@ -141,8 +141,10 @@ def _show(found: dict[BackendName, list[CheckResult]], failed: int) -> None:
             typer.echo(f"{typer.style('refused', fg=typer.colors.YELLOW)}  {backend}: {names}")
             show_line(f"  as documented: {printable(detail, limit=600)}")
     show_line("")
-    total = sum(len(results) for results in found.values())
-    show_line(f"{failed} of {total} checks failed" if failed else f"all {total} checks hold here")
+    outcomes = [result.outcome for results in found.values() for result in results]
+    held, left = outcomes.count(CheckOutcome.PASS), outcomes.count(CheckOutcome.REFUSED)
+    hold = f"all {held} checks hold here" + (f", and {left} are refused as documented" if left else "")
+    show_line(f"{failed} of {len(outcomes)} checks failed" if failed else hold)
 
 
 def _summary(results: Sequence[CheckResult]) -> str:

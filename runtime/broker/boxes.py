@@ -118,8 +118,6 @@ class BrokerBoxes:
             self.handshake(live, op, START_SECONDS, answered)
 
         def answered(problem: SandboxError | None) -> None:
-            if problem is None:
-                live.spent = _box(live).usage()
             done(live if problem is None else problem)
 
         source.backend.start(source.profile, image, on_ready)
@@ -133,6 +131,7 @@ class BrokerBoxes:
         def answered(problem: SandboxError | None) -> None:
             live.handshake = None
             if problem is None:
+                live.spent = _box(live).usage()
                 self._rest(live)
             else:
                 self.end(live, Cause.DIED)

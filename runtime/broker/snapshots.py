@@ -1,7 +1,8 @@
 """Takes snapshots for connections, of their sandboxes; restores, restores ahead and forgets them.
 
 What always holds: a snapshot is restored only for the user who took it, only once its bytes are known to be what was
-written, and only by the very programs that took it; what a connection wanted kept ready ends with the connection.
+written, and only by the very programs that took it; what a connection wanted kept ready ends with the connection, and
+with the snapshot.
 """
 
 from __future__ import annotations
@@ -28,6 +29,13 @@ class SnapshotService:
         self._store, self._warm_pool, self._backend_of = store, warm_pool, backend_of
         self._prepared: dict[str, dict[int, int]] = defaultdict(dict)
         """Copies by snapshot and connection."""
+        removed = store.removed
+
+        def gone(key: str) -> None:
+            self._prepared.pop(key, None)
+            removed(key)
+
+        store.removed = gone
 
     def take(
         self,
@@ -68,7 +76,7 @@ class SnapshotService:
 
     def source(self, key: str, holder: ClientConnection, done: Callable[[StartSource | SandboxError], None]) -> None:
         """Calls back with what a sandbox is restored from, once it may be; the snapshot stays until then."""
-        snapshot = self._store.get(key, holder.peer.uid)
+        snapshot = self._store.get(key, holder.peer.uid, holder.number)
         profile, parts = snapshot.manifest.profile, snapshot.manifest.parts
         backend = self._backend_of(profile)
         if backend.image_parts(profile) != parts:
@@ -97,7 +105,7 @@ class SnapshotService:
             self._prepared.pop(key, None)
 
     def forget(self, key: str, holder: ClientConnection) -> None:
-        snapshot = self._store.get(key, holder.peer.uid)
+        snapshot = self._store.get(key, holder.peer.uid, holder.number)
         self.stop_preparing(key, holder.number)
         self._store.forget(snapshot, holder.number)
 

@@ -6,7 +6,9 @@
 
 What always holds: a snapshot appears by one rename, whole; only the user who took it sees it, and nobody who may not
 can tell it from one that does not exist; one that was not written by this process is read and compared byte by byte
-before its first use; quota and free space are kept. Everything but the reading and writing happens on the reactor.
+before its first use; one that was forgotten is had by nobody but the connections that referred to it before, and goes
+with its broker at the latest, however that ends; quota and free space are kept. Everything but the reading and writing
+happens on the reactor.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ from runtime.errors import BadRequestError, InfrastructureError, LimitError, San
 
 log = logging.getLogger(__name__)
 KEY = re.compile(r"[0-9a-f]{64}")
+FORGOTTEN = "forgotten"
+"""A file beside the manifest of a durable one that was forgotten while somebody refers to it: its owner's name."""
 INNER = 0
 """The broker's own references, beside those of connections, whose numbers begin at 1."""
 
@@ -86,7 +90,7 @@ class Store:
         alone, InfrastructureError when the disk does not take it."""
         self.folder, self._background = content.own_folder(folder), background
         self._durable = content.own_folder(folder / "durable")
-        self._live = content.own_folder(folder / "live") / str(owner)
+        self._owner, self._live = owner, content.own_folder(folder / "live") / str(owner)
         self._most, self._free = most_mib << 20, free_mib << 20
         self._numbers = itertools.count(1)
         self._known: dict[str, StoredSnapshot] = {}
@@ -107,13 +111,14 @@ class Store:
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, key: str, uid: int) -> StoredSnapshot:
-        """Raises BadRequestError when there is none that this user may see."""
+    def get(self, key: str, uid: int, holder: int) -> StoredSnapshot:
+        """Raises BadRequestError when there is none that this user may see, or it was forgotten and this connection did
+        not refer to it by then."""
         snapshot = self._known.get(key)
         if snapshot is None and KEY.fullmatch(key):
             self._find(self._durable / key)  # another broker may have put it there
             snapshot = self._known.get(key)
-        if snapshot is None or snapshot.manifest.uid != uid or (snapshot.forgotten and not snapshot.holders):
+        if snapshot is None or snapshot.manifest.uid != uid or (snapshot.forgotten and holder not in snapshot.holders):
             raise BadRequestError(f"there is no snapshot {key[:12]}", hint="It was forgotten, or its taker has gone.")
         return snapshot
 
@@ -210,8 +215,13 @@ class Store:
 
     def forget(self, snapshot: StoredSnapshot, holder: int) -> None:
         """Gives it up for this connection now; from the disk once nobody else refers to it."""
-        snapshot.forgotten = True
         snapshot.holders.pop(holder, None)
+        if snapshot.durable and not snapshot.forgotten and snapshot.holders:
+            try:
+                (snapshot.folder / FORGOTTEN).write_text(str(self._owner))
+            except OSError as error:
+                log.warning("snapshot %s will be there again after a restart: %s", snapshot.key[:12], error)
+        snapshot.forgotten = True
         self._collect(snapshot)
 
     def hung_up(self, holder: int) -> None:
@@ -252,6 +262,9 @@ class Store:
         known = self._known.get(found.key)
         if known is not None and known.manifest.uid == found.uid and (known.durable or not pending.durable):
             remove_later(pending.folder, self._background)  # the very same state was kept before
+            if pending.durable and known.forgotten:  # and is wanted again
+                (known.folder / FORGOTTEN).unlink(missing_ok=True)
+                known.forgotten = False
             return known
         target = (self._durable if pending.durable else self._live) / found.key
         if known is not None or target.exists():
@@ -261,6 +274,9 @@ class Store:
         return snapshot
 
     def _find(self, folder: Path) -> None:
+        if (folder / FORGOTTEN).exists():
+            self._remove_if_unowned(folder)
+            return
         try:
             found = manifest.load(folder)
             if found is None:
@@ -271,6 +287,19 @@ class Store:
             log.warning("the snapshot in %s cannot be used; remove it by hand: %s", folder, error)
             return
         self._known[folder.name] = StoredSnapshot(folder.name, found, folder, durable=True, verified=False)
+
+    def _remove_if_unowned(self, folder: Path) -> None:
+        """Removes one that was forgotten, unless a broker that lives has it for those who refer to it."""
+        try:
+            owner = Owner.parse((folder / FORGOTTEN).read_text())
+            if owner is None or not owner.alive():
+                gone = self._live / f"new-{next(self._numbers)}"
+                folder.rename(gone)
+                remove_later(gone, self._background)
+        except FileNotFoundError:  # somebody else was first
+            return
+        except OSError as error:
+            log.warning("the forgotten snapshot in %s cannot be removed: %s", folder, error)
 
 
 def sweep(folder: Path) -> int:

@@ -129,11 +129,17 @@ class RemoteSession(_Remote):
     def start_fork(self, n: int, *, undo: bool = False) -> Future[list[Session]]:
         into = self._numbers(n)
 
-        def adopted(_did: m.Did) -> list[Session]:
-            self._adopt(into, self._tier)
+        def made(_did: m.Did) -> list[Session]:
             return [RemoteSession(number, self.host, self._tier, self._post) for number in into]
 
-        return self._ask("fork", adopted, into=into, undo=undo)
+        def ended(done: Future[list[Session]]) -> None:
+            for number in into if done.exception() is not None else ():
+                self._post.leave(number)
+
+        forked = self._ask("fork", made, into=into, undo=undo)
+        self._adopt(into, self._tier)  # now: when the answer comes, this session may be closed
+        forked.add_done_callback(ended)
+        return forked
 
     def _ran(self, did: m.Did) -> CallResult:
         result = _answered(did.result)

@@ -21,6 +21,8 @@ from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.settings import ClusterSettings
 
 log = logging.getLogger(__name__)
+OF_NOW = frozenset(["sessions", "waiting"])
+"""Figures that say what there is at the moment: of a host that is gone, nothing."""
 
 
 class HostLost(NamedTuple):
@@ -59,7 +61,7 @@ class Roster:
         self._settings, self._hello, self._placement = settings, hello, placement
         self._peers: dict[str, HostPeer] = {}
         self._past: Counter[str] = Counter()
-        """Figures of hosts that are gone."""
+        """What hosts that are gone had counted."""
         self._expected: int | None = None
         """Hosts of the first listing that have neither joined nor been given up; None before it."""
         self.nodes: dict[str, str] = {}
@@ -159,7 +161,7 @@ class Roster:
 
     def _gone(self, peer: HostPeer, reason: str) -> HostLost:
         del self._peers[peer.node]
-        self._past.update(peer.stats)
+        self._past.update({name: value for name, value in peer.stats.items() if name not in OF_NOW})
         if peer.name:
             del self.nodes[peer.name]
             self._placement.lose(peer.name)

@@ -7,6 +7,7 @@ OK = 0
 EXCEPTION = 1
 OUTPUT = 2
 DIED = 3
+"""With `EXITED` as its report when the process ended by itself and was not killed."""
 DENIED = 4
 SLICE = 5
 MEMORY = 6
@@ -18,5 +19,6 @@ REFUSED = 10
 TIMEOUT = 11
 
 FULL = b"full"
+EXITED = b"exited"
 FROM_USER_PROCESS = (OK, EXCEPTION)
 """The only ones that a process with user code in it may claim; all others are said by its supervisor or the host."""

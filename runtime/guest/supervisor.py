@@ -283,6 +283,7 @@ class Supervisor:
             process.close()
             if process.nonce:
                 denied = kind == kinds.DIED and os.WIFSIGNALED(status) and os.WTERMSIG(status) == SIGSYS
-                self._answer(process.nonce, kinds.DENIED if denied else kind, bytes(process.printed))
+                report = kinds.EXITED if kind == kinds.DIED and os.WIFEXITED(status) else b""
+                self._answer(process.nonce, kinds.DENIED if denied else kind, bytes(process.printed), report)
 
         self._parent.reap(process.pid, reaped)

@@ -24,9 +24,20 @@ from runtime.guest.frames import (
     FrameReader,
     pack_reply,
 )
-from runtime.guest.kinds import FULL
+from runtime.guest.kinds import EXITED, FULL
 
-__all__ = ["ENTRY", "FULL", "LIST_BYTES", "NONCE_BYTES", "NO_NONCE", "REPLY", "REQUEST", "FrameError", "pack_reply"]
+__all__ = [
+    "ENTRY",
+    "EXITED",
+    "FULL",
+    "LIST_BYTES",
+    "NONCE_BYTES",
+    "NO_NONCE",
+    "REPLY",
+    "REQUEST",
+    "FrameError",
+    "pack_reply",
+]
 NOTHING: Mapping[str, str] = MappingProxyType({})
 REPORTED_LIMITS = frozenset({"memory", "disk", "files", "pids"})
 """What the report of an exception may name as `limit`, beside `error` and `traceback`."""

@@ -21,6 +21,7 @@ ERROR_CHARS = 500
 TRACEBACK_CHARS = 2_000
 RAW_OUTPUT_BYTES = 64
 """Longer outputs of a history are kept as digests."""
+HAD_ENDED = "; it had ended before this call, which did not run"
 EMPTY = "; the session starts again with no names and no files"
 EMPTY_BUT_FILES = "; the session starts again with no names and only the files that it began with"
 
@@ -64,7 +65,7 @@ SENTENCES = {
     CallStatus.EXPIRED: "the sandbox has had its {life:g} seconds and was ended",
     CallStatus.OUTPUT: "the call printed more than {output} bytes and was stopped",
     CallStatus.CALLS: "all {calls} calls have been made; this one did not run",
-    CallStatus.DIED: "the interpreter ended during the call",
+    CallStatus.DIED: "the interpreter ended",
 }
 STATUS_OF: dict[ReplyKind | LossCause, CallStatus] = {
     ReplyKind.OUTPUT: CallStatus.OUTPUT,

@@ -33,7 +33,7 @@ from runtime.sandbox import (
     Usage,
 )
 from runtime.sessions.files import SandboxFiles, refusal, sendable
-from runtime.sessions.outcomes import LOST_BY, STATUS_OF, CallOutcome, LossCause, not_run, result_of
+from runtime.sessions.outcomes import HAD_ENDED, LOST_BY, STATUS_OF, CallOutcome, LossCause, not_run, result_of
 from runtime.sessions.pacing import Pace, Spent, Watched, until_answered
 from runtime.sessions.session_queue import MAX_FORKS, SessionRequest, call_seconds
 from runtime.sessions.usage_meter import Measured, UsageMeter
@@ -44,7 +44,6 @@ GRACE_SECONDS = 5.0
 """How much longer than its program the supervisor may take before the whole sandbox is killed."""
 END_SECONDS = 10.0
 """How long `close` waits until nothing runs any more."""
-HAD_ENDED = "; it had ended before this call, which did not run"
 
 
 def copy_of(snapshot: SnapshotId, *, reseed: bool = False) -> SnapshotCopy:

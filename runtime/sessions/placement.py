@@ -12,13 +12,14 @@ from collections.abc import Callable
 from functools import partial
 
 from runtime.broker_api import Termination, Ticket
-from runtime.errors import BrokerLostError, InfrastructureError, LimitError, SandboxError
+from runtime.errors import BadRequestError, BrokerLostError, InfrastructureError, LimitError, SandboxError
 from runtime.guest.wire import FULL, Op, ReplyKind
-from runtime.sandbox import CallResult, Tier
+from runtime.sandbox import CallResult, SnapshotId, Tier
 from runtime.sessions.branches import Before, NewFile, Seed
 from runtime.sessions.outcomes import (
     EMPTY,
     EMPTY_BUT_FILES,
+    HAD_ENDED,
     LOST_BY,
     CallOutcome,
     LossCause,
@@ -119,7 +120,8 @@ class SessionPlacement:
         """Makes what `n` sessions need to begin as this one is: a seed that tells all that there is, else a snapshot.
         `gone` is the answer where its sandbox has ended."""
         files, port = self._supplies.files, self._port
-        if self.tier is not Tier.SANDBOX or port is None or self._supplies.under_way:
+        knows_all = port is not None and port.known == len(self._history) and not self._supplies.under_way
+        if self.tier is not Tier.SANDBOX or port is None or not knows_all:
             here = Seed(self.tier, self.preload, tuple(self._history), self._origin, files, self._chance)
             done(here.times(n))
         elif port.worker.state != "ready":
@@ -127,9 +129,13 @@ class SessionPlacement:
         elif self._account.snapshots >= self._ports.limits.snapshots:
             done(LimitError(ALL_SNAPSHOTS.format(snapshots=self._ports.limits.snapshots)))
         else:
-            self._account.snapshots += 1
             begin = Seed(Tier.SANDBOX, self.preload, files=files)
-            self._ports.snapshot(port.worker, lambda taken: done(begin.at(taken, n, self._ports.forget_soon)))
+
+            def taken(snapshot: SnapshotId | SandboxError) -> None:
+                self._account.snapshots += not isinstance(snapshot, SandboxError)
+                done(begin.at(snapshot, n, self._ports.forget_soon))
+
+            self._ports.snapshot(port.worker, taken)
 
     # what is kept of the moment before a call
 
@@ -199,8 +205,8 @@ class SessionPlacement:
 
     def _entered(self, port: Port | SandboxError) -> None:
         self._asking, self._claim = False, None
-        if isinstance(port, BrokerLostError) and self._history:
-            self._break()  # a session that it served fails from here on, wherever it was when the broker died
+        if self._is_gone(port):
+            self._break()
             return
         if isinstance(port, SandboxError):
             if self._call is not None:
@@ -214,6 +220,13 @@ class SessionPlacement:
             self._supplies.begin(port, self._supplied)
         else:
             self._go()
+
+    def _is_gone(self, answer: Port | SandboxError) -> bool:
+        """Says whether what the session was has gone with a broker: one that served it, wherever it was when that died,
+        or that had the snapshot at which it begins, of which the next broker knows nothing."""
+        if self._origin is not None:
+            return isinstance(answer, BrokerLostError | BadRequestError)
+        return isinstance(answer, BrokerLostError) and bool(self._history)
 
     def _supplied(self, failed: tuple[NewFile, CallOutcome] | None) -> None:
         if failed is None:
@@ -369,13 +382,17 @@ class SessionPlacement:
         self._go()
 
     def _ended_between_calls(self, call: SessionCall, port: Port, termination: Termination) -> None:
-        """A sandbox that ended while nothing was asked of it: by its own code, or for a limit. The call did not run."""
+        """A sandbox that ended while nothing was asked of it: for a limit, or by its own code, which may kill the first
+        process. The call did not run."""
         if call is not self._call or port is not self._port:
+            return
+        if port.worker.lost_by is LossCause.BROKER:
+            self._break()
             return
         self.leave()
         self._history.clear()
         kind = LOST_BY.get(termination.cause, LossCause.DIED)
-        self._report(call, port, CallOutcome(kind, b"", b"", 0.0), aside=self._emptied)
+        self._report(call, port, CallOutcome(kind, b"", b"", 0.0), aside=HAD_ENDED + self._emptied)
 
     # the end of a call
 

@@ -1,14 +1,20 @@
-"""Adds up what one session or sandbox has used, as the host measured it. Called from the reactor only, but for `called`
-and the counters, which belong to whoever makes the calls."""
+"""Adds up what one session or sandbox has used, as the host measured it.
+
+What always holds: every sandbox that was its alone is counted once, also while it ends and another has taken its place;
+of what went with a broker nobody knows, so no sum is given. Called from the reactor only, but for `called` and the
+counters, which belong to whoever makes the calls.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from runtime.broker_api import Termination
 from runtime.errors import SandboxError
 from runtime.profile import BoxUsage
 from runtime.sandbox import Usage
+from runtime.sessions.outcomes import LossCause
 from runtime.sessions.worker import Worker
 
 Measured = Callable[[BoxUsage | SandboxError], None]
@@ -19,8 +25,10 @@ class UsageMeter:
         self.calls = self.snapshots = 0
         self._output_bytes = self._ports = 0
         self._seconds = self._cpu_seconds = self._peak_mib = 0.0
-        self._own: Worker | None = None
-        """The last sandbox that was its alone."""
+        self._present: list[Worker] = []
+        """Sandboxes that were its alone and are not known to have ended."""
+        self._is_alone = self._is_unknown = False
+        """Whether it ever had one; whether one was lost with its broker."""
 
     def called(self, seconds: float, output_bytes: int) -> None:
         """Counts a call that was answered."""
@@ -31,36 +39,52 @@ class UsageMeter:
         """Counts a port that it got."""
         self._ports += 1
         if alone:
-            self._own = worker
-            worker.when_ended(self._ended)
+            self._is_alone = True
+            self._present.append(worker)
+            worker.when_ended(partial(self._ended, worker))
 
     def report(self, measure: Callable[[Worker, Measured], None], done: Callable[[Usage], None]) -> None:
-        """Gives the latest figures: of a sandbox of its own that lives, as `measure` finds them; of one that is ending,
-        its last."""
-        own = self._own
+        """Gives the latest figures: of sandboxes of its own that live, as `measure` finds them; of those that are
+        ending, their last."""
+        asked = list(self._present)
+        left = set(asked)
+        found: dict[Worker, BoxUsage | SandboxError] = {}
 
-        def measured(now: BoxUsage | SandboxError) -> None:
-            done(self._usage(now if isinstance(now, BoxUsage) else BoxUsage()))
+        def known(worker: Worker) -> None:
+            left.discard(worker)
+            if not left:
+                done(self._usage([usage for one, usage in found.items() if one in self._present]))
 
-        if own is None or own.termination is not None:
-            done(self._usage(BoxUsage()))
-        elif own.state == "ready":
-            measure(own, measured)
-        else:
-            own.when_ended(lambda _termination: done(self._usage(BoxUsage())))
+        def measured(worker: Worker, usage: BoxUsage | SandboxError) -> None:
+            found[worker] = usage
+            known(worker)
 
-    def _ended(self, termination: Termination) -> None:
+        def ended(worker: Worker, _termination: Termination) -> None:
+            known(worker)
+
+        for worker in asked:
+            if worker.state == "ready":
+                measure(worker, partial(measured, worker))
+            else:
+                worker.when_ended(partial(ended, worker))
+        if not asked:
+            done(self._usage([]))
+
+    def _ended(self, worker: Worker, termination: Termination) -> None:
+        self._present.remove(worker)
+        self._is_unknown |= worker.lost_by is LossCause.BROKER
         self._cpu_seconds += termination.usage.cpu_seconds
         self._peak_mib = max(self._peak_mib, termination.usage.peak_memory_mib)
 
-    def _usage(self, present: BoxUsage) -> Usage:
-        own = self._own is not None
+    def _usage(self, present: list[BoxUsage | SandboxError]) -> Usage:
+        known = [usage for usage in present if isinstance(usage, BoxUsage)]
+        is_said = self._is_alone and not self._is_unknown and len(known) == len(present)
         return Usage(
             calls=self.calls,
             seconds=self._seconds,
             output_bytes=self._output_bytes,
             snapshots=self.snapshots,
             moves=max(0, self._ports - 1),
-            cpu_seconds=self._cpu_seconds + present.cpu_seconds if own else None,
-            peak_memory_mib=max(self._peak_mib, present.peak_memory_mib) if own else None,
+            cpu_seconds=self._cpu_seconds + sum(usage.cpu_seconds for usage in known) if is_said else None,
+            peak_memory_mib=max([self._peak_mib, *(usage.peak_memory_mib for usage in known)]) if is_said else None,
         )

@@ -152,7 +152,8 @@ class Worker:
         """Kills the sandbox; every call in it ends. Without a culprit, all that were running are to blame: they are
         answered when the broker has said why it ended, the others at once."""
         if self.state == "lost":
-            if why is LossCause.BROKER:
+            if why is LossCause.BROKER and self.termination is None:  # it went with its broker, and that was seen first
+                self.lost_by = why
                 self._known(why)
             return
         self.state, self.lost_by = "lost", why
@@ -245,7 +246,7 @@ class Worker:
         while self._turns and len(self._under_way) < self._width:
             self.send(self._turns.take())
         outcome = CallOutcome(KINDS[reply.kind], reply.output, reply.report, seconds)
-        if outcome.kind is ReplyKind.DIED and call.op is Op.RUN:
+        if outcome.kind is ReplyKind.DIED and call.op is Op.RUN and outcome.report != wire.EXITED:
             self._ask_why(call, outcome)
         else:
             call.done(outcome)

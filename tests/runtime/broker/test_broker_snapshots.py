@@ -226,3 +226,27 @@ def test_a_snapshot_of_another_version_is_refused(make_settings: Settings) -> No
         folder.rename(folder.with_name(other.key))
         with pytest.raises(RefusedError, match="another version"):
             probe.restore(other.key)
+
+
+def test_what_two_wanted_ready_of_a_snapshot_that_is_gone_is_not_made_again(
+    make_settings: Settings, tmp_path: Path
+) -> None:
+    process = child_broker(make_settings(ready=0), tmp_path / "sock")
+    try:
+        with BrokerProbe.at(tmp_path / "sock") as one, BrokerProbe.at(tmp_path / "sock") as other:
+            with BrokerProbe.at(tmp_path / "sock") as leaving:
+                handle = with_state(other)
+                taken = other.snapshot(handle)
+                leaving.prepare(taken, 1)
+                one.prepare(taken, 1)
+                other.until(lambda figures: figures["ready_copies"] == 2)
+                other.forget(taken)
+                other.until(lambda figures: figures["boxes"] == 1)
+            second = other.snapshot(handle)
+            other.prepare(second, 1)  # what is kept ready of others goes on
+            other.until(lambda figures: figures["ready_copies"] == 1)
+            assert other.stats()["failed_starts"] == 0
+            assert python(other.restore(second), ASK) == "42 kept False\n"
+    finally:
+        process.kill()
+        process.wait()

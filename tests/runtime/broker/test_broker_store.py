@@ -141,10 +141,10 @@ def test_equal_content_of_equal_descent_has_one_name_and_other_descent_another(s
 
 def test_a_snapshot_is_seen_by_its_own_user_only(shelf: Shelf) -> None:
     one = shelf.stored(b"state", uid=7)
-    assert shelf.store.get(one.key, 7) is one
+    assert shelf.store.get(one.key, 7, 1) is one
     for key, uid in ((one.key, 8), ("f" * 64, 7), ("../../etc", 7), (one.key[:12], 7)):
         with pytest.raises(BadRequestError, match="there is no snapshot"):
-            shelf.store.get(key, uid)
+            shelf.store.get(key, uid, 1)
     assert shelf.store.seen_by(8) == []
 
 
@@ -177,6 +177,49 @@ def test_what_is_forgotten_stays_for_those_who_still_use_it(shelf: Shelf) -> Non
     assert not one.folder.exists()
 
 
+def test_what_is_forgotten_is_had_by_nobody_else_and_not_again(shelf: Shelf) -> None:
+    one = shelf.stored(b"state", holder=1, durable=True)
+    shelf.store.refer(one, 2)
+    shelf.store.forget(one, 1)
+    assert shelf.store.get(one.key, 7, 2) is one, "who refers to it still has it"
+    for holder in (1, 3):
+        with pytest.raises(BadRequestError, match="there is no snapshot"):
+            shelf.store.get(one.key, 7, holder)
+
+
+def test_what_was_forgotten_while_somebody_used_it_does_not_come_back_with_the_next_broker(tmp_path: Path) -> None:
+    dead = Owner(2**22 + 1, 1, "abcdef")
+    before = Shelf(tmp_path / "store", dead)
+    one, other = before.stored(b"state", holder=1, durable=True), before.stored(b"other", holder=1, durable=True)
+    before.store.forget(one, 2)  # and it is killed before 1 hangs up
+    after = Shelf(tmp_path / "store", Owner.current())
+    after.settle()
+    assert [snapshot.key for snapshot in after.store.all()] == [other.key]
+    with pytest.raises(BadRequestError):
+        after.store.get(one.key, 7, 1)
+    assert not one.folder.exists()
+
+
+def test_another_broker_neither_has_nor_removes_what_was_forgotten_and_is_used(shelf: Shelf, tmp_path: Path) -> None:
+    one = shelf.stored(b"state", holder=1, durable=True)
+    shelf.store.forget(one, 2)
+    other = Shelf(tmp_path / "store", Owner.current())
+    with pytest.raises(BadRequestError):
+        other.store.get(one.key, 7, 1)
+    other.settle()
+    assert one.image.exists()
+
+
+def test_the_same_state_that_is_kept_for_good_again_is_no_longer_forgotten(shelf: Shelf, tmp_path: Path) -> None:
+    one = shelf.stored(b"state", holder=1, durable=True)
+    shelf.store.forget(one, 2)
+    assert shelf.stored(b"state", holder=3, durable=True) is one
+    for holder in (1, 3):
+        shelf.store.hung_up(holder)
+    assert shelf.store.get(one.key, 7, 4) is one
+    assert Shelf(tmp_path / "store", Owner.current()).store.get(one.key, 7, 1).durable
+
+
 def test_the_quota_counts_what_is_being_taken(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path / "store", Owner.current(), most_mib=3)
     wanted = shelf.store.begin(described(), durable=False, expected=2 << 20)
@@ -201,7 +244,7 @@ def test_a_next_broker_finds_the_durable_ones_and_sweeps_the_rest(tmp_path: Path
     assert [snapshot.key for snapshot in after.store.seen_by(7)] == [durable.key]
     assert not passing.folder.exists()
     assert sweep(tmp_path / "store") == 0
-    found = after.store.get(durable.key, 7)
+    found = after.store.get(durable.key, 7, 1)
     assert not found.verified
     assert after.checked(found) is None
     assert found.verified
@@ -209,7 +252,7 @@ def test_a_next_broker_finds_the_durable_ones_and_sweeps_the_rest(tmp_path: Path
 
 def test_a_durable_one_that_another_broker_took_is_found(shelf: Shelf, tmp_path: Path) -> None:
     other = Shelf(tmp_path / "store", Owner.current())
-    assert shelf.store.get(other.stored(b"state", durable=True).key, 7).durable
+    assert shelf.store.get(other.stored(b"state", durable=True).key, 7, 1).durable
 
 
 @pytest.mark.parametrize(

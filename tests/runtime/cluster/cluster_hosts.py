@@ -71,6 +71,7 @@ class ThreadSession:
         )
 
     def fork(self, n: int, *, undo: bool = False) -> list[ThreadSession]:
+        self._thread.submit(lambda: None).result()  # after the calls under way
         return [ThreadSession(number, self.tier, self.before if undo else self.names) for number in range(n)]
 
     def close(self) -> None:
@@ -104,7 +105,7 @@ class ThreadPool:
         raise SandboxError("there is none here")
 
     def stats(self) -> dict[str, float]:
-        return {"calls": float(sum(session.calls for session in self.sessions))}
+        return {"calls": float(sum(session.calls for session in self.sessions)), "sessions": float(len(self.sessions))}
 
     def close(self) -> None:
         self.closed = True

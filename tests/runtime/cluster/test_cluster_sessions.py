@@ -161,6 +161,23 @@ def test_branches_live_where_their_trunk_lives_and_apart_from_it(cluster: Cluste
     assert [cluster.pool.open().id.split("/")[0] for _ in range(3)] == ["b", "b", "b"]
 
 
+def test_a_branch_outlives_a_trunk_that_is_closed_while_it_is_made(cluster: Cluster) -> None:
+    trunk = cluster.pool.open()
+    trunk.run("x = 1")
+    trunk.start(HANGS)
+    making = trunk.start_fork(1)
+    actor = cluster.hosts["a"]
+    [there] = actor.pools[0].sessions
+    until(lambda: there._thread._work_queue.qsize() == 1)
+    trunk.close()
+    until(lambda: there.closed)
+    GATE.set()
+    [branch] = making.result(120)
+    assert branch.run("print(x)").output == "1\n"
+    branch.close()
+    assert [cluster.pool.open().id.split("/")[0] for _ in range(2)] == ["a", "b"], "its place is free"
+
+
 def test_a_session_goes_back_to_before_a_call_on_its_host(cluster: Cluster) -> None:
     session = cluster.pool.open()
     session.run("x = 1")
@@ -245,9 +262,9 @@ def test_a_machine_that_loses_the_cluster_loses_every_host(cluster: Cluster) -> 
 def test_figures_are_summed_over_hosts_and_outlive_them(cluster: Cluster) -> None:
     for _ in range(4):
         cluster.pool.open().run("1")
-    until(lambda: cluster.pool.stats() == {"calls": 4.0, "hosts": 2.0})
-    cluster.link.lose("node-0")
-    until(lambda: cluster.pool.stats() == {"calls": 4.0, "hosts": 1.0})
+    until(lambda: cluster.pool.stats() == {"calls": 4.0, "sessions": 4.0, "hosts": 2.0})
+    cluster.link.lose("node-0")  # and with it the sessions that it had, though not what they did
+    until(lambda: cluster.pool.stats() == {"calls": 4.0, "sessions": 2.0, "hosts": 1.0})
 
 
 def test_where_no_host_is_there_the_pool_says_so_in_time(tmp_path: Path) -> None:

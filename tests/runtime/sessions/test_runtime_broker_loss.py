@@ -15,6 +15,7 @@ import pytest
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.sandbox import CallStatus, Limits, Tier
 from runtime.sessions import Sessions, connection
+from runtime.sessions.outcomes import LossCause
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 PURE_SPIN = "n = 0\nwhile True: n += 1"
@@ -168,3 +169,42 @@ def test_a_broker_that_dies_before_it_says_hello_is_waited_for_like_one_that_is_
     finally:
         process.terminate()
         process.wait(timeout=120)
+
+
+def test_a_branch_whose_snapshot_went_with_the_broker_is_no_mistake_of_the_callers(own_pool: Sessions) -> None:
+    with own_pool as pool, pool.open(tier=Tier.SANDBOX) as session:
+        session.run("x = 1")
+        session.start("x = 2", keep=True).result(timeout=120)
+        kill_broker_of(pool)
+        until_known(pool)
+        [branch] = session.fork(1, undo=True)
+        for _ in range(2):
+            with pytest.raises(InfrastructureError, match="state with it"):
+                branch.run("print(x)")
+        branch.close()
+
+
+def test_a_sandbox_whose_end_is_seen_before_that_of_its_broker_went_with_it(own_pool: Sessions) -> None:
+    with own_pool as pool, pool.open(tier=Tier.SANDBOX) as session:
+        session.run("x = 1")
+        process = pool._connection._process
+        assert process is not None
+        os.kill(process.pid, signal.SIGSTOP)  # so that the end of its sandbox is seen first
+        port = session._placement._port  # type: ignore[attr-defined]
+        pool._reactor.result(lambda: port.worker.lose(LossCause.DIED))
+        kill_broker_of(pool)
+        until_known(pool)
+        with pytest.raises(InfrastructureError, match="broker"):
+            session.run("print(x)")
+
+
+def test_nobody_says_what_a_sandbox_used_that_went_with_its_broker(own_pool: Sessions) -> None:
+    with own_pool as pool, pool.open(tier=Tier.SANDBOX) as session, pool.sandbox() as sandbox:
+        for holder in (session, sandbox):
+            holder.run("sum(range(100_000))")
+            assert holder.usage.cpu_seconds
+        kill_broker_of(pool)
+        until_known(pool)
+        for holder in (session, sandbox):
+            used = holder.usage
+            assert (used.calls, used.cpu_seconds, used.peak_memory_mib) == (1, None, None)

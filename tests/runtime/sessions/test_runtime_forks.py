@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from runtime.errors import BadRequestError, InfrastructureError, SandboxError
+from runtime.errors import BadRequestError, BusyError, InfrastructureError, SandboxError
 from runtime.sandbox import CallStatus, Session, SnapshotId, Tier
 from runtime.sessions import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
 
 BEGIN = {
     Tier.SHARED: "x = 1",
@@ -267,3 +269,41 @@ def test_what_is_kept_of_a_session_that_is_closed_leaves_no_snapshot(pool: Sessi
         session.start("x = 2", keep=True)
         session.close()
     assert pool.stats()["sessions"] == 0
+
+
+def test_a_branch_of_a_branch_that_has_not_repeated_its_history_yet_has_it_too(root_dir: Path, tmp_path: Path) -> None:
+    own = BrokerSettings(state_dir=tmp_path, root_dir=root_dir, ready=1)
+    settings = RuntimeSettings(own=own, shared_workers=1, sandboxes=1, place_seconds=1.0)
+    with Sessions(settings) as pool:
+        with pool.open(tier=Tier.SANDBOX) as holder, pool.open() as session:
+            says(holder, "1")
+            says(session, "import enum\nx = 1")
+            with pytest.raises(BusyError):  # it is on its way to a sandbox of its own, and none is free
+                session.run("open('/work/a', 'w')")
+            holder.close()
+            [branch] = session.fork(1)
+        begun = branch._placement  # type: ignore[attr-defined]
+        deadline = time.monotonic() + 120
+        while begun._port is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        [second] = branch.fork(1)
+        branch.close()
+        assert says(second, "print(x)") == "1\n"
+
+
+def test_what_the_sandbox_before_had_used_counts_while_it_ends(pool: Sessions) -> None:
+    with pool.sandbox() as sandbox:
+        sandbox.run("for n in range(3_000_000): pass")
+        snapshot = sandbox.snapshot()
+        before = sandbox.usage.cpu_seconds
+        sandbox.restore(snapshot)
+        at_once = sandbox.usage.cpu_seconds
+        assert before
+        assert at_once
+        assert at_once >= before > 0.02
+        for _ in range(20):
+            later = sandbox.usage.cpu_seconds
+            assert later
+            assert before <= later < 2 * before + 1.0
+            time.sleep(0.02)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.errors import InfrastructureError, LimitError
+from runtime.errors import InfrastructureError, LimitError, RefusedError
+from runtime.profile import BackendName
 from runtime.sandbox import CallStatus, Limits, Tier
 from runtime.sessions import Sessions
 from runtime.sessions.session import LiveSession
@@ -228,3 +229,52 @@ def test_moves_are_counted(pool: Sessions) -> None:
         session.run("import random")
         session.run("import os")
         assert session.usage.moves == 2
+
+
+def test_a_program_that_had_no_memory_left_is_not_why_a_later_call_died(root_dir: Path, tmp_path: Path) -> None:
+    own = BrokerSettings(state_dir=tmp_path, root_dir=root_dir, backends=(BackendName.NSJAIL,))
+    limits = SMALL.model_copy(update={"memory_mib": 96})
+    with Sessions(RuntimeSettings(own=own, backend=BackendName.NSJAIL, limits=limits)) as pool:
+        with pool.open(tier=Tier.SANDBOX) as session:
+            ran = session.run(
+                "import subprocess, sys\n"
+                "print(subprocess.run([sys.executable, '-c', 'x = bytearray(200 << 20)']).returncode)"
+            )
+            assert (ran.status, ran.output) == (CallStatus.OK, "-9\n")
+            assert session.run("import os; os._exit(0)").status is CallStatus.DIED
+        with pool.open(tier=Tier.SANDBOX) as session:
+            assert session.run(STOPPED[CallStatus.MEMORY]).status is CallStatus.MEMORY
+
+
+def test_a_snapshot_that_was_refused_is_not_counted(root_dir: Path, tmp_path: Path) -> None:
+    own = BrokerSettings(state_dir=tmp_path, root_dir=root_dir, backends=(BackendName.NSJAIL,))
+    with (
+        Sessions(RuntimeSettings(own=own, backend=BackendName.NSJAIL, limits=SMALL)) as pool,
+        pool.open(tier=Tier.SANDBOX) as session,
+    ):
+        session.run("x = 1")
+        for _ in range(2):
+            with pytest.raises(RefusedError):
+                session.fork(1)
+        assert session.usage.snapshots == 0
+
+
+def test_the_first_of_a_kind_does_not_pay_for_its_golden_image(root_dir: Path, tmp_path: Path) -> None:
+    own = BrokerSettings(state_dir=tmp_path, root_dir=root_dir, ready=0)
+    limits = SMALL.model_copy(update={"memory_mib": 211})
+    with Sessions(RuntimeSettings(own=own, limits=SMALL)) as pool:
+        with pool.sandbox(limits) as first:
+            used = first.usage.cpu_seconds
+        assert used is not None
+        assert used < 0.015
+
+
+def test_code_that_ends_its_sandbox_between_two_calls_is_told_so_and_masks_nothing(pool_of_small: Sessions) -> None:
+    with pool_of_small.open(tier=Tier.SANDBOX) as session:
+        session.run("import os, threading\nthreading.Timer(0.1, os.kill, [1, 9]).start()")
+        port = session._placement._port  # type: ignore[attr-defined]
+        until_lost(port.worker)
+        result = session.run("print(1)")
+        assert (result.status, result.seconds) == (CallStatus.DIED, 0.0)
+        assert "before this call, which did not run" in result.error
+        assert session.run("print(2)").output == "2\n"
