@@ -43,7 +43,7 @@ def viewable(catalog: Catalog, name: str, level: int, seed: int) -> TaskDraft:
     draft = catalog.draft(name, level, seed)
     if belongs(catalog, draft.key, name, Split.SEALED) and not is_written(name, catalog):
         raise AssayError(
-            f"what seed {seed} asks at level {level} is sealed: a question that was seen cannot measure what was learned",
+            f"what seed {seed} asks at level {level} is sealed: what was seen cannot measure what was learned",
             "a quarter of all questions belongs to the sealed sets; take another seed, or leave --seed out",
             ExitCode.REFUSED,
         )
