@@ -45,7 +45,9 @@ def judged(of: Task, outcome: Outcome = Outcome.FAIL) -> Judged:
 
 def test_modes_are_summed_over_the_rollouts_that_have_a_verdict() -> None:
     asked = task("orchestration")
-    figures = failure_figures([asked], [judged(asked), judged(asked), judged(asked, Outcome.INFRA_ERROR)])
+    branch = judged(asked)
+    branch = branch.model_copy(update={"rollout": branch.rollout.model_copy(update={"branch_of": "r"})})
+    figures = failure_figures([asked], [judged(asked), judged(asked), branch, judged(asked, Outcome.INFRA_ERROR)])
     assert len(figures) == 7
     assert {name: times for name, times in figures.items() if times} == {
         "failures_wrong_tool": 2,
