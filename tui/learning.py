@@ -210,7 +210,7 @@ def tasksets_text(passes: Sequence[PassCount] | None) -> Text:
     for family, sums in sorted(counts.items()):
         (low, high), passed, rollouts = sums.interval, sums.passed, sums.attempts
         text.append_text(plain(f"{family:<16} ", limit=17))
-        text.append_text(interval_bar(passed / max(1, rollouts), low, high, 30))
+        text.append_text(interval_bar(passed / max(1, rollouts), low, high, 18))
         text.append(f" {percent(passed / max(1, rollouts)):>7} ", STRONG)
         text.append(f"[{percent(low)}, {percent(high)}] of {rollouts:,}, {sums.questions:,} tasks\n", DIM)
     return text
