@@ -14,7 +14,7 @@ from random import Random
 
 from tokenizers import Tokenizer
 
-from appliance.clustered_interval import AttemptSums
+from appliance.records.clustered_interval import AttemptSums
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
 from appliance.records.events import Event

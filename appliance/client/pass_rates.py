@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from appliance.clustered_interval import AttemptSums
+from appliance.records.clustered_interval import AttemptSums
 from appliance.records.rollouts import Purpose
 from appliance.records.training import PassCount
 

@@ -1,7 +1,7 @@
 """Figures of an evaluation: pass@1 and pass@k, with intervals that know that attempts at one question are alike. Pure.
 
 pass@k is the unbiased estimate of 2107.03374 (section 2.1), question by question, over those with at least k attempts
-that were judged; then the mean over questions. Intervals are those of `appliance.clustered_interval`. Attempts that
+that were judged; then the mean over questions. Intervals are those of `appliance.records.clustered_interval`. Attempts that
 were lost are in no figure but their own count.
 """
 
@@ -13,9 +13,9 @@ from itertools import groupby
 
 from pydantic import Field
 
-from appliance.clustered_interval import clustered
 from appliance.evaluation.attempts import EvaluationAttempt
 from appliance.evaluation.plan import EvaluationPlan
+from appliance.records.clustered_interval import clustered
 from runtime.model import FrozenModel
 
 SCHEMA = "assay-evaluation/1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.clustered_interval import AttemptSums
+from appliance.records.clustered_interval import AttemptSums
 from appliance.records.record import Record
 from appliance.records.rollouts import Purpose, Rollout
 from verifiers.contract.verdict import Outcome, Verdict

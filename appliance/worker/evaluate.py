@@ -15,10 +15,10 @@ from appliance.agent.isolation import tier_of
 from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent
 from appliance.agent.usage import by_tier, total
-from appliance.clustered_interval import AttemptSums
 from appliance.learning.grouping import is_masked
 from appliance.ledger.ledger import Ledger
 from appliance.records.checkpoints import Checkpoint
+from appliance.records.clustered_interval import AttemptSums
 from appliance.records.evaluations import ItemResult, ModelResults
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged, RolloutFilter

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from appliance.clustered_interval import AttemptSums
+from appliance.records.clustered_interval import AttemptSums
 from policies.statistics.intervals import wilson
 
 

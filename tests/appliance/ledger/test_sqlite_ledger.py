@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.clustered_interval import AttemptSums
 from appliance.daemon.views import Rollouts
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.records.clustered_interval import AttemptSums
 from appliance.records.cycles import CycleState
 from appliance.records.events import Event
 from appliance.records.jobs import JobFile, JobState, Validation

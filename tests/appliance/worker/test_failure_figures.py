@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.clustered_interval import AttemptSums
+from appliance.records.clustered_interval import AttemptSums
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import Judged
 from appliance.worker.evaluate import success_figures
