@@ -1,8 +1,8 @@
 """Figures of an evaluation: pass@1 and pass@k, with intervals that know that attempts at one question are alike. Pure.
 
 pass@k is the unbiased estimate of 2107.03374 (section 2.1), question by question, over those with at least k attempts
-that were judged; then the mean over questions. Intervals are those of `appliance.records.clustered_interval`. Attempts that
-were lost are in no figure but their own count.
+that were judged; then the mean over questions. Intervals are those of `appliance.records.clustered_interval`. Attempts
+that were lost are in no figure but their own count.
 """
 
 from __future__ import annotations
