@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from itertools import islice
 
 from curriculum import seeds
@@ -15,6 +16,8 @@ from curriculum.taskset_summary import TasksetSummary
 
 DRAWS = 4
 """Tasks of each level that are looked at for the kinds of checks."""
+TRIES = 64
+"""Seeds for one task: the question of every second one is training's."""
 
 
 def summary_of(catalog: Catalog, name: str) -> TasksetSummary:
@@ -43,10 +46,25 @@ def summary_of(catalog: Catalog, name: str) -> TasksetSummary:
 def examples(catalog: Catalog, name: str, level: int, count: int) -> list[TaskDraft]:
     """The first `count` training tasks of that level; none where a finite taskset has none. Raises as
     `Catalog.draft` does otherwise."""
-    try:
-        return [catalog.draft(name, level, seed) for seed in islice(seeds.seeds(Split.TRAIN), count)]
-    except ExhaustedError:
-        return []
+    return [draft for _, draft in training_drafts(catalog, name, level, count, seeds.seeds(Split.TRAIN))]
+
+
+def training_drafts(
+    catalog: Catalog, name: str, level: int, count: int, numbers: Iterator[int]
+) -> list[tuple[int, TaskDraft]]:
+    """The first `count` of these seeds of training whose question is training's too, each with its draft; fewer where
+    the level has no more. Raises as `Catalog.draft` does otherwise."""
+    found: list[tuple[int, TaskDraft]] = []
+    for seed in islice(numbers, count * TRIES):
+        try:
+            draft = catalog.draft(name, level, seed)
+        except ExhaustedError:
+            break
+        if catalog.finite(name) is not None or seeds.split_of_question(draft.key) is Split.TRAIN:
+            found.append((seed, draft))
+        if len(found) == count:
+            break
+    return found
 
 
 def about(taskset: Taskset) -> str:

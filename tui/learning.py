@@ -13,10 +13,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Grid, VerticalScroll
 from textual_plotext import PlotextPlot
 
-from appliance.client import Cycle, CycleCurves, PassCount, Purpose, Status
+from appliance.client import Cycle, CycleCurves, PassCount, Status, rates_of
 from tui.now import duration
 from tui.panels import PlainText
-from tui.text import CARE, DIM, FAINT, GOOD, STRONG, bar, percent, plain, wilson
+from tui.text import CARE, DIM, FAINT, GOOD, STRONG, bar, percent, plain
 from tui.view import Answers, ApiQuestion, Pane
 
 CYCLES = 50
@@ -194,36 +194,25 @@ def points_of(curves: CycleCurves | None, name: str) -> list[tuple[float, float]
 
 
 def bounds_of(curves: CycleCurves | None) -> list[list[tuple[float, float]]]:
-    """(step, low) and (step, high) of each step's success, where it says of how many attempts; nothing otherwise."""
-    lows, highs = [], []
-    for one in curves.steps if curves is not None else ():
-        attempts = round(sum(value for name, value in one.items() if name.startswith("rollouts_")))
-        if attempts and "success" in one:
-            low, high = wilson(round(one["success"] * attempts), attempts)
-            lows.append((one["step"], low))
-            highs.append((one["step"], high))
-    return [lows, highs] if lows else []
+    """(step, low) and (step, high) of each step's success, where it says so; nothing otherwise."""
+    return [found for name in ("success_low", "success_high") if (found := points_of(curves, name))]
 
 
 def tasksets_text(passes: Sequence[PassCount] | None) -> Text:
-    """Success of the training's attempts by taskset, each with its 95 % interval."""
+    """Success of the training's attempts by taskset, each with its 95 % interval: attempts at one task are alike."""
     text = plain("\nsuccess by taskset, with 95 % intervals\n", DIM, lines=True)
     if passes is None:
         text.append("counting …\n", DIM)
         return text
-    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for one in passes:
-        if one.purpose is Purpose.TRAIN:
-            counts[one.family][0] += one.passed
-            counts[one.family][1] += one.rollouts
+    counts = rates_of(passes)
     if not counts:
         text.append("nothing was trained on yet\n", DIM)
-    for family, (passed, rollouts) in sorted(counts.items()):
-        low, high = wilson(passed, rollouts)
+    for family, sums in sorted(counts.items()):
+        (low, high), passed, rollouts = sums.interval, sums.passed, sums.attempts
         text.append_text(plain(f"{family:<16} ", limit=17))
-        text.append_text(interval_bar(passed / max(1, rollouts), low, high, 30))
+        text.append_text(interval_bar(passed / max(1, rollouts), low, high, 18))
         text.append(f" {percent(passed / max(1, rollouts)):>7} ", STRONG)
-        text.append(f"[{percent(low)}, {percent(high)}] of {rollouts:,}\n", DIM)
+        text.append(f"[{percent(low)}, {percent(high)}] of {rollouts:,}, {sums.questions:,} tasks\n", DIM)
     return text
 
 

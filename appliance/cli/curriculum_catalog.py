@@ -1,7 +1,8 @@
 """The tasksets that a command may name, and which of their tasks a person may look at.
 
-What always holds: no command shows a sealed task. Whoever has read one could write it into training data, or into a
-prompt, and the evaluation that rests on it would measure memory.
+What always holds: no command shows a sealed task, neither of a sealed seed nor one whose question the sealed sets own.
+Whoever has read one could write it into training data, or into a prompt, and the evaluation that rests on it would
+measure memory.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from appliance.errors import AssayError, ExitCode, UsageError
 from appliance.own_tasksets import catalog_in
 from curriculum.catalog import Catalog
 from curriculum.contract.task import Split
+from curriculum.contract.taskset import TaskDraft
 from curriculum.registry import BUILT_IN
+from curriculum.sealed import belongs, is_written
 from curriculum.seeds import split_of
 
 
@@ -28,15 +31,23 @@ def catalog_of(context: typer.Context, data: Path | None) -> Catalog:
         return BUILT_IN
 
 
-def require_viewable(seed: int) -> int:
-    """The seed. Raises AssayError (4) for a sealed one, SeedError for what is none."""
+def viewable(catalog: Catalog, name: str, level: int, seed: int) -> TaskDraft:
+    """The draft of that seed. Raises AssayError (4) for a sealed seed or question, SeedError for what is no seed, and
+    as `Catalog.draft` does."""
     if split_of(seed) is Split.SEALED:
         raise AssayError(
             f"seed {seed} is sealed: a question that was seen cannot measure what was learned",
             "seeds that leave 2 when divided by 4 are sealed; take another",
             ExitCode.REFUSED,
         )
-    return seed
+    draft = catalog.draft(name, level, seed)
+    if belongs(catalog, draft.key, name, Split.SEALED) and not is_written(name, catalog):
+        raise AssayError(
+            f"what seed {seed} asks at level {level} is sealed: what was seen cannot measure what was learned",
+            "a quarter of all questions belongs to the sealed sets; take another seed, or leave --seed out",
+            ExitCode.REFUSED,
+        )
+    return draft
 
 
 def levels_of(catalog: Catalog, name: str, level: int | None) -> list[int]:

@@ -52,7 +52,9 @@ def export(
     taskset: Annotated[str, typer.Argument(metavar="NAME", help="One whose tasks are worked on in a terminal.")],
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
     level: Annotated[int, typer.Option("--level", min=0, help="Of the task.")] = 0,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the task; not a sealed one.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Of the task; not a sealed one; the first unless given.")
+    ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -60,13 +62,22 @@ def export(
 
     Example: assay curriculum export terminal_repairs task --level 2
     """
-    from appliance.cli.curriculum_catalog import catalog_of, levels_of, require_viewable
+    from appliance.cli.curriculum_catalog import catalog_of, levels_of, viewable
+    from curriculum.contract.errors import ExhaustedError
+    from curriculum.contract.task import Split
     from curriculum.environments.terminal.harbor.export import write
+    from curriculum.seeds import seeds
+    from curriculum.summary import training_drafts
 
     catalog = catalog_of(context, data)
     levels_of(catalog, taskset, level)
-    draft = catalog.draft(taskset, level, require_viewable(seed))
-    write(draft, f"{taskset}-{level}-{seed}", folder)
+    if seed is not None:
+        number, draft = seed, viewable(catalog, taskset, level, seed)
+    elif drawn := training_drafts(catalog, taskset, level, 1, seeds(Split.TRAIN)):
+        [(number, draft)] = drawn
+    else:
+        raise ExhaustedError(f"{taskset} has no training task of level {level}", hint="take another level")
+    write(draft, f"{taskset}-{level}-{number}", folder)
     if as_json:
         from appliance.cli.documents.tasks import ExportedTask
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Annotated
 
 import typer
@@ -29,23 +28,25 @@ def sample(
 
     Example: assay curriculum sample tables --level 2 --count 3
     """
-    from appliance.cli.curriculum_catalog import catalog_of, levels_of, require_viewable
+    from appliance.cli.curriculum_catalog import catalog_of, levels_of, viewable
     from appliance.cli.curriculum_view import show_draft
     from appliance.cli.show import show_json, show_line
     from curriculum.contract.errors import ExhaustedError
     from curriculum.contract.task import Split
     from curriculum.seeds import seeds, split_of
+    from curriculum.summary import training_drafts
 
     catalog = catalog_of(context, data)
-    numbers = [require_viewable(seed)] if seed is not None else list(islice(seeds(Split.TRAIN), count))
     found = []
     for at in levels_of(catalog, name, level):
-        for number in numbers:
+        if seed is None:
+            drafts = training_drafts(catalog, name, at, count, seeds(Split.TRAIN))
+        else:
             try:
-                draft = catalog.draft(name, at, number)
+                drafts = [(seed, viewable(catalog, name, at, seed))]
             except ExhaustedError:
-                continue
-            found.append((at, number, draft))
+                drafts = []
+        found += [(at, number, draft) for number, draft in drafts]
     if as_json:
         from appliance.cli.documents.tasks import AnsweredTask, SampledTask
 

@@ -44,12 +44,14 @@ def try_(
     from appliance.agent.answers import final_answer
     from appliance.cli.check_show import show_verdict
     from appliance.cli.check_target import target_for
-    from appliance.cli.curriculum_catalog import catalog_of, levels_of, require_viewable
+    from appliance.cli.curriculum_catalog import catalog_of, levels_of, viewable
     from appliance.cli.curriculum_view import show_draft
     from appliance.cli.inputs import text_of
     from appliance.errors import UsageError
+    from curriculum.contract.errors import ExhaustedError
     from curriculum.contract.task import Split
     from curriculum.seeds import draw
+    from curriculum.summary import training_drafts
     from verifiers.contract.kinds import AnswerForm
     from verifiers.contract.verdict import Outcome
     from verifiers.registry import kind_of
@@ -58,12 +60,18 @@ def try_(
         raise UsageError("an answer and a file were given", "leave one of them out")
     catalog = catalog_of(context, data)
     [at] = levels_of(catalog, name, level)
-    number = require_viewable(seed) if seed is not None else draw(Split.TRAIN, SystemRandom())
     if why := catalog.named(name).missing():
         raise UsageError(
             f"answers of {name} cannot be checked here: {why}", "`assay curriculum ls --ready` lists others"
         )
-    draft = catalog.draft(name, at, number)
+    if seed is not None:
+        number, draft = seed, viewable(catalog, name, at, seed)
+    else:
+        rng = SystemRandom()
+        drawn = training_drafts(catalog, name, at, 1, iter(lambda: draw(Split.TRAIN, rng), -1))
+        if not drawn:
+            raise ExhaustedError(f"{name} has no training task of level {at}", hint="try another level")
+        [(number, draft)] = drawn
     task = catalog.task_of(draft, name, at, number)
     given = text_of(file, "--file").strip("\n") if file is not None else answer
     if given is not None and task.form is AnswerForm.WORLD:

@@ -14,6 +14,7 @@ from random import Random
 
 from tokenizers import Tokenizer
 
+from appliance.records.clustered_interval import AttemptSums
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
 from appliance.records.events import Event
@@ -249,9 +250,17 @@ def _group(night: DemoNight, step: int, task: Task, own: Sequence[Judged]) -> Gr
 def _metrics(judged: Sequence[Judged], step: int, rng: Random) -> dict[str, float]:
     passed = [one for one in judged if one.verdict.outcome is Outcome.PASS]
     calls = [call for one in passed for call in one.rollout.calls]
+    by_task: dict[str, list[bool]] = {}
+    for one in judged:
+        by_task.setdefault(one.rollout.task, []).append(one.verdict.passed)
+    low, high = AttemptSums.of([(len(found), sum(found)) for found in by_task.values()]).interval
     return {
         "step": float(step),
         "success": len(passed) / len(judged),
+        "success_low": low,
+        "success_high": high,
+        "attempts": float(len(judged)),
+        "rollouts": float(len(judged)),
         "tool_errors_in_correct": sum(call.status.failed for call in calls) / max(1, len(calls)),
         "tokens": float(sum(one.rollout.sampled_tokens for one in judged)),
         "tool_calls": float(sum(len(one.rollout.own_calls) for one in judged)),

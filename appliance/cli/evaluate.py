@@ -108,6 +108,7 @@ def evaluate(
         answerer = held.enter_context(made)
         asked = _askable(asked, answerer, left_out)
         work = EvaluationWork(plan, asked, answerer, checker, policy)
+        names = {one.task.id for one in asked}
 
         def told(judged: int) -> None:
             show_progress(f"{judged} of {work.planned} attempts judged")
@@ -121,7 +122,7 @@ def evaluate(
             show_progress("")
             found = results(
                 plan,
-                file.found.values(),
+                (one for one in file.found.values() if one.question in names),  # a run of another Assay asked others
                 planned=work.planned,
                 left_out=left_out,
                 domain_of=domain_of,

@@ -24,7 +24,7 @@ from appliance.client.messages import (
     TreeRollout,
     TurnText,
 )
-from appliance.client.pass_rates import HIGH, LOW, RateLine, block, lines_of, zone
+from appliance.client.pass_rates import HIGH, LOW, RateLine, block, lines_of, rates_of, zone
 from appliance.client.person_keys import KeyFileError, PersonKey, find_key, keys_folder, unlock
 from appliance.client.rollback import TAKE_IT_OUT, taking_back
 from appliance.client.screen import AuditLine, CycleCurves, GpuUse, MachineView, ModelLineage, ProcessUse

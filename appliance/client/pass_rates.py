@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from appliance.records.clustered_interval import AttemptSums
+from appliance.records.rollouts import Purpose
 from appliance.records.training import PassCount
 
 LOW, HIGH = 0.2, 0.8
@@ -45,6 +47,15 @@ def lines_of(counts: Sequence[PassCount]) -> list[RateLine]:
             line.passed[one.cycle] += one.passed
             line.state = one.state or line.state
     return [found[key] for key in sorted(found)]
+
+
+def rates_of(counts: Sequence[PassCount]) -> dict[str, AttemptSums]:
+    """What a training came to by taskset, over its levels: the share that passed and its interval."""
+    found: dict[str, AttemptSums] = {}
+    for one in counts:
+        if one.purpose is Purpose.TRAIN:
+            found[one.family] = found.get(one.family, AttemptSums()) + one.sums
+    return found
 
 
 def block(rate: float | None) -> str:

@@ -11,7 +11,7 @@ PAGE = 1_000
 
 
 def step_figures(ledger: SqliteLedger, cycle: Cycle) -> tuple[dict[str, float], ...]:
-    """Ascending, each with `step` among its figures, and `length`: tokens of a rollout."""
+    """Ascending, each with `step` among its figures, and `length`: tokens of a rollout, where it says of how many."""
     steps = {int(one["step"]): one for one in ledger.step_metrics(cycle.id)}
     told = event_figures(ledger, cycle)
     return tuple(_with_length({**told.get(step, {}), **figures}) for step, figures in sorted(steps.items()))
@@ -49,5 +49,5 @@ def last_event_before(ledger: SqliteLedger, moment: str) -> int:
 
 
 def _with_length(figures: dict[str, float]) -> dict[str, float]:
-    rollouts = sum(value for name, value in figures.items() if name.startswith("rollouts_"))
+    rollouts = figures.get("rollouts", 0.0)
     return figures | ({"length": figures["tokens"] / rollouts} if rollouts and "tokens" in figures else {})

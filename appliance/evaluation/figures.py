@@ -1,10 +1,7 @@
 """Figures of an evaluation: pass@1 and pass@k, with intervals that know that attempts at one question are alike. Pure.
 
 pass@k is the unbiased estimate of 2107.03374 (section 2.1), question by question, over those with at least k attempts
-that were judged; then the mean over questions. Intervals are of 95 %: Wilson's, with the effective number of questions
-in place of their number, m (1 - m) divided by the variance of the mean over questions (Korn and Graubard, Survey
-Methodology 24, 1998; clustered by question as in 2411.00640, section 2.2). As there, it is less where few questions
-tell that variance (Student's t, one degree of freedom fewer than questions); and never more than the attempts. Attempts
+that were judged; then the mean over questions. Intervals are those of `appliance.records.clustered_interval`. Attempts
 that were lost are in no figure but their own count.
 """
 
@@ -12,20 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import groupby
-from statistics import NormalDist
 
 from pydantic import Field
 
 from appliance.evaluation.attempts import EvaluationAttempt
 from appliance.evaluation.plan import EvaluationPlan
+from appliance.records.clustered_interval import clustered
 from runtime.model import FrozenModel
 
 SCHEMA = "assay-evaluation/1"
-ALPHA = 0.05
-NORMAL_FROM = 1_000
-"""Degrees of freedom from which Student's t is the normal distribution, to a thousandth."""
 INTERVAL = "95 %, Wilson with the effective number of questions; clustered by question"
 
 
@@ -159,43 +152,5 @@ def score(values: Sequence[float], attempts: int) -> EvaluationScore | None:
     count, mean = len(values), math.fsum(values) / len(values)
     spread = math.fsum((value - mean) ** 2 for value in values)
     variance = spread / (count - 1) / count if count > 1 else 0.0
-    z = NormalDist().inv_cdf(1 - ALPHA / 2)
-    effective = float(count)
-    if variance > 0:
-        known = mean * (1 - mean) / variance * (z / student_t(count - 1)) ** 2
-        effective = min(max(1.0, known), float(attempts))
-    weight = 1 + z**2 / effective
-    middle = (mean + z**2 / (2 * effective)) / weight
-    half = z * math.sqrt(mean * (1 - mean) / effective + z**2 / (4 * effective**2)) / weight
-    low = 0.0 if mean == 0 else max(0.0, middle - half)
-    high = 1.0 if mean == 1 else min(1.0, middle + half)
+    low, high = clustered(mean, variance, count, attempts)
     return EvaluationScore(value=round(mean, 6), low=round(low, 6), high=round(high, 6), questions=count)
-
-
-@lru_cache(maxsize=10_000)
-def student_t(degrees: int) -> float:
-    """The end of Student's two-sided 95 % interval; the normal one's with many degrees of freedom.
-
-    >>> round(student_t(1), 3), round(student_t(4), 3), round(student_t(30), 3)
-    (12.706, 2.776, 2.042)
-    """
-    if degrees > NORMAL_FROM:
-        return NormalDist().inv_cdf(1 - ALPHA / 2)
-    low, high = 0.0, 100.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, degrees) < 1 - ALPHA else (low, middle)
-    return (low + high) / 2
-
-
-def _within(t: float, degrees: int) -> float:
-    """The chance that Student's t lies between -t and t (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
-    angle = math.atan(t / math.sqrt(degrees))
-    sine, square, odd = math.sin(angle), math.cos(angle) ** 2, degrees % 2
-    term = total = math.cos(angle) if odd else 1.0
-    for n in range(2 + odd, degrees - 1, 2):
-        term *= square * (n - 1) / n
-        total += term
-    if not odd:
-        return sine * total
-    return 2 / math.pi * (angle + (sine * total if degrees > 1 else 0.0))

@@ -8,8 +8,8 @@ from appliance.evaluation.figures import EvaluationResults, EvaluationRow, Evalu
 from appliance.html_page import document, section, shown_text, table
 
 NOTE = (
-    "Questions have seeds of the validation split, which no training draws and no sealed set either. A promotion is "
-    "decided by a cycle's own evaluation, not by this page."
+    "Questions are of the validation split, which no training draws and no sealed set either. A promotion is decided "
+    "by a cycle's own evaluation, not by this page."
 )
 
 

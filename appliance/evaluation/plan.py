@@ -1,7 +1,7 @@
 """What an evaluation asks, of whom and how often; two runs of equal plans may be set beside each other.
 
-What always holds: questions come from the seeds of the validation split, which training never draws and which the
-sealed sets of the nights do not either; the same plan asks the same questions on every machine.
+What always holds: questions come from the seeds of the validation split and belong to it by what they ask, so training
+never asks them and the sealed sets of the nights do not either; the same plan asks the same questions on every machine.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _drawn(name: str, count: int, seed: int, seen: set[str]) -> list[Task]:
         for _ in range(MOST_DRAWS):
             drawn = seeds.draw(Split.VALIDATION, rng)
             draft = make_draft(name, level, drawn)
-            if draft.key not in seen:
+            if draft.key not in seen and seeds.split_of_question(draft.key) is Split.VALIDATION:
                 seen.add(draft.key)
                 found.append(task_of(draft, name, level, drawn))
                 break

@@ -53,6 +53,14 @@ WITH levels AS (
     SELECT purpose, family, place, count(*) AS groups, sum(signal) AS learned
     FROM (SELECT DISTINCT purpose, family, place, step, task FROM placed) JOIN signals USING (step, task)
     GROUP BY 1, 2, 3
+), asked_once AS MATERIALIZED (
+    SELECT purpose, family, place, count(*) AS questions, sum(x * x) AS passed_squared, sum(x * n) AS "both",
+           sum(n * n) AS rollouts_squared
+    FROM (
+        SELECT purpose, family, place, task, count(*) AS n, count(*) FILTER (WHERE outcome = 'pass') AS x
+        FROM placed WHERE outcome <> 'infra_error' GROUP BY purpose, family, place, task
+    )
+    GROUP BY 1, 2, 3
 )
 SELECT :cycle AS cycle, purpose, family, level,
        count(*) FILTER (WHERE outcome <> 'infra_error') AS rollouts,
@@ -64,8 +72,10 @@ SELECT :cycle AS cycle, purpose, family, level,
        count(*) FILTER (WHERE missed AND ended = 'turns') AS turns,
        count(*) FILTER (WHERE missed AND formless) AS formless,
        count(*) FILTER (WHERE outcome <> 'infra_error' AND malformed) AS malformed,
-       count(*) FILTER (WHERE outcome <> 'infra_error' AND asked) AS asked_world
-FROM placed LEFT JOIN grouped USING (purpose, family, place)
+       count(*) FILTER (WHERE outcome <> 'infra_error' AND asked) AS asked_world,
+       coalesce(max(questions), 0) AS questions, coalesce(max(passed_squared), 0) AS passed_squared,
+       coalesce(max("both"), 0) AS "both", coalesce(max(rollouts_squared), 0) AS rollouts_squared
+FROM placed LEFT JOIN grouped USING (purpose, family, place) LEFT JOIN asked_once USING (purpose, family, place)
 GROUP BY purpose, family, level
 ORDER BY purpose, family, level
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from appliance.records.clustered_interval import AttemptSums
 from appliance.records.record import Record
 from appliance.records.rollouts import Purpose, Rollout
 from verifiers.contract.verdict import Outcome, Verdict
@@ -65,6 +66,21 @@ class PassCount(Record):
     """Had a tool call that could not be read."""
     asked_world: int = 0
     """Called a tool of the task's world."""
+    questions: int = 0
+    """Tasks with a rollout that has a verdict."""
+    passed_squared: int = 0
+    """Summed over them: passed, squared. With the two below it gives the interval of the pass rate, since rollouts of
+    one task are alike."""
+    both: int = 0
+    """Summed over them: passed times rollouts."""
+    rollouts_squared: int = 0
+    """Summed over them: rollouts, squared."""
+
+    @property
+    def sums(self) -> AttemptSums:
+        return AttemptSums(
+            self.questions, self.rollouts, self.passed, self.passed_squared, self.both, self.rollouts_squared
+        )
 
     @property
     def wrong(self) -> int:

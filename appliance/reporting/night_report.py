@@ -171,7 +171,7 @@ def _together(
 
 def _curves(figures: Sequence[Mapping[str, float]], rollouts: int) -> dict[str, tuple[tuple[float, float], ...]]:
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    each = rollouts / len(figures) if figures else 0.0
+    each = rollouts / len(figures) if figures else 0.0  # of a step that does not say how many it has
     for one in figures:
         step = one["step"]
         for name, key in (
@@ -181,8 +181,8 @@ def _curves(figures: Sequence[Mapping[str, float]], rollouts: int) -> dict[str, 
         ):
             if key in one:
                 found[name].append((step, one[key]))
-        if "tokens" in one and each:
-            found["tokens of a rollout"].append((step, one["tokens"] / each))
+        if "tokens" in one and (of := one.get("rollouts", each)):
+            found["tokens of a rollout"].append((step, one["tokens"] / of))
     return {name: tuple(points) for name, points in found.items()}
 
 

@@ -18,6 +18,7 @@ from appliance.agent.usage import by_tier, total
 from appliance.learning.grouping import is_masked
 from appliance.ledger.ledger import Ledger
 from appliance.records.checkpoints import Checkpoint
+from appliance.records.clustered_interval import AttemptSums
 from appliance.records.evaluations import ItemResult, ModelResults
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged, RolloutFilter
@@ -170,3 +171,16 @@ def success(judged: Sequence[Judged]) -> float:
     """Share passed among those without an infrastructure failure; 0 when there is none."""
     counted = [one for one in judged if not is_masked(one)]
     return sum(one.verdict.passed for one in counted) / len(counted) if counted else 0.0
+
+
+def success_figures(judged: Sequence[Judged]) -> dict[str, float]:
+    """Success of a step's attempts, how many have a verdict, and its 95 % interval, in which those at one task are
+    alike; no interval without an attempt."""
+    counts: dict[str, list[bool]] = {}
+    for one in judged:
+        if not is_masked(one):
+            counts.setdefault(one.rollout.task, []).append(one.verdict.passed)
+    sums = AttemptSums.of([(len(passed), sum(passed)) for passed in counts.values()])
+    low, high = sums.interval
+    bounds = {"success_low": low, "success_high": high} if sums.attempts else {}
+    return {"success": success(judged), "attempts": float(sums.attempts), **bounds}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from appliance.learning.grouping import of_attempts
 from appliance.records.rollouts import Rollout
 from appliance.records.training import Judged
 from curriculum.contract.environment import MadeCall, NamesFailures
@@ -14,10 +15,11 @@ from verifiers.contract.verdict import Outcome
 
 
 def failure_figures(tasks: Iterable[Task], judged: Sequence[Judged]) -> dict[str, float]:
-    """Sums each mode over the rollouts of such tasks that have a verdict, as `failures_MODE`; nothing without any."""
+    """Sums each mode over the attempts at such tasks that have a verdict, as `failures_MODE`; nothing without any. A
+    branch is none: what it shares with its attempt would count twice."""
     asked = {task.id: task for task in tasks}
     found: Counter[str] = Counter()
-    for one in judged:
+    for one in of_attempts(judged):
         task = asked.get(one.rollout.task)
         if task is None or one.verdict.outcome is Outcome.INFRA_ERROR:
             continue

@@ -40,7 +40,7 @@ from appliance.records.training import Group, Judged, StepRecord
 from appliance.rendering.formats import load_renderer
 from appliance.worker.branch_figures import branch_figures
 from appliance.worker.context import WorkContext
-from appliance.worker.evaluate import item_of, success, validate
+from appliance.worker.evaluate import item_of, success, success_figures, validate
 from appliance.worker.failure_figures import failure_figures
 from appliance.worker.known_levels import in_words, known_at
 from appliance.worker.partial_rollouts import PartialRollouts
@@ -203,7 +203,8 @@ class RlLoop:
         attempts = of_attempts(judged)
         calls = sum(len(one.rollout.own_calls) for one in judged)
         metrics = {
-            "success": success(attempts),
+            **success_figures(attempts),
+            "rollouts": float(len(judged)),
             "tool_errors_in_correct": errors_in_correct(map(item_of, attempts)),
             "tool_errors_in_correct_trained_on": errors_in_correct(map(item_of, trained_on(judged, groups))),
             "groups_with_signal": float(sum(bool(group.kept) for group in groups)),

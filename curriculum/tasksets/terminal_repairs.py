@@ -12,7 +12,7 @@ from random import Random
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.contract.topics import Item, TopicTaskset
-from curriculum.environments.terminal.environment import TERMINAL
+from curriculum.environments.terminal.environment import TERMINAL, TERMINAL_OPENING
 from curriculum.environments.terminal.repairs import data, scripts
 from curriculum.environments.terminal.repairs.repair import Repair, submission_of
 from verifiers.contract.kinds import AnswerForm
@@ -47,7 +47,7 @@ def item_of(repair: Repair) -> Item:
     digest = hashlib.sha256(asked.encode()).hexdigest()
     return Item(
         text=(
-            f"You have a terminal: the tool run_command runs a command with sh in /work.\n\n{repair.instruction}\n\n"
+            f"{TERMINAL_OPENING}\n\n{repair.instruction}\n\n"
             f"What is judged: {names}, as they are when you have finished. Then say that you have.\n\n"
             f"What is there (mode, bytes, name), folder {digest[:8]}:\n{listed}"
         ),

@@ -21,10 +21,13 @@ from appliance.client import (
     GateFinding,
     GateOutcome,
     MachineView,
+    PassCount,
+    Purpose,
     RolloutView,
     Status,
     ToolStatus,
     WorkerStatus,
+    rates_of,
 )
 from appliance.client.gateway import SessionRow
 from appliance.client.screen import CycleCurves, ProcessUse
@@ -41,7 +44,7 @@ from tui.conversation import rollout_text
 from tui.curriculum import map_text
 from tui.decisions import decision_detail, figure_text
 from tui.jobs import JobRecord
-from tui.learning import bounds_of, heights_of, labels_of, subtitle_of, ticks_of
+from tui.learning import bounds_of, heights_of, labels_of, subtitle_of, tasksets_text, ticks_of
 from tui.now import machine_text
 from tui.panels import LEAST_CELLS, last_width
 from tui.progress import cycle_text, rate
@@ -343,15 +346,24 @@ def test_a_night_has_its_whole_name_at_80_columns() -> None:
     assert "decision" in lines.plain.split("\n")[0]
 
 
-def test_a_step_s_success_has_an_interval_where_it_says_of_how_many_attempts() -> None:
+def test_a_step_s_success_has_the_interval_that_the_step_says() -> None:
     steps = (
-        {"step": 0.0, "success": 0.5, "rollouts_shared": 8.0, "rollouts_process": 2.0},
-        {"step": 1.0, "success": 1.0},
+        {"step": 0.0, "success": 0.5, "success_low": 0.2, "success_high": 0.8, "rollouts_shared": 8.0},
+        {"step": 1.0, "success": 1.0, "rollouts_moved": 3.0},
     )
-    lows, highs = bounds_of(CycleCurves(cycle="night", steps=steps))
-    assert ([step for step, _ in lows], [step for step, _ in highs]) == ([0.0], [0.0])
-    assert (lows[0][1], highs[0][1]) == wilson(5, 10)
+    assert bounds_of(CycleCurves(cycle="night", steps=steps)) == [[(0.0, 0.2)], [(0.0, 0.8)]]
     assert bounds_of(None) == bounds_of(CycleCurves(cycle="night", steps=steps[1:])) == []
+
+
+def test_success_by_taskset_has_intervals_that_know_that_rollouts_of_one_task_are_alike() -> None:
+    """Ten tasks of eight rollouts, of which five are always passed: ten things are known, not eighty."""
+    alike = PassCount(
+        cycle="night", purpose=Purpose.TRAIN, family="digits", level=0, rollouts=80, passed=40, broken=0,
+        questions=10, passed_squared=5 * 64, both=5 * 64, rollouts_squared=10 * 64,
+    )  # fmt: skip
+    low, high = rates_of([alike])["digits"].interval
+    assert low < wilson(5, 10)[0] < wilson(40, 80)[0]
+    assert f"[{100 * low:.1f} %, {100 * high:.1f} %] of 80, 10 tasks" in tasksets_text([alike]).plain
 
 
 def test_a_small_rate_keeps_a_tenth() -> None:

@@ -5,7 +5,6 @@ is the score and nothing else, a finite number or none.
 """
 
 import json
-import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ def call(tool: str, arguments: "dict[str, Any]") -> str:
 
 def submission() -> str:
     found = reward()
-    known = not isinstance(found, bool) and isinstance(found, int | float) and math.isfinite(found)
+    # Not of NaN, what is infinite, or a whole number of which no float can be made.
+    known = not isinstance(found, bool) and isinstance(found, int | float) and abs(found) < 1e300
     text = json.dumps({"reward": float(found) if known else None})
     return json.dumps({"reward.json": {"text": text, "mode": "644"}})

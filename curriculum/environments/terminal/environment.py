@@ -19,6 +19,7 @@ from runtime.sandbox import NO_FILES
 from verifiers.contract.spec_data import SpecData, first_fault
 from verifiers.files.spec import MOST_FILES, FilePath, PlacedFile
 
+TERMINAL_OPENING = "You have a terminal: the tool run_command runs a command with sh in /work."
 RUN: dict[str, Any] = {
     "type": "object",
     "properties": {

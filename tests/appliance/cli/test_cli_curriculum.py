@@ -16,7 +16,7 @@ from appliance.records.rollouts import Purpose
 from appliance.records.training import PassCount
 from curriculum.names import PLACES
 from curriculum.registry import BUILT_IN, DOMAINS, TASKSETS, LazyDomain
-from curriculum.summary import about
+from curriculum.summary import about, examples
 from curriculum.tasksets.geometry.circles import CIRCLES
 
 TOY = replace(CIRCLES, name="toy")
@@ -58,7 +58,8 @@ def test_every_taskset_says_what_it_asks_for() -> None:
 
 def test_one_taskset_is_shown_with_a_task_of_each_level_and_without_its_answers() -> None:
     shown = curriculum("show", "knights")
-    answer = BUILT_IN.draft("knights", 0, 0).answer
+    [draft] = examples(BUILT_IN, "knights", 0, 1)
+    answer = draft.answer
     assert all(f"\nlevel {level}, " in shown for level in range(TASKSETS["knights"].level_count))
     assert f"    {answer}\n" not in shown
     assert f"    {answer}\n" in curriculum("show", "knights", "--answers")
@@ -71,7 +72,8 @@ def test_a_sample_is_of_seeds_that_may_be_seen_and_holds_no_answer_unasked() -> 
     [told] = json.loads(curriculum("sample", "tables", "--level", "1", "--json", "--answers"))
     assert told["answer"] == told["spec"]["expected"]
     assert f"    {told['answer']}\n" in curriculum("sample", "tables", "--level", "1", "--answers")
-    assert [one["seed"] for one in json.loads(curriculum("sample", "digits", "--count", "2", "--json"))] == [0, 4, 0, 4]
+    sampled = json.loads(curriculum("sample", "digits", "--count", "2", "--json"))
+    assert [one["seed"] for one in sampled] == [8, 16, 4, 12], "those before ask what is not training's"
     assert (
         json.loads(curriculum("sample", "digits", "--level", "0", "--seed", "5", "--json"))[0]["split"] == "validation"
     )
@@ -80,7 +82,9 @@ def test_a_sample_is_of_seeds_that_may_be_seen_and_holds_no_answer_unasked() -> 
 @pytest.mark.parametrize(
     ("asked", "code", "said"),
     [
-        (("sample", "digits", "--seed", "6"), 4, "is sealed"),
+        (("sample", "digits", "--seed", "6"), 4, "seed 6 is sealed"),
+        (("sample", "digits", "--level", "0", "--seed", "0"), 4, "what seed 0 asks at level 0 is sealed"),
+        (("export", "terminal_repairs", "task", "--seed", "4"), 4, "what seed 4 asks at level 0 is sealed"),
         (("sample", "digits", "--level", "2"), 2, "no level 2"),
         (("sample", "digit"), 2, "no taskset"),
         (("stats", "--png", "picture.jpg"), 2, ".png"),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from appliance.daemon.views import Rollouts
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.records.clustered_interval import AttemptSums
 from appliance.records.cycles import CycleState
 from appliance.records.events import Event
 from appliance.records.jobs import JobFile, JobState, Validation
@@ -477,6 +478,25 @@ def test_passes_are_counted_by_purpose_taskset_and_the_level_of_their_task(ledge
     assert ledger.pass_counts("night-3") == []
     asked = ledger.pass_counts("night-1", {"t": 4})
     assert [(one.purpose, one.level) for one in asked] == [(Purpose.TRAIN, 1), (Purpose.VALIDATION, 4)]
+
+
+def test_what_the_interval_of_a_pass_rate_needs_is_summed_over_tasks(ledger: SqliteLedger) -> None:
+    """One task has six rollouts over two steps, of which five have a verdict and four passed."""
+    broken = made.verdict().model_copy(update={"outcome": Outcome.INFRA_ERROR})
+    record = made.step_record(rollouts=4)
+    first, second, third, last = record.judged
+    wrong = second.model_copy(update={"verdict": made.verdict(passed=False)})
+    ledger.commit_step(
+        record.model_copy(update={"judged": (first, wrong, third, last.model_copy(update={"verdict": broken}))})
+    )
+    ledger.commit_step(made.step_record(1, prefix="again/", rollouts=2))
+    by_task: dict[str, list[bool]] = {}
+    for one in ledger.rollouts(RolloutFilter(cycle="night-1"), limit=100):
+        if one.verdict.outcome is not Outcome.INFRA_ERROR:
+            by_task.setdefault(one.rollout.task, []).append(one.verdict.passed)
+    (found,) = ledger.pass_counts("night-1")
+    assert found.sums == AttemptSums.of([(len(passed), sum(passed)) for passed in by_task.values()])
+    assert (found.sums.attempts, found.sums.passed) == (5, 4)
 
 
 def test_branches_do_not_count_because_they_begin_where_an_attempt_met_something_hard(ledger: SqliteLedger) -> None:

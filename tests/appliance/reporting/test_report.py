@@ -172,6 +172,14 @@ class References(HTMLParser):
             self.found.append(tag)
 
 
+def test_tokens_of_a_rollout_are_those_of_the_steps_own_rollouts() -> None:
+    """A step with refilled groups has more rollouts than another: an average over all steps would say 300 and 100."""
+    steps = ({"step": 0.0, "tokens": 3000.0, "rollouts": 15.0}, {"step": 1.0, "tokens": 1000.0, "rollouts": 5.0})
+    detail = CycleDetail(cycle=CYCLE, rollouts={"train": 20}, steps=steps, checkpoints=(), evaluations=(), decisions=())
+    found = night_report(detail, steps)
+    assert found.curves["tokens of a rollout"] == ((0.0, 200.0), (1.0, 200.0))
+
+
 def test_the_page_refers_to_nothing_and_shows_hostile_text_as_text(report) -> None:
     page = as_page(report)
     assert References(page).found == []

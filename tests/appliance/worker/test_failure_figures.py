@@ -1,9 +1,11 @@
-"""How rollouts went wrong in worlds whose environment names failures, summed for a step."""
+"""Figures of a step: how rollouts went wrong in worlds that name failures, and success with its interval."""
 
 from __future__ import annotations
 
+from appliance.records.clustered_interval import AttemptSums
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import Judged
+from appliance.worker.evaluate import success_figures
 from appliance.worker.failure_figures import failure_figures
 from curriculum.contract.task import Task
 from curriculum.registry import make_draft, task_of
@@ -43,7 +45,9 @@ def judged(of: Task, outcome: Outcome = Outcome.FAIL) -> Judged:
 
 def test_modes_are_summed_over_the_rollouts_that_have_a_verdict() -> None:
     asked = task("orchestration")
-    figures = failure_figures([asked], [judged(asked), judged(asked), judged(asked, Outcome.INFRA_ERROR)])
+    branch = judged(asked)
+    branch = branch.model_copy(update={"rollout": branch.rollout.model_copy(update={"branch_of": "r"})})
+    figures = failure_figures([asked], [judged(asked), judged(asked), branch, judged(asked, Outcome.INFRA_ERROR)])
     assert len(figures) == 7
     assert {name: times for name, times in figures.items() if times} == {
         "failures_wrong_tool": 2,
@@ -55,3 +59,17 @@ def test_modes_are_summed_over_the_rollouts_that_have_a_verdict() -> None:
 def test_a_step_without_such_a_world_has_no_such_figures() -> None:
     asked = task("arithmetic")
     assert failure_figures([asked], [judged(asked)]) == {}
+
+
+def test_success_has_the_interval_of_its_tasks_and_says_of_how_many_attempts() -> None:
+    """Four tasks, of which two are always passed; what the infrastructure lost is in no count."""
+    rollouts = []
+    for seed in range(4):
+        asked = task_of(make_draft("arithmetic", 0, seed), "arithmetic", 0, seed)
+        rollouts += [judged(asked, Outcome.PASS if seed < 2 else Outcome.FAIL)] * 8
+        rollouts.append(judged(asked, Outcome.INFRA_ERROR))
+    figures = success_figures(rollouts)
+    low, high = AttemptSums.of([(8, 8), (8, 8), (8, 0), (8, 0)]).interval
+    assert figures == {"success": 0.5, "attempts": 32.0, "success_low": low, "success_high": high}
+    assert low < 0.1
+    assert success_figures(rollouts[8:9]) == {"success": 0.0, "attempts": 0.0}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from curriculum.environments.terminal.harbor import judge
 from curriculum.environments.terminal.harbor.dockerfile import HarborError
 from curriculum.environments.terminal.harbor.export import write
 from curriculum.environments.terminal.harbor.folder import MOST_SECONDS, read
@@ -16,7 +18,9 @@ from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.contract.verdict import Ground, Outcome
-from verifiers.files.verifier import FilesVerifier
+from verifiers.files.spec import FileCondition, FilesSpec
+from verifiers.files.submission import same_lines
+from verifiers.files.verifier import FilesVerifier, _number
 
 FOLDER = {
     "task.toml": 'version = "1.0"\n[metadata]\ndifficulty = "easy"\n[verifier]\ntimeout_sec = 20.0\n',
@@ -48,6 +52,34 @@ def folder(tmp_path: Path) -> Path:
 
 def submission(**texts: str) -> str:
     return json.dumps({name.replace("_", "."): {"text": text, "mode": "644"} for name, text in texts.items()})
+
+
+def test_what_goes_out_comes_back_with_the_same_words_files_and_line_ends(tmp_path: Path) -> None:
+    draft = make_draft("terminal_repairs", 0, 0)
+    odd = {"path": "dos.txt", "text": "one\r\ntwo\rthree\n", "mode": "600"}
+    draft = replace(draft, world={**draft.world, "files": [*draft.world["files"], odd]})
+    write(draft, "one", tmp_path / "one")
+    found = read(tmp_path / "one").draft
+    assert found.messages[-1].text == draft.messages[-1].text.strip()
+    assert {file["path"]: file for file in found.world["files"]} == {
+        file["path"]: file for file in draft.world["files"]
+    }
+    assert (found.spec, list(found.world["declared"])) == (draft.spec, list(draft.world["declared"]))
+
+
+@pytest.mark.parametrize(("text", "right"), [("one\r\ntwo\n\n", True), ("one\rtwo\n", False)])
+def test_the_judge_of_an_exported_folder_reads_lines_as_the_check_does(tmp_path: Path, text: str, right: bool) -> None:
+    (tmp_path / "a.txt").write_bytes(text.encode())
+    spec = FilesSpec(declared=("a.txt",), files=(FileCondition(path="a.txt", equals="one\ntwo\n"),))
+    assert judge.holds(spec.model_dump(mode="json"), tmp_path) is same_lines(text, "one\ntwo\n") is right
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [("0.5", 0.5), ("1" + "0" * 400, None), ("-" + "9" * 400, None), ("NaN", None), ("1e999", None), ("true", None)],
+)
+def test_a_score_that_is_no_share_is_none(text: str, score: float | None) -> None:
+    assert _number(text) == score
 
 
 def test_a_folder_becomes_a_task_of_the_terminal(folder: Path) -> None:

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from curriculum.contract.task import asked
 from curriculum.contract.taskset import TaskDraft
-from curriculum.environments.terminal.environment import TERMINAL, TerminalSetup
+from curriculum.environments.terminal.environment import TERMINAL, TERMINAL_OPENING, TerminalSetup
 from curriculum.environments.terminal.harbor import dockerfile
 from curriculum.environments.terminal.harbor.dockerfile import HarborError, Image
 from verifiers.contract.errors import SpecError
@@ -84,8 +84,9 @@ def read(folder: Path, *, own_check: bool = True) -> HarborTask:
         topic="harbor",
         key=f"harbor:{hashlib.sha256(content.encode()).hexdigest()[:20]}",
         messages=asked(
-            "You have a terminal: the tool run_command runs a command with sh in /work.\n\n"
-            f"{instruction}\n\nSay so when you have finished."
+            instruction.strip()  # as a task of ours says it, which was written by `export`
+            if instruction.startswith(TERMINAL_OPENING)
+            else f"{TERMINAL_OPENING}\n\n{instruction}\n\nSay so when you have finished."
         ),
         spec=spec,
         answer="",
@@ -117,7 +118,8 @@ def _texts(folder: Path) -> dict[str, FolderText]:
             if about.st_size > FILE_CHARS or len(found) >= MOST:
                 raise HarborError(f"{shown[:80]!a} is too large, or there are more than {MOST} files")
             try:
-                found[shown] = FolderText(path.read_text(encoding="utf-8"), f"{about.st_mode & 0o777:03o}")
+                text = path.read_bytes().decode()  # as it is: the ends of its lines may be what is to be mended
+                found[shown] = FolderText(text, f"{about.st_mode & 0o777:03o}")
             except UnicodeDecodeError as error:
                 hint = "only files of text can be brought along: leave it out"
                 raise HarborError(f"{shown[:80]!a} is no text in UTF-8", hint=hint) from error

@@ -21,6 +21,11 @@ def lines(text: str) -> list[str]:
     return [line.rstrip(" \t\r") for line in text.rstrip().split("\n")]
 
 
+def text_of(file: Path) -> str:
+    """With the ends of its lines as they are. Raises ValueError for what is no text."""
+    return file.read_bytes().decode()
+
+
 def holds(spec: dict[str, Any], work: Path) -> bool:
     for path in spec["declared"]:
         file = work / path
@@ -30,7 +35,7 @@ def holds(spec: dict[str, Any], work: Path) -> bool:
         file = work / one["path"]
         if one["mode"] and f"{stat.S_IMODE(file.stat().st_mode):03o}" != one["mode"]:
             return False
-        if one["equals"] is not None and lines(file.read_text()) != lines(one["equals"]):
+        if one["equals"] is not None and lines(text_of(file)) != lines(one["equals"]):
             return False
     return all(comes_of(command, spec, work) for command in spec["commands"])
 
@@ -61,7 +66,7 @@ def comes_of(command: dict[str, Any], spec: dict[str, Any], work: Path) -> bool:
         if command["stdout"] is not None and lines(ran.stdout.decode(errors="replace")) != lines(command["stdout"]):
             return False
         return all(
-            (folder / one["path"]).is_file() and lines((folder / one["path"]).read_text()) == lines(one["text"])
+            (folder / one["path"]).is_file() and lines(text_of(folder / one["path"])) == lines(one["text"])
             for one in command["leaves"]
         )
 

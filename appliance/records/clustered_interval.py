@@ -1,0 +1,104 @@
+"""The 95 % interval of a share of attempts, of which several are at one question and so are alike. Pure.
+
+It is Wilson's, with the effective number of attempts in place of their number: m (1 - m) divided by the variance of the
+mean over questions (Korn and Graubard, Survey Methodology 24, 1998; clustered by question as in 2411.00640, section
+2.2). As there, it is less where few questions tell that variance (Student's t, one degree of freedom fewer than
+questions); and never more than the attempts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from statistics import NormalDist
+from typing import NamedTuple, Self
+
+ALPHA = 0.05
+NORMAL_FROM = 1_000
+"""Degrees of freedom from which Student's t is the normal distribution, to a thousandth."""
+
+
+class AttemptSums(NamedTuple):
+    """Sums over questions, of each of which `n` attempts have a verdict and `x` of them passed: they add up."""
+
+    questions: int = 0
+    attempts: int = 0
+    passed: int = 0
+    passed_squared: int = 0
+    """x², summed."""
+    both: int = 0
+    """x n, summed."""
+    attempts_squared: int = 0
+    """n², summed."""
+
+    @classmethod
+    def of(cls, counts: Sequence[tuple[int, int]]) -> Self:
+        """Of (attempts, passed) of each question."""
+        return cls(
+            len(counts),
+            sum(n for n, _ in counts),
+            sum(x for _, x in counts),
+            sum(x * x for _, x in counts),
+            sum(x * n for n, x in counts),
+            sum(n * n for n, _ in counts),
+        )
+
+    def __add__(self, other: object) -> AttemptSums:
+        assert isinstance(other, AttemptSums)
+        return AttemptSums(*(one + more for one, more in zip(self, other, strict=True)))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the share that passed; everything where there is no attempt."""
+        if not self.attempts:
+            return 0.0, 1.0
+        share = self.passed / self.attempts
+        spread = self.passed_squared - 2 * share * self.both + share**2 * self.attempts_squared
+        count = self.questions
+        variance = count / (count - 1) * max(0.0, spread) / self.attempts**2 if count > 1 else 0.0
+        return clustered(share, variance, count, self.attempts)
+
+
+def clustered(mean: float, variance: float, questions: int, attempts: int) -> tuple[float, float]:
+    """The interval of a mean over so many questions, whose variance is that of the mean. Needs a question."""
+    z = NormalDist().inv_cdf(1 - ALPHA / 2)
+    effective = float(questions)
+    if variance > 1e-12:
+        known = mean * (1 - mean) / variance * (z / student_t(questions - 1)) ** 2
+        effective = min(max(1.0, known), float(attempts))
+    weight = 1 + z**2 / effective
+    middle = (mean + z**2 / (2 * effective)) / weight
+    half = z * math.sqrt(mean * (1 - mean) / effective + z**2 / (4 * effective**2)) / weight
+    low = 0.0 if mean == 0 else max(0.0, middle - half)
+    high = 1.0 if mean == 1 else min(1.0, middle + half)
+    return low, high
+
+
+@lru_cache(maxsize=10_000)
+def student_t(degrees: int) -> float:
+    """The end of Student's two-sided 95 % interval; the normal one's with many degrees of freedom.
+
+    >>> round(student_t(1), 3), round(student_t(4), 3), round(student_t(30), 3)
+    (12.706, 2.776, 2.042)
+    """
+    if degrees > NORMAL_FROM:
+        return NormalDist().inv_cdf(1 - ALPHA / 2)
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, degrees) < 1 - ALPHA else (low, middle)
+    return (low + high) / 2
+
+
+def _within(t: float, degrees: int) -> float:
+    """The chance that Student's t lies between -t and t (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    angle = math.atan(t / math.sqrt(degrees))
+    sine, square, odd = math.sin(angle), math.cos(angle) ** 2, degrees % 2
+    term = total = math.cos(angle) if odd else 1.0
+    for n in range(2 + odd, degrees - 1, 2):
+        term *= square * (n - 1) / n
+        total += term
+    if not odd:
+        return sine * total
+    return 2 / math.pi * (angle + (sine * total if degrees > 1 else 0.0))
