@@ -26,7 +26,7 @@ from curriculum.environments.research.chains import (
 )
 from curriculum.environments.research.graph import EDITIONS
 from curriculum.environments.research.prose import page_id, page_of
-from curriculum.environments.research.relations import COUNT, RELATIONS, YEAR
+from curriculum.environments.research.relations import COUNT, YEAR
 from curriculum.tasksets.wording import digest, listed
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.spec import (
@@ -151,23 +151,26 @@ def _report(level: int, rng: Random, starts: int) -> Item:
         f"{_opening(corpus, rng)} {rng.choice(('Write', 'Please write'))} a report in Markdown on {listed(topics)}, of "
         f"at least {least} words, with the headings Figures and Sources of the first level. Below Figures it states, "
         "each in a sentence and on a line of its own, as digits and beside the id in square brackets of the page that "
-        f"states it, such as [p0042]:\n{wanted}\nBelow Sources it lists the pages that it cites. It has no other "
-        "numbers than those of the pages that it cites, and cites no pages but such as one needs for these figures."
+        f"states it and of no other, such as [p0042]:\n{wanted}\nBelow Sources it lists the pages that it cites. It "
+        "has no other numbers than these figures, and cites no pages but such as one needs for them."
     )
     on_the_way = _read(corpus, chains, blocked)
     sources = tuple(_source(corpus.edition, page) for page in on_the_way)
-    stated = {fact for page in on_the_way for fact in corpus.graph.stated.get(page, ())}
-    facts = {str(corpus.graph.facts[fact]) for fact in stated if RELATIONS[fact[1]].value in (YEAR, COUNT)}
+    figures = tuple(map(str, values))
     items: list[HardItem] = [
         CountItem(name="length", of="words", least=least),
         HeadingsItem(name="headings", headings=("Figures", "Sources"), level=1, only=True),
-        NumbersItem(name="numbers", facts=tuple(sorted(facts)), required=tuple(map(str, values))),
+        NumbersItem(name="numbers", facts=figures, required=figures),
         CitationsItem(name="citations", least=len(set(keys))),
     ]
     for at, (value, key) in enumerate(zip(values, keys, strict=True), 1):
-        number = rf"(?<![\d.,]){value // 1000},?{value % 1000:03d}" if value > 999 else rf"(?<![\d.,]){value}"
-        beside = rf"^(?=[^\n]*{number}(?![\d]|[.,]\d))[^\n]*\[[^\]\n]*\b{key}\b"
-        items.append(PatternItem(name=f"figure {at} beside its page", pattern=beside))
+        before = r"(?<![\w.,])"  # no digits of a page's id
+        number = rf"{before}{value // 1000},?{value % 1000:03d}" if value > 999 else rf"{before}{value}"
+        line = rf"^(?=[^\n]*{number}(?![\d]|[.,]\d))[^\n]*"
+        items.append(PatternItem(name=f"figure {at} beside its page", pattern=rf"{line}\[[^\]\n]*\b{key}\b"))
+        # Else all figures beside all ids would do, and nobody had to know which page states what.
+        others = rf"{line}\bp(?!{key[1:]}\b)\d+\b"
+        items.append(PatternItem(name=f"figure {at} beside no other page", pattern=others, how="absent"))
     lines = [
         rng.choice(_SAID).format(p=corpus.graph.entities[page].name, x=one, v=value, k=key)
         for page, one, value, key in zip(pages, phrases, values, keys, strict=True)
@@ -241,7 +244,7 @@ RESEARCH_QUESTIONS = TopicTaskset(
 )
 RESEARCH_REPORTS = TopicTaskset(
     name="research_reports",
-    version=1,
+    version=2,
     makers={"profiles_with_figures": _profile, "comparisons_with_figures": _comparison},
     null_answers=(
         "I do not know.",

@@ -31,6 +31,7 @@ from curriculum.worlds.world import World
 from runtime.sandbox import Limits
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
+from verifiers.checklists.spec import ChecklistSpec
 from verifiers.contract.verdict import Outcome
 from verifiers.registry import decide
 
@@ -205,6 +206,41 @@ def test_a_report_needs_each_figure_beside_the_page_that_states_it() -> None:
         assert not passes(draft, draft.answer.replace(number, str(int(number) + 1))), "another number"
         with_comma = re.sub(r"\b(\d+)(\d{3}) \[", r"\1,\2 [", draft.answer)
         assert passes(draft, with_comma)
+
+
+def test_a_page_s_id_is_no_figure() -> None:
+    """In the report of this seed a figure is 1295, and another one is stated by page p1295."""
+    draft = make_draft("research_reports", 2, 8)
+    assert "has 1295 [p0153]" in draft.answer
+    assert "[p1295]" in draft.answer
+    assert passes(draft, draft.answer)
+    assert not passes(draft, draft.answer.replace("has 1295 [p0153]", "has it [p0153]"))
+
+
+def test_a_report_that_leaves_it_open_which_page_states_what_fails() -> None:
+    """All figures beside all ids, each figure beside each id in turn, and every number that the pages have."""
+    more = (
+        "Readers who want to know more should look at other pages of the same book. Much was written there long ago by "
+        "people who knew these places well. Whoever compares editions sees small differences in style. This account "
+        "keeps to what was found in a short search. No attempt was made to rank sources, because each seemed careful "
+        "enough. Open questions may be taken up by somebody else later. Thanks go to all who helped with reading, "
+        "checking, sorting, copying and typing. Nothing important should have got lost between shelf and desk."
+    )
+    for seed in range(0, 16, 4):
+        draft = make_draft("research_reports", 2, seed)
+        pairs = re.findall(r"(\d{3,}) \[(p\d+)\]", draft.answer) or re.findall(r"(\d{3,}).*\[(p\d+)\]", draft.answer)
+        values, keys = [one for one, _ in pairs], list(dict.fromkeys(key for _, key in pairs))
+        sources = "# Sources\n\n" + "\n".join(f"- [{key}]" for key in keys)
+        assert len(keys) > 1
+        spec = draft.spec
+        assert isinstance(spec, ChecklistSpec)
+        dumped = [f"{', '.join(re.findall(r'[0-9]{3,}', one.text))} [{one.key}]." for one in spec.sources]
+        for lines in (
+            [f"{', '.join(values)} {' '.join(f'[{key}]' for key in keys)}."],
+            [f"It is {value} [{key}]." for value in values for key in keys],
+            dumped,
+        ):
+            assert not passes(draft, "\n\n".join(["# Figures", *lines, more, sources]))
 
 
 def test_in_a_sandbox_the_program_answers_as_it_does_here_and_changes_nothing(
