@@ -141,6 +141,8 @@ class Conversations(ModalScreen[None]):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
+        if self.query_one_optional("#side-0") is None:
+            return  # the program ends while it opens
         self.query_one("#side-0").focus()
         for side in range(len(self._rollouts)):
             self._read(side, self._rollouts[side])

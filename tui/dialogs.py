@@ -159,6 +159,8 @@ class TypedConfirmation(Dialog):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
+        if self.query_one_optional("#dialog-typed") is None:
+            return  # the program ends while it opens
         self.tell(Text())
         self._typed.focus()
         self.watch(self.query_one("#dialog-body"), "show_vertical_scrollbar", self.refresh_bindings)
@@ -219,6 +221,8 @@ class SubmitDialog(Dialog):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
+        if self.query_one_optional("#question") is None:
+            return  # the program ends while it opens
         self.tell(Text())
         self.query_one("#question", Input).focus()
 
@@ -262,4 +266,5 @@ class ReadingScreen(Dialog):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        self.query_one("#reading").focus()
+        if (pane := self.query_one_optional("#reading")) is not None:  # else the program ends while it opens
+            pane.focus()

@@ -127,7 +127,9 @@ class EvaluationScreen(ModalScreen[None]):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        self.query_one(RecordTable).focus()
+        if (table := self.query_one_optional(RecordTable)) is None:
+            return  # the program ends while it opens
+        table.focus()
         self._read()
 
     @work(thread=True)

@@ -7,7 +7,7 @@ OK = 0
 EXCEPTION = 1
 OUTPUT = 2
 DIED = 3
-"""With `EXITED` as its report when the process ended by itself and was not killed."""
+"""With `EXITED` as its report when the process ended by itself and was not killed, as its kernel has it."""
 DENIED = 4
 SLICE = 5
 MEMORY = 6

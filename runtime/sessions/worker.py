@@ -20,7 +20,7 @@ from runtime.errors import SandboxError
 from runtime.fair_queue import FairQueue
 from runtime.guest import wire
 from runtime.guest.wire import Op, ReplyKind
-from runtime.profile import BoxUsage
+from runtime.profile import BackendName, BoxUsage
 from runtime.reactor import Reactor, Timer
 from runtime.sessions.outcomes import LOST_BY, CallOutcome, LossCause
 from runtime.sessions.pacing import MEASURE_SECONDS, OwnTime, Pace
@@ -246,11 +246,16 @@ class Worker:
         while self._turns and len(self._under_way) < self._width:
             self.send(self._turns.take())
         outcome = CallOutcome(KINDS[reply.kind], reply.output, reply.report, seconds)
-        if outcome.kind is ReplyKind.DIED and call.op is Op.RUN and outcome.report != wire.EXITED:
+        if outcome.kind is ReplyKind.DIED and call.op is Op.RUN and not self._ended_by_itself(outcome):
             self._ask_why(call, outcome)
         else:
             call.done(outcome)
         return True
+
+    def _ended_by_itself(self, outcome: CallOutcome) -> bool:
+        """Says whether a process is known not to have been killed. In gVisor one whose memory the host's kernel took
+        away looks as if it had ended by itself."""
+        return self.profile.backend is BackendName.NSJAIL and outcome.report == wire.EXITED
 
     def _ask_why(self, call: SessionRequest, outcome: CallOutcome) -> None:
         """A process that died may have been killed for memory: only the host knows. Such a sandbox is not kept."""

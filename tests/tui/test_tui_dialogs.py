@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import tui_records as made
+from rich.text import Text
 from test_tui_app import Screen, app_of, cells, everything, keep_sessions, open_app, shown, type_and_enter, until
 from textual import events
 from textual.widget import Widget
@@ -18,7 +19,7 @@ from tui_records import PASSPHRASE
 
 from appliance.client import ApiError
 from appliance.records.jobs import JobState
-from tui.dialogs import NameInput, ReadingScreen, TypedConfirmation
+from tui.dialogs import NameInput, ReadingScreen, SubmitDialog, TypedConfirmation
 from tui.evaluation import EvaluationScreen
 from tui.panels import PlainText
 from tui.text import plain
@@ -312,3 +313,17 @@ async def test_a_night_that_there_is_not_has_no_key(appliance: Appliance) -> Non
         await until(pilot, lambda: keys(pilot) & nights == {"night before"})
         await pilot.press("p")
         await until(pilot, lambda: keys(pilot) & nights == {"night after"})
+
+
+async def test_a_dialog_that_opens_while_the_program_ends_does_nothing(appliance: Appliance) -> None:
+    """Its widgets are gone before it hears that it was opened."""
+    appliance.start()
+    async with open_app(appliance).run_test() as pilot:
+        await shown(pilot)
+        for dialog in (
+            TypedConfirmation("t", "n", Text(), lambda name: "", to="end"),
+            SubmitDialog(lambda job: ""),
+            ReadingScreen("t", Text()),
+        ):
+            dialog.on_mount()
+            assert not dialog.is_attached
