@@ -112,14 +112,18 @@ def shared_broker(tmp_path: Path, root_dir: Path, path: Path) -> subprocess.Pope
     return process
 
 
+def users_of(path: Path, tmp_path: Path, root_dir: Path, monkeypatch: pytest.MonkeyPatch) -> RuntimeSettings:
+    """Settings for those who use the broker there, and wait for long where it has died."""
+    monkeypatch.setattr(connection, "AGAIN_SECONDS", 120.0)
+    own = BrokerSettings(state_dir=tmp_path / "none", root_dir=root_dir)
+    return RuntimeSettings(broker=path, own=own, limits=LIMITS, shared_workers=1)
+
+
 def test_a_shared_broker_that_comes_back_is_used_again(
     root_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "AGAIN_SECONDS", 120.0)
     path = tmp_path / "broker.sock"
-    settings = RuntimeSettings(
-        broker=path, own=BrokerSettings(state_dir=tmp_path / "none", root_dir=root_dir), limits=LIMITS, shared_workers=1
-    )
+    settings = users_of(path, tmp_path, root_dir, monkeypatch)
     with pytest.raises(RefusedError):
         Sessions(settings)
     process = shared_broker(tmp_path, root_dir, path)
@@ -145,11 +149,8 @@ def test_a_broker_that_dies_before_it_says_hello_is_waited_for_like_one_that_is_
     root_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The socket of one that was killed takes connections for as long as a process that it was starting has it."""
-    monkeypatch.setattr(connection, "AGAIN_SECONDS", 120.0)
     path = tmp_path / "broker.sock"
-    settings = RuntimeSettings(
-        broker=path, own=BrokerSettings(state_dir=tmp_path / "none", root_dir=root_dir), limits=LIMITS, shared_workers=1
-    )
+    settings = users_of(path, tmp_path, root_dir, monkeypatch)
     process = shared_broker(tmp_path, root_dir, path)
     try:
         with Sessions(settings) as pool:
