@@ -22,8 +22,10 @@ class WorldLease:
         self.failed: BaseException | None = None
         """Why there is no world, or no longer one that can be believed."""
         self.shared = shared
-        """Other rollouts have the same world, which no call changes; its digest has to stay as it is."""
+        """Other rollouts have views of the same world, whose digest has to stay as it is."""
         self.digest = digest
+        self.state = ""
+        """From which its view of a shared world goes on; empty for the world as its task begins."""
         self.closed = False
         self._uses: list[Use] = []
         self._lock = Lock()

@@ -2,8 +2,9 @@
 
 What always holds. Nothing here waits: what takes time comes back by `arrive`, as a step for the agent's loop, where all
 of it runs, and a fork that comes for a rollout that has ended is closed on the spot. Rollouts share a world only where
-its environment says that no call changes it, and then a digest that is no longer what it was breaks the world for all
-of them; no more share one than can make all their calls in its session, and the next ones have another. At most
+its environment says that it is shareable, each by a view of its own, and then a digest that is no longer what it was
+breaks the world for all of them; no more share one than can make all their calls in its session, and the next ones have
+another. At most
 `PREPARED` worlds are kept prepared; one that nobody waits for or shares gives way to another task's, and is prepared
 anew when it is wanted again. A world that cannot be made is the infrastructure's failure of those who wait for it.
 """
@@ -63,7 +64,7 @@ class PreparedWorld:
         self.promised += lease.calls + END_CALLS
         self.sharing.append(lease)
         lease.shared, lease.digest = True, self.digest
-        lease.give(self.world)
+        lease.give(self.world.view(lease.state))
 
     @property
     def awaited(self) -> bool:
@@ -104,6 +105,7 @@ class TaskWorlds:
         elif lease.shared:
             holder = next(one for one in self._prepared if lease in one.sharing)
             for branch in branches:
+                branch.state = world.state_kept if undo else world.state
                 if holder.has_calls_for(branch, self._sessions.limits.calls):
                     holder.share(branch)
                 else:  # another one is as good, but what was read here has to stand
@@ -119,7 +121,7 @@ class TaskWorlds:
         if digest.result() != lease.digest:
             error = InfrastructureError(
                 "a world that says it only reads was changed by a call, and rollouts share it",
-                hint="mend the environment, or have it say reads_only = False",
+                hint="mend the environment, or have it say shareable = False",
             )
             for prepared in [one for one in self._prepared if lease in one.sharing]:
                 for sharer in (*prepared.sharing, *prepared.branched):
@@ -194,7 +196,7 @@ class TaskWorlds:
                 self._fail(prepared, InfrastructureError(str(error), hint=error.hint))
                 continue
             begun = prepared.world.begun
-            if environment.reads_only:
+            if environment.shareable:
                 self._later(begun, partial(self._begun_to_share, prepared))
             else:
                 self._later(begun, partial(self._begun, prepared))
@@ -221,7 +223,7 @@ class TaskWorlds:
         world = prepared.world
         assert world is not None
         prepared.waiting = [lease for lease in prepared.waiting if not lease.closed]
-        if world.environment.reads_only:
+        if world.environment.shareable:
             prepared.sharing = [one for one in prepared.sharing if not one.closed]
             while prepared.waiting and prepared.has_calls_for(prepared.waiting[0], self._sessions.limits.calls):
                 prepared.share(prepared.waiting.pop(0))

@@ -20,8 +20,11 @@ and may be forked between two calls, so it keeps nothing outside its own memory 
 - any exception but `ToolError` breaks the world likewise; what the program prints is dropped;
 - of a call's text 12,000 bytes are kept; a submission has to fit there packed (some 40,000 letters of prose), or it is
   none;
-- a world that reads only keeps its files and the plain data of its module as they were (no counter, no history): that
-  is checked, by a digest, whenever a rollout ends.
+- `STATE`, where the program defines it, is plain data as JSON has it, of which 8,000 bytes are kept packed. It belongs
+  to the rollout: it is what the rollout's last call left whenever `call` or `submission` begins (what `ToolError` ended
+  has left nothing), and the host carries it from call to call. No model is shown it;
+- rollouts share a world that is shareable, so it keeps its files and the plain data of its module but `STATE` as they
+  were (no counter, no history): that is checked, by a digest, whenever a rollout ends.
 """
 
 from __future__ import annotations
@@ -59,8 +62,8 @@ class Environment(Protocol):
         """Lists what all of its worlds can be asked. A task offers those of them that it names."""
 
     @property
-    def reads_only(self) -> bool:
-        """Says whether no call changes the world; then the rollouts of a task may share one."""
+    def shareable(self) -> bool:
+        """Says whether no call changes more of a world than its `STATE`; then the rollouts of a task may share one."""
 
     @property
     def program(self) -> str:

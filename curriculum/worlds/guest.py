@@ -1,7 +1,8 @@
 """Runs inside a world's sandbox: makes the world from its program, and answers what the host asks of it.
 
 What always holds: each answer is one line, which begins with the mark that the host gave with that question; whatever
-the program prints is dropped; a `ToolError` is what the model did wrong, any other exception is a broken world.
+the program prints is dropped; a `ToolError` is what the model did wrong, any other exception is a broken world; the
+program's `STATE` is what the host gave with the question, and what it began as once the answer is there.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+STATE_BYTES = 8_000
+"""Of a program's `STATE`, packed."""
 world = types.ModuleType("world")
+begun = ""
+"""What `STATE` was when the program had begun."""
 
 
 class ToolError(Exception):
@@ -37,20 +42,26 @@ class Nowhere(io.TextIOBase):
 
 def answer(mark: str, asked: str, most: int) -> None:
     """Does what is asked, in JSON, and prints one line of at most so many bytes, or a little more."""
-    said, nowhere = sys.stdout, Nowhere()
+    said, nowhere, left = sys.stdout, Nowhere(), ""
     with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         try:
-            what, *details = json.loads(asked)
+            what, state, *details = json.loads(asked)
+            if state:
+                vars(world)["STATE"] = unpack(state)
             kind, text = "ok", ASKED[what](*details)
+            left = "" if what == "digest" else state_left()
             if not isinstance(text, str):
                 kind, text = "broken", f"{what} gave {type(text).__name__} and no text"
         except ToolError as error:
             kind, text = "refused", str(error)
         except BaseException as error:  # noqa: BLE001 - all else that a program raises means that the world is broken
             kind, text = "broken", f"{type(error).__name__}: {error}"
+        if begun:
+            vars(world)["STATE"] = unpack(begun)
+        most = max(64, most - len(left))
         if kind == "ok" and what == "submission" and len(text := pack(text)) > most:
             kind, text = "long", ""
-        line = mark + json.dumps([kind, short(text, most)], ensure_ascii=False)
+        line = mark + json.dumps([kind, short(text, most), left], ensure_ascii=False)
     said.write(line + "\n")
     said.flush()
 
@@ -59,7 +70,19 @@ def begin(program: str, setup: str) -> str:
     sys.modules["world"] = world
     vars(world).update(SETUP=json.loads(setup), ToolError=ToolError)
     exec(compile(program, "world.py", "exec", dont_inherit=True), vars(world))  # noqa: S102
+    global begun  # noqa: PLW0603
+    begun = state_left()
     return ""
+
+
+def state_left() -> str:
+    """The program's `STATE`, packed; empty where it has none."""
+    if "STATE" not in vars(world):
+        return ""
+    left = pack(json.dumps(vars(world)["STATE"]))
+    if len(left) > STATE_BYTES:
+        raise ValueError(f"STATE is {len(left)} bytes, packed; there may be {STATE_BYTES}")
+    return left
 
 
 def call(tool: str, arguments: dict[str, Any]) -> str:
@@ -120,6 +143,10 @@ def short(text: str, most: int) -> str:
 
 def pack(text: str) -> str:
     return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"))).decode()
+
+
+def unpack(text: str) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(text)))
 
 
 ASKED: dict[str, Callable[..., Any]] = {"begin": begin, "call": call, "submission": submission, "digest": digest}

@@ -7,8 +7,10 @@ What always holds. Arguments that do not fit the tool's schema never reach the w
 literal, never code. An answer counts only behind the mark of its own question, so nothing that the program prints is
 one. A `ToolError` of the program is the model's failure; a program that raises anything else, ends, hangs or says
 nothing is a broken world: InfrastructureError, from then on for every call; but where commands of the model run beside
-the program and one of them has reached it, that is the model's failure, whichever way it came about. The methods whose
-names begin with `start` do not wait; they may be called from any thread, one call after another.
+the program and one of them has reached it, that is the model's failure, whichever way it came about. What a program
+keeps in `STATE` is carried here, as text that nobody reads, so a shareable world has views that know nothing of each
+other. The methods whose names begin with `start` do not wait; they may be called from any thread, one call of a view
+after another.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ TEXT_BYTES = 12_000
 """Of what a call answers; more is cut, and the text says so."""
 FRAME_BYTES = 600
 """Of a line beside its text."""
+STATE_BYTES = 8_000
+"""Of a program's `STATE`, packed."""
 SUBMISSION_BYTES = 1 << 18
 """Of what a world submits. It is packed (zlib, base64) and has to fit where the text of a call does; one that does not
 is no submission."""
@@ -68,8 +72,9 @@ class World(ClosesOnExit):
         session: Session,
         output_bytes: int,
         begun: Future[None],
+        origin: World | None = None,
     ) -> None:
-        """Of a session in which the world is or will be; see `open`."""
+        """Of a session in which the world is or will be; see `open`. A view has the session of its `origin`."""
         self.environment = environment
         self.tools = tools
         """What it can be asked."""
@@ -77,11 +82,16 @@ class World(ClosesOnExit):
         """Is done once the world can be asked; it ends with InfrastructureError where the program does not start."""
         self._session = session
         self._output_bytes = output_bytes
+        self._origin = origin or self
         self._broken = ""
         self._commanded = False
         """Whether a command of the model's has run beside the program, which it can stop, end or spoil."""
         self._ended = False
         """Whether the world is no more since then: the model did fail, and nothing is submitted."""
+        self._state = ""
+        """The program's `STATE`, packed; empty where it has none."""
+        self._kept = ""
+        """What it was before the last call with `keep`."""
 
     @classmethod
     def open(
@@ -121,7 +131,9 @@ class World(ClosesOnExit):
             refused: Future[WorldReply] = Future()
             refused.set_result(WorldReply(fault, failed=True, reached=False))
             return refused
-        return _then(self._ask("call", tool, arguments, keep=keep), self._reply)
+        if keep:
+            self._kept = self._state
+        return _then(self._ask("call", tool, arguments, keep=keep and not self.environment.shareable), self._reply)
 
     def start_submission(self) -> Future[str | None]:
         """Asks what the world submits; None for more than there may be, or where a command of the model's has ended the
@@ -137,8 +149,34 @@ class World(ClosesOnExit):
         return _then(self._ask("digest"), lambda result: self._said(result)[1])
 
     def start_fork(self, n: int, *, undo: bool = False) -> Future[list[World]]:
-        """Makes `n` worlds that go on from here, or, with `undo`, from before the last call with `keep`."""
-        return _then(self._session.start_fork(n, undo=undo), partial(self._forked, ended=self._ended and not undo))
+        """Makes `n` worlds that go on from here, or, with `undo`, from before the last call with `keep`: of a shareable
+        world views, which end with it."""
+        state = self._kept if undo else self._state
+        if self.environment.shareable:
+            views: Future[list[World]] = Future()
+            views.set_result([self.view(state) for _ in range(n)])
+            return views
+        ended = self._ended and not undo
+        return _then(self._session.start_fork(n, undo=undo), partial(self._forked, ended=ended, state=state))
+
+    def view(self, state: str = "") -> World:
+        """Is a shareable world for one more rollout, which goes on from that `state` of another view, or begins. It
+        ends with this one, and breaks where one of its views does."""
+        assert self.environment.shareable
+        origin = self._origin
+        view = World(self.environment, self.tools, self._session, self._output_bytes, self.begun, origin)
+        view._state = view._kept = state or origin._state
+        return view
+
+    @property
+    def state(self) -> str:
+        """What a view of the same world, or of another one of the same task, begins from to be where this one is."""
+        return self._state
+
+    @property
+    def state_kept(self) -> str:
+        """The same, before the last call with `keep`."""
+        return self._kept
 
     # for those who wait
 
@@ -159,18 +197,19 @@ class World(ClosesOnExit):
         return self._session.usage
 
     def close(self) -> None:
-        self._session.close()
+        if self._origin is self:
+            self._session.close()
 
     # inside
 
     def _ask(self, what: str, *details: object, keep: bool = False) -> Future[tuple[str, CallResult]]:
-        if self._broken:
+        if self._origin._broken:
             failed: Future[tuple[str, CallResult]] = Future()
-            failed.set_exception(self._lost(self._broken))
+            failed.set_exception(self._lost(self._origin._broken))
             return failed
         mark = secrets.token_hex(16)
         most = max(64, min(TEXT_BYTES, self._output_bytes - FRAME_BYTES))
-        asked = json.dumps([what, *details])
+        asked = json.dumps([what, "" if what == "digest" else self._state, *details])
         kept: dict[str, Any] = {"keep": True} if keep else {}
         running = self._session.start(f"answer({mark!r}, {asked!r}, {most})", patience=PATIENCE, **kept)
         return _then(running, partial(_marked, mark))
@@ -181,11 +220,14 @@ class World(ClosesOnExit):
         line, result = answer
         self._require_ran(result, "a call")
         try:
-            kind, text = json.loads(line)
+            kind, text, state = json.loads(line)
         except (ValueError, TypeError, RecursionError):
             raise self._breaks("it gave no answer to a call") from None
         if not isinstance(text, str) or kind not in ("ok", "refused", "long"):
             raise self._breaks(f"its program failed: {text}")
+        if not isinstance(state, str) or len(state) > STATE_BYTES:
+            raise self._breaks("it gave no state with its answer")
+        self._state = state or self._state
         return kind, text
 
     def _require_ran(self, result: CallResult, what: str) -> None:
@@ -198,7 +240,7 @@ class World(ClosesOnExit):
         self._said(answer)
 
     def _reply(self, answer: tuple[str, CallResult]) -> WorldReply:
-        self._commanded |= isinstance(self.environment, NeedsUserland) and not self._broken
+        self._commanded |= isinstance(self.environment, NeedsUserland) and not self._origin._broken
         try:
             kind, text = self._said(answer)
         except InfrastructureError:
@@ -229,19 +271,20 @@ class World(ClosesOnExit):
             raise self._breaks("its submission cannot be read") from None
         return found.decode(errors="replace") if len(found) <= SUBMISSION_BYTES else None
 
-    def _forked(self, sessions: list[Session], *, ended: bool) -> list[World]:
+    def _forked(self, sessions: list[Session], *, ended: bool, state: str) -> list[World]:
         begun: Future[None] = Future()
         begun.set_result(None)
         worlds = [World(self.environment, self.tools, session, self._output_bytes, begun) for session in sessions]
         for world in worlds:
             world._commanded, world._ended = self._commanded, ended
+            world._state = world._kept = state
         return worlds
 
     def _breaks(self, why: str) -> InfrastructureError:
         if self._commanded:
             self._ended = True
         else:
-            self._broken = self._broken or why
+            self._origin._broken = self._origin._broken or why
         return self._lost(why)
 
     def _lost(self, why: str) -> InfrastructureError:

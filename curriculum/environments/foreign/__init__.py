@@ -106,7 +106,7 @@ class ForeignEnvironment:
     """What a model may call."""
     alone: bool = False
     """Whether each item is made in a world of its own, as it will be played in."""
-    reads_only: bool = False
+    shareable: bool = False
 
     @property
     def tools(self) -> Sequence[ToolSchema]:

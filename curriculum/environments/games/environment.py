@@ -33,7 +33,7 @@ ACT: dict[str, Any] = {
 class GamesEnvironment:
     name = "games"
     version = 1
-    reads_only = False
+    shareable = True
     tools: Sequence[ToolSchema] = (
         ToolSchema(name="look", description="Shows the frame of the game. It is no action.", parameters=NOTHING),
         ToolSchema(

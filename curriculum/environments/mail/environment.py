@@ -48,7 +48,7 @@ class MailEnvironment:
     name: str = "mail"
     version: int = 1
     tools: tuple[ToolSchema, ...] = (SEARCH, READ)
-    reads_only: bool = True
+    shareable: bool = True
 
     @cached_property
     def program(self) -> str:

@@ -56,7 +56,7 @@ class McpEnvironment:
     """Also the adapter's."""
     version = 1
     tools: Sequence[ToolSchema] = (LIST_SERVED,)
-    reads_only = False
+    shareable = False
 
     @property
     def program(self) -> str:

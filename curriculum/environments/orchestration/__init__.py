@@ -58,7 +58,7 @@ class OrchestrationEnvironment:
     name = "orchestration"
     version = 1
     tools: Sequence[ToolSchema] = TOOLS
-    reads_only = True
+    shareable = True
 
     @property
     def program(self) -> str:

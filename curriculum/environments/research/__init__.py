@@ -60,7 +60,7 @@ class ResearchEnvironment:
     name = "research"
     version = 1
     tools: Sequence[ToolSchema] = TOOLS
-    reads_only = True
+    shareable = True
 
     @property
     def program(self) -> str:

@@ -44,7 +44,7 @@ class TerminalSetup(SpecData):
 class TerminalEnvironment:
     name = "terminal"
     version = 1
-    reads_only = False
+    shareable = False
     userland: Literal[True] = True
     tools: Sequence[ToolSchema] = (
         ToolSchema(

@@ -253,6 +253,33 @@ def test_a_world_that_only_reads_is_shared_and_one_that_lies_about_it_is_found(
         assert [rollout.ended for rollout in lies] == [RolloutEnd.INFRA_ERROR] * 4
 
 
+def test_rollouts_that_share_a_world_have_what_they_changed_for_themselves(chat: Renderer, pool: SessionPool) -> None:
+    def turns(request: int, place: int) -> ToolRequest | str:
+        return (add(request, f"note {request}"), add(1), LOOK, "done")[place]
+
+    rollouts = roll(chat, pool, world_task("tally"), turns, count=8)
+    for number, rollout in enumerate(rollouts):
+        assert (rollout.answer, rollout.calls[2].output) == (str(6 + number), f"{6 + number} note {number}")
+    assert len({call.sandbox for rollout in rollouts for call in rollout.calls}) == 1
+
+
+@pytest.mark.parametrize("where", ["failed_call", "repair"])
+@pytest.mark.parametrize("pools", ["pool", "narrow"])
+def test_a_branch_of_a_shared_world_goes_on_from_what_its_attempt_had_changed(
+    chat: Renderer, where: Where, pools: str, request: pytest.FixtureRequest
+) -> None:
+    """In `narrow` there are no calls left for the branches in the session that the attempt had."""
+
+    def turns(request: int, place: int) -> ToolRequest | str:
+        if request == 0:
+            return (add(1), add(-100), add(10), LOOK, LOOK, "done")[place]
+        return (add(request), LOOK, "done")[place]
+
+    attempt, one, other = roll(chat, request.getfixturevalue(pools), world_task("tally"), turns, where=where)
+    assert (attempt.answer, one.answer, other.answer) == ("16", "7", "8")
+    assert len({call.sandbox for rollout in (attempt, one, other) for call in rollout.calls}) <= 2
+
+
 def test_more_rollouts_share_a_world_than_one_session_has_calls_for(chat: Renderer, narrow: SessionPool) -> None:
     task = world_task("reader", form=AnswerForm.BOXED)
     turns = listed(LOOK, add(1), LOOK, LOOK, LOOK, "\\boxed{6}")
@@ -279,7 +306,7 @@ def test_a_shared_world_that_broke_is_given_to_nobody_else(
     chat: Renderer, pool: SessionPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = "import os\ndef call(tool, arguments):\n    return 'fine' if tool == 'look' else os._exit(0)"
-    monkeypatch.setitem(ENVIRONMENTS, "brittle", ToyEnvironment("brittle", program, reads_only=True))
+    monkeypatch.setitem(ENVIRONMENTS, "brittle", ToyEnvironment("brittle", program, shareable=True))
     task = world_task("brittle", form=AnswerForm.BOXED)
     one_by_one = BUDGET.model_copy(update={"worlds": 1})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from random import Random
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from curriculum.environments.games.generate import TOPICS, game
 from curriculum.environments.games.maps import OBSTACLES, drawn
 from curriculum.environments.games.search import shortest
 from curriculum.registry import make_draft
+from curriculum.worlds.guest import STATE_BYTES, pack
 from verifiers.games.rules import Game
 from verifiers.games.spec import GameData
 from verifiers.registry import decide
@@ -52,6 +54,20 @@ def test_an_oracle_that_knows_the_rules_has_all_of_the_score(drafts) -> None:
         assert (verdict.passed, verdict.score) == (True, 1.0), verdict.reason
 
 
+def test_the_longest_play_is_carried_from_call_to_call(drafts) -> None:
+    """All limits of a game, used up by what packs worst; and the last call of it replays the whole."""
+    for draft in drafts:
+        one, rng = world(draft.world), Random(7)
+        names = list(draft.world["actions"])
+        most = sum(Game(draft.world).limits)
+        left = pack(json.dumps(rng.choices([*names, "reset"], k=most)))
+        assert most <= 1_500
+        assert len(left) < STATE_BYTES / 4
+        while "is lost" not in one.call("look", {}):
+            one.call("reset", {})
+        assert one.submission().split() == ["reset"] * Game(draft.world).limits[0]
+
+
 def test_maps_that_are_not_searched_could_not_have_been_won(monkeypatch) -> None:
     made = []
     for seed in range(120):
@@ -81,7 +97,7 @@ def test_an_agent_that_acts_at_random_has_next_to_nothing(drafts) -> None:
         for seed in range(4):
             one, rng = world(draft.world), Random(seed)
             names = list(draft.spec.game.actions)
-            while not one.PLAY.over:
+            while not one._play().over:
                 one.call("act", {"actions": rng.choices(names, k=rng.randint(1, 20))})
             verdict = decide(draft.spec, one.submission())
             assert not verdict.passed
@@ -118,7 +134,7 @@ def test_levels_of_one_game_share_their_rules_and_signs_and_two_games_do_not() -
         ("act", {"actions": "1"}),
         ("act", {"actions": [1]}),
         ("act", {"actions": [["1"]]}),
-        ("act", {"actions": ["1", "PLAY.lost = False"]}),
+        ("act", {"actions": ["1", "STATE.clear()"]}),
         ("act", {"actions": ["1", "reset"]}),
         ("act", {"actions": [None]}),
         ("submission", {}),
@@ -129,12 +145,12 @@ def test_a_call_with_anything_wrong_in_it_plays_nothing(drafts, tool, arguments)
     one = world(drafts[0].world)
     with pytest.raises(ToolError):
         one.call(tool, arguments)
-    assert (one.submission(), sum(one.PLAY.used)) == ("", 0)
+    assert (one.submission(), sum(one._play().used)) == ("", 0)
 
 
 def test_nothing_is_played_after_the_end(drafts) -> None:
     one = world(drafts[0].world)
-    while not one.PLAY.over:
+    while not one._play().over:
         one.call("reset", {})
     before = one.submission()
     with pytest.raises(ToolError):

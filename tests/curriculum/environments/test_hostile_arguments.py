@@ -115,7 +115,7 @@ def test_hostile_arguments_are_told_change_nothing_and_reach_no_other_world(pool
         before = world.call(*PROBES[name]).text
         [other] = world.fork(1)
         with other:
-            digest = world.digest() if environment.reads_only else ""
+            digest = world.digest() if environment.shareable else ""
             for tool in environment.tools:
                 calls = list(hostile_calls(tool))
                 if name == "terminal":  # what fits is a command, and runs: some of each
@@ -126,7 +126,7 @@ def test_hostile_arguments_are_told_change_nothing_and_reach_no_other_world(pool
                     require_told(tool.name, arguments, reply.result())
             assert world.call(*PROBES[name]).text == before
             assert other.call(*PROBES[name]).text == before
-            if environment.reads_only:
+            if environment.shareable:
                 assert world.digest() == digest
 
 

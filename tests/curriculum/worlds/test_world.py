@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_worlds import BROKEN, TOYS
+from toy_worlds import BROKEN, TOYS, ToyEnvironment
 
 from curriculum.worlds.world import TEXT_BYTES, World
 from runtime.errors import InfrastructureError
@@ -53,6 +53,62 @@ def test_a_world_goes_back_behind_a_call_that_was_kept(pool: SessionPool) -> Non
         [before] = fork.result()
         with before:
             assert before.submission() == "6"
+
+
+def test_views_of_one_world_have_their_own_state_and_its_digest_stays(pool: SessionPool) -> None:
+    with opened(pool, "tally") as world:
+        digest = world.digest()
+        one, other = world.fork(2)
+        assert [one.call("add", {"number": 2, "note": "ü'\n"}).text, other.call("add", {"number": 9}).text] == [
+            "7",
+            "14",
+        ]
+        assert one.call("look", {}).text == "7 ü'"
+        refused = one.call("add", {"number": -100, "note": "gone"})
+        assert (refused.failed, refused.text) == (True, "that is too little")
+        assert one.start("add", {"number": 100}, keep=True).result().text == "107"
+        [back], [on] = one.fork(1, undo=True), one.fork(1)
+        assert back.call("add", {"number": 1, "note": "back"}).text == "8"
+        assert on.call("add", {"number": 1}).text == "108"
+        views = (world, one, other, back, on)
+        assert [each.submission() for each in views] == ["5", "107", "14", "8", "108"]
+        assert {each.digest() for each in views} == {digest}
+        one.close()
+        assert other.call("add", {"number": 0}).text == "14"
+
+
+def test_a_world_is_broken_for_all_of_its_views(pool: SessionPool) -> None:
+    program = "def call(tool, arguments):\n    return 'fine' if tool == 'look' else str(1 / 0)"
+    with World.open(pool, ToyEnvironment("brittle", program, shareable=True), START) as world:
+        one, other = world.fork(2)
+        assert other.call("look", {}).text == "fine"
+        for each in (one, other, world):
+            with pytest.raises(InfrastructureError, match="ZeroDivisionError"):
+                each.call("add", {"number": 1})
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("STATE['x'] = __import__('random').randbytes(9000).hex()", "STATE is [0-9]+ bytes, packed; there may be 8000"),
+        ("STATE['x'] = {1, 2}", "TypeError"),
+    ],
+)
+def test_a_state_that_cannot_be_carried_breaks_the_world(pool: SessionPool, change: str, why: str) -> None:
+    program = f"STATE = {{}}\ndef call(tool, arguments):\n    {change}\n    return 'said'"
+    heavy = ToyEnvironment("heavy", program, shareable=True)
+    with World.open(pool, heavy, START) as world, pytest.raises(InfrastructureError, match=why):
+        world.call("look", {})
+
+
+def test_a_text_leaves_room_for_the_state_beside_it(pool: SessionPool) -> None:
+    program = (
+        "import random\nSTATE = ''\ndef call(tool, arguments):\n    global STATE\n"
+        "    STATE = random.randbytes(2900).hex()\n    return 'x' * 50_000"
+    )
+    with World.open(pool, ToyEnvironment("wordy", program, shareable=True), START) as world:
+        for _ in range(2):
+            assert "more characters were cut" in world.call("look", {}).text
 
 
 def test_what_the_model_did_wrong_is_told_and_the_world_goes_on(pool: SessionPool) -> None:
