@@ -80,8 +80,8 @@ def life(ends: Ends, confine: Callable[[], None] | None) -> Iterator[int]:
     """Makes what the process does from here on, each time that the next is asked for: it answers one call."""
     requests, replies = _settle(ends)
     sys.stdout = sys.stderr = io.TextIOWrapper(
-        io.FileIO(1, "w", closefd=False), encoding="utf-8", errors="backslashreplace", write_through=False
-    )
+        io.FileIO(1, "w", closefd=False), encoding="utf-8", errors="backslashreplace", line_buffering=True
+    )  # by lines: those before a call was stopped, or the process ended, are told
     seeds.begin()  # after the fork: `random` has seeded itself anew in it
     attempt = _attempts(_fresh_main(), sys.stdout, repeatable=confine is not None)
     source = io.BufferedReader(io.FileIO(requests, closefd=False))

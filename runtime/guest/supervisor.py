@@ -157,7 +157,9 @@ class Supervisor:
         if nonce is not None:
             self._answer(nonce, kinds.KILLED)
         elif session in self._sessions:
-            self._end(session, kinds.KILLED)
+            self._gather(session, self._sessions[session])
+            if session in self._sessions:  # it has not printed too much
+                self._end(session, kinds.KILLED)
 
     def _run(self, session: int, nonce: bytes, body: bytes) -> None:
         process = self._sessions.get(session)

@@ -238,6 +238,10 @@ class Worker:
         del self._under_way[reply.nonce]
         self._own_times.pop(call, None)
         seconds = time.monotonic() - call.since
+        if call.stopped and self.profile.mode == "sandbox":  # whatever it says: it was late, and its process is no more
+            self.lose(LossCause.TIMEOUT, blame=False)
+            call.done(CallOutcome(LossCause.TIMEOUT, reply.output, b"", seconds))
+            return True
         if self._serial:
             self._pace += (seconds - self._pace) / PACE_CALLS
             self._width = max(SHARED_WIDTH, min(MAX_WIDTH, int(AHEAD_SECONDS / self._pace)))
@@ -299,17 +303,21 @@ class Worker:
             self._set_clock(max(0.0, min(call.deadline for call in calls) - now), self._check_deadlines)
 
     def _overdue(self, call: SessionRequest) -> None:
-        """In a sandbox of many, one call can be stopped alone; when that does not work, the sandbox is. One with
-        patience is looked at first."""
-        if self._is_patient(call):
+        """Stops one call alone; when that does not work, the sandbox. One with patience is looked at first."""
+        if call.stopped:
+            self.lose(LossCause.TIMEOUT, call)
+        elif self._is_patient(call):
             self._look_at(call)
-            return
-        stoppable = self.profile.mode == "process" or (self._serial and call.limit < self._patience)
-        if call.stopped or call.op is not Op.RUN or not stoppable:
+        else:
+            self._stop(call)
+
+    def _stop(self, call: SessionRequest) -> None:
+        """Has its process ended, which says what it had printed; a sandbox of one session is ended after that."""
+        if call.op is not Op.RUN or (self._serial and call.limit >= self._patience):
             self.lose(LossCause.TIMEOUT, call)
             return
         call.stopped = True
-        if self.profile.mode == "process":
+        if not self._serial:
             self.notify(Op.KILL, call.session)
             call.deadline = time.monotonic() + KILL_SECONDS
         else:  # it goes on to the end of its slice: nobody waits for that, and its names are not kept
@@ -327,7 +335,7 @@ class Worker:
         own = self._own_times.setdefault(call, OwnTime(Pace(call.limit, call.limit * call.patience, self.profile.cpus)))
         now = time.monotonic()
         if own.is_asked and now - call.since >= own.pace.own:
-            self.lose(LossCause.TIMEOUT, call)
+            self._stop(call)
             return
         own.is_asked = True
         call.deadline = now + MEASURE_SECONDS
@@ -342,12 +350,17 @@ class Worker:
                 self.notify(Op.WARN, call.session)
                 own.extend(WARNED_SECONDS)
                 left = own.left(usage, wall)
-            if left is None:
-                self.lose(LossCause.TIMEOUT if own.is_used_up else LossCause.STARVED, call)
+            if left is None and not own.is_used_up:
+                self.lose(LossCause.STARVED, call)
                 return
-            call.deadline = time.monotonic() + left
+            if left is None:
+                self._stop(call)
+                if self.state != "ready":
+                    return
+            else:
+                call.deadline = time.monotonic() + left
             if self._clock is None or call.deadline < self._clock_due:
-                self._set_clock(left, self._check_deadlines)
+                self._set_clock(max(0.0, call.deadline - time.monotonic()), self._check_deadlines)
 
         self._launcher.usage(self.handle, answered, waits=True)
 

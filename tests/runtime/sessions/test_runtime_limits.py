@@ -54,6 +54,40 @@ def pool_of_small(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> I
         yield sessions
 
 
+PRINTED = "print('said')\nprint('and', 'more')\n"
+HANGS = {
+    "computes": "while True: pass",
+    "sleeps": "import time\ntime.sleep(600)",
+    "holds on": "import os\nwhile True:\n    try:\n        os.getpid()\n    except BaseException: pass",
+}
+
+
+@pytest.mark.parametrize(
+    ("tier", "hang", "patience"),
+    [
+        (Tier.SHARED, "computes", 1.0),
+        (Tier.PROCESS, "computes", 1.0),
+        (Tier.SANDBOX, "computes", 1.0),
+        (Tier.SANDBOX, "sleeps", 60.0),
+        (Tier.SANDBOX, "holds on", 60.0),
+    ],
+)
+def test_what_a_call_had_printed_before_it_was_stopped_is_told(
+    pool: Sessions, tier: Tier, hang: str, patience: float
+) -> None:
+    with pool.open(tier=tier) as session:
+        ended = session.start(PRINTED + HANGS[hang], seconds=2.0, patience=patience).result()
+        assert (ended.status, ended.output) == (CallStatus.TIMEOUT, "said\nand more\n")
+        assert session.run("print(6 * 7)").output == "42\n"
+
+
+@pytest.mark.parametrize("tier", Tier)
+def test_what_was_printed_before_the_interpreter_ended_is_told(pool: Sessions, tier: Tier) -> None:
+    with pool.open(tier=tier) as session:
+        ended = session.run(f"{PRINTED}import os; os._exit(3)")
+        assert (ended.status, ended.output) == (CallStatus.DIED, "said\nand more\n")
+
+
 def until_lost(worker: Worker) -> None:
     deadline = time.monotonic() + 120
     while worker.state == "ready":
