@@ -1,8 +1,8 @@
 """Decodes any other causal language model of transformers by its own forward pass over the shared slots.
 
 Attention gets a ready mask and positions, so waits and refills do not show. An architecture that keeps another state
-than keys and values, or that looks at the distance of slots instead of positions, would be wrong in silence; `probe`
-decodes with gaps, compares with a plain forward pass, and refuses such a model.
+than keys and values, or that looks at the distance of slots instead of positions, would be wrong in silence: `probe`
+refuses such a model.
 """
 
 from __future__ import annotations
@@ -17,15 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from appliance.inference.blocks import Paging, attend
+from appliance.inference.blocks import attend
 from appliance.inference.decoder import Prefilled
-from appliance.inference.engine import ModelError
 from appliance.inference.slots import RowReading, SlotCache
-
-PROBE_ERROR = 1e-3
-"""Largest difference of log-probabilities that rounding explains in single precision."""
-ROUGH_PROBE_ERROR = 0.25
-"""The same in half precision."""
 
 
 class GenericDecoder:
@@ -33,7 +27,10 @@ class GenericDecoder:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._few = "logits_to_keep" in inspect.signature(model.forward).parameters
+        known = inspect.signature(model.forward).parameters
+        self._few = "logits_to_keep" in known
+        self._cache = "cache" if "cache" in known else "past_key_values"
+        """What transformers calls it: `cache` since 5.2x, and nothing else from 5.40."""
 
     @property
     def vocabulary(self) -> int:
@@ -50,8 +47,8 @@ class GenericDecoder:
             input_ids=ids,
             attention_mask=seen,
             position_ids=torch.arange(s, device=ids.device).expand(n, s),
-            past_key_values=cache,
             use_cache=True,
+            **{self._cache: cache},
             **({"logits_to_keep": ends.to(ids.device)} if self._few else {}),
         )
         last: Tensor = out.logits[torch.arange(n), which if self._few else lengths - 1].float()
@@ -69,8 +66,8 @@ class GenericDecoder:
             input_ids=ids[None],
             attention_mask=mask.masked_fill_(hidden, torch.finfo(mask.dtype).min),
             position_ids=torch.arange(start, start + s, device=ids.device)[None],
-            past_key_values=cache,
             use_cache=True,
+            **{self._cache: cache},
             **({"logits_to_keep": 1} if self._few and not every else {}),
         )
         logits: Tensor = out.logits[0].float()
@@ -96,8 +93,8 @@ class GenericDecoder:
                 input_ids=ids[:, None],
                 attention_mask=mask,
                 position_ids=cache.positions[: len(ids), None].to(ids.device),
-                past_key_values=window,
                 use_cache=True,
+                **{self._cache: window},
             )
         logits: Tensor = out.logits[:, -1].float()
         return logits
@@ -188,55 +185,3 @@ def _blocks_seen(model: Any, cache: SlotCache) -> Iterator[None]:
         yield
     finally:
         model.config._attn_implementation = before
-
-
-@torch.inference_mode()
-def probe(decoder: GenericDecoder, model: Any, tokens: int, *, paged: bool = False) -> None:
-    """Checks that rows decode as in a plain forward pass with gaps, waits and company. Raises ModelError.
-
-    `tokens`: the most that a row will hold; a window of attention shorter than that is refused. `paged`: also with
-    tokens in blocks, and read in chunks.
-    """
-    name = type(model).__name__
-    window = getattr(model.config, "sliding_window", None)
-    if window and window < tokens and getattr(model.config, "use_sliding_window", True):
-        raise ModelError(
-            f"{name} looks back {window} tokens only, and a conversation may have {tokens}",
-            hint=f"set the budget of a conversation to at most {window} tokens",
-        )
-    length = min(12, tokens)
-    ids = torch.arange(2 * length, device=model.device).view(2, length) * 7 % decoder.vocabulary
-    paging = Paging(block=2, window=6, chunk=2) if paged else None
-    cache = SlotCache(rows=2, tokens=length, spare=3, paging=paging, device=model.device)
-    try:
-        expected = model.eval()(input_ids=ids, use_cache=False).logits.float().log_softmax(-1)
-        first = decoder.prefill(ids[:, :3], torch.tensor([3, 2]))
-        for row, n in enumerate((3, 2)):
-            read = first.one(row, n)
-            cache.seat(row, read.keys, read.values)
-        worst = float((first.logits.log_softmax(-1) - expected[[0, 1], [2, 1]]).abs().max())
-        if paged and length > 4:
-            reading = cache.read(1)
-            logits = decoder.extend(ids[1, 2:4], reading)
-            reading.close()
-            worst = max(worst, float((logits[0].log_softmax(-1) - expected[1, 3]).abs().max()))
-        for step in range(2 * length):
-            held = cache.positions.clone()
-            going = torch.tensor([bool(held[row] < length) and (step + row) % 3 > 0 for row in range(2)])
-            cache.begin()
-            logits = decoder.advance(ids[torch.arange(2), held.clamp(max=length - 1)], cache)
-            cache.commit(going)
-            for row in going.nonzero().flatten().tolist():
-                difference = logits[row].log_softmax(-1) - expected[row, held[row]]
-                worst = max(worst, float(difference.abs().max()))
-    except (ValueError, TypeError, AttributeError, RuntimeError, IndexError, KeyError, NotImplementedError) as error:
-        raise ModelError(f"{name} cannot be decoded here: {error}", hint=_hint(paged)) from error
-    if not worst <= (PROBE_ERROR if model.dtype is torch.float32 else ROUGH_PROBE_ERROR):
-        raise ModelError(
-            f"{name} decodes differently in a batch: log-probabilities are off by {worst:.2g}", hint=_hint(paged)
-        )
-
-
-def _hint(paged: bool) -> str:
-    plain = "use a model of plain attention layers, such as Qwen2, Llama, Mistral or GPT-NeoX"
-    return f"{plain}, or a budget of at most 1024 tokens for a conversation" if paged else plain

@@ -138,14 +138,16 @@ class TorchEngine:
         return fitting if self._at else max(fitting, 1)
 
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
-        """Takes a copy for the Llama family, the model itself otherwise; see `Engine`.
+        """Takes a copy for the Llama family, the model itself otherwise, which has to decode as the model's own forward
+        pass computes; see `Engine`.
 
         Raises ModelError also for a model that cannot be decoded here."""
         if self.unfinished:
             raise RuntimeError(f"{self.unfinished} requests are unfinished: new weights would answer half of each")
         model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
         with self._placement.guarded("it took the weights"):
-            self._decoder = make_decoder(model, self._slots, placement=self._placement, paged=self._paging is not None)
+            paged = self._paging is not None
+            self._decoder = make_decoder(model, self._slots, placement=self._placement, version=version, paged=paged)
             if self._long is not None and self._asked is None:
                 self._long.room = self._affordable(token_bytes(model.config, self._placement.dtype))
         self._version = version
@@ -411,10 +413,12 @@ class TorchEngine:
         self._cache.free()
 
 
-def make_decoder(model: Any, tokens: int, *, placement: Placement, paged: bool = False) -> Decoder:
-    """Makes the fastest decoder that computes this model exactly. Raises ModelError when there is none."""
+def make_decoder(model: Any, tokens: int, *, placement: Placement, version: str, paged: bool = False) -> Decoder:
+    """Makes the fastest decoder that computes this model exactly, and proves it. Raises ModelError when there is none,
+    NoProbabilitiesError for weights that give no finite ones."""
     from appliance.inference.fused import FusedDecoder, can_fuse
-    from appliance.inference.generic import GenericDecoder, probe
+    from appliance.inference.generic import GenericDecoder
+    from appliance.inference.probe import probe
 
     positions = getattr(model.config, "max_position_embeddings", None)
     if positions is not None and positions < tokens:
@@ -422,10 +426,12 @@ def make_decoder(model: Any, tokens: int, *, placement: Placement, paged: bool =
             f"{type(model).__name__} has {positions} positions, and a conversation may have {tokens} tokens",
             hint=f"set the budget of a conversation to at most {positions} tokens",
         )
+    decoder: Decoder
     if can_fuse(model):
-        return FusedDecoder(model, tokens, placement)
-    if (model.device, model.dtype) != (placement.device, placement.dtype):
-        model = copy.deepcopy(model).to(placement.device, placement.dtype)
-    decoder = GenericDecoder(model)
-    probe(decoder, model, tokens, paged=paged)
+        decoder = FusedDecoder(model, tokens, placement)
+    else:
+        if (model.device, model.dtype) != (placement.device, placement.dtype):
+            model = copy.deepcopy(model).to(placement.device, placement.dtype)
+        decoder = GenericDecoder(model)
+    probe(decoder, model, tokens, placement=placement, version=version, paged=paged)
     return decoder

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from random import Random
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inference_models import NAMES, VOCABULARY, Played, engine_for, forced_on, play, some_requests, tiny
 
+from appliance.inference import fused
 from appliance.inference.engine import GenerationRequest, ModelError
 from appliance.inference.sampling import uniforms
 from appliance.inference.torch_engine import TorchEngine
@@ -250,13 +253,17 @@ def test_a_model_that_the_trainer_left_in_training_mode_is_sampled_without_dropo
 
 
 def test_weights_without_finite_probabilities_stop_the_engine_and_leave_nothing_behind() -> None:
+    """Those of one token alone, which no probe of a push meets."""
     engine = engine_for("qwen2", 2, SLOTS)
-    broken = type(tiny("qwen2"))(tiny("qwen2").config).eval()
+    config = copy.deepcopy(tiny("qwen2").config)
+    config.tie_word_embeddings = False
+    broken = type(tiny("qwen2"))(config).eval()
+    unseen = next(one for one in range(VOCABULARY) if one not in {at * 7 % VOCABULARY for at in range(24)})
     with torch.no_grad():
-        broken.model.embed_tokens.weight.fill_(math.nan)
+        broken.model.embed_tokens.weight[unseen].fill_(math.nan)
     engine.push(broken, "diverged")
     for number in range(3):
-        engine.submit(GenerationRequest(number, (1, 2), -1, SLOTS, 1.0, number))
+        engine.submit(GenerationRequest(number, (1, unseen), -1, SLOTS, 1.0, number))
     with pytest.raises(ModelError, match="no finite probabilities") as caught:
         engine.step()
     assert "checkpoint" in caught.value.hint
@@ -276,3 +283,30 @@ def test_nothing_is_served_before_weights_are_loaded() -> None:
 def test_an_engine_without_rows_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 1 row"):
         TorchEngine(rows=0, slots=8)
+
+
+@pytest.mark.parametrize("part", ["_weight", "_optional"])
+def test_a_copy_that_computes_something_else_than_the_model_is_found_at_its_push(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, model = TorchEngine(rows=2, slots=SLOTS), tiny("qwen2")
+    engine.push(model, "a")
+    plain = getattr(fused, part)
+
+    def spoiled(given: Any) -> torch.Tensor | None:
+        right = plain(given)
+        return None if right is None else right + 0.05
+
+    if part == "_optional":  # a bias that the model has not
+        spoiled = lambda given: torch.full((model.config.hidden_size,), 0.05)  # noqa: E731
+    monkeypatch.setattr(fused, part, spoiled)
+    with pytest.raises(ModelError, match="decodes differently"):
+        engine.push(model, "b")
+    assert engine.version == "a"
+
+
+def test_a_push_leaves_a_live_model_training() -> None:
+    model = tiny("qwen2")
+    live = type(model)(model.config).train()
+    TorchEngine(rows=2, slots=SLOTS).push(live, "a")
+    assert live.training
