@@ -13,6 +13,8 @@ at READ_BLOCKS a step before it goes on. A call of a tool keeps a rollout waitin
     aimd      prime-rl's controller of concurrency with its own constants (orchestrator/concurrency.py of August 2026:
               polls every 5 s; growth 1.25 a turnover below .6, trims above .8 and .9 to .7, cuts to .8, .9 and .5)
     ours      appliance.scheduling
+    reserves  is told every length before, and admits what fits when all have grown to it: nothing is ever evicted
+    foresees  is told every length before, and admits what never exceeds memory as all grow, if no call waited
 
 `regenerated` are tokens that were computed again, or thrown away and sampled again, as a share of all that were asked
 for. Lengths: lognormal (median 1,500 tokens, sigma .9), with a prompt of 300, cut at 8,192; one rollout in four is of
@@ -272,7 +274,39 @@ def ours(engines: Engines, memory: dict[str, Any]) -> None:
     memory["state"] = scheduler.state
 
 
-ARMS: dict[str, Arm] = {"free": everything, "static": everything, "strict": strict, "aimd": aimd, "ours": ours}
+def told(fits: Callable[[np.ndarray, np.ndarray, int], bool]) -> Arm:
+    """Makes an arm that knows each rollout's length, which no scheduler does: what can be had at all. Of the 16 that
+    wait longest it admits to an engine whatever still fits beside those that are there."""
+
+    def arm(engines: Engines, memory: dict[str, Any]) -> None:
+        queue = list(range(len(engines.work)))
+        there: list[list[int]] = [[] for _ in engines.waiting]
+        while not engines.done.all():
+            for number, mine in enumerate(there):
+                for one in queue[:16]:
+                    both = np.array([*mine, one])
+                    if fits(engines.length[both], engines.work.final[both], engines.memory):
+                        queue.remove(one)
+                        engines.send(one, number)
+                        mine.append(one)
+            for one in engines.advance():
+                there[engines.engine[one]].remove(one)
+
+    return arm
+
+
+def fits_grown(_length: np.ndarray, final: np.ndarray, memory: int) -> bool:
+    return int(final.sum()) <= memory
+
+
+def fits_on_the_way(length: np.ndarray, final: np.ndarray, memory: int) -> bool:
+    """Most is held just before one of them ends."""
+    left = final - length
+    return all(int((length + ahead)[left >= ahead].sum()) <= memory for ahead in np.unique(left))
+
+
+TOLD: dict[str, Arm] = {"reserves": told(fits_grown), "foresees": told(fits_on_the_way)}
+ARMS: dict[str, Arm] = {"free": everything, "static": everything, "strict": strict, "aimd": aimd, "ours": ours, **TOLD}
 
 
 def measured(arm: str, engines: int, seed: int, known: np.ndarray | None) -> dict[str, float]:
