@@ -279,9 +279,13 @@ class Worker:
         limit = min(call.limit, self._patience) if self._serial else call.limit
         if self._is_patient(call):
             limit = OwnTime.first_look(call.limit)
-        call.deadline = call.since + limit
+        self._due_in(call, limit)
+
+    def _due_in(self, call: SessionRequest, seconds: float) -> None:
+        """Has it looked at then, at the latest."""
+        call.deadline = time.monotonic() + seconds
         if self._clock is None or call.deadline < self._clock_due:
-            self._set_clock(limit, self._check_deadlines)
+            self._set_clock(seconds, self._check_deadlines)
 
     def _set_clock(self, seconds: float, callback: Callable[[], None]) -> None:
         """Sets the one timer for all calls: for the first that could be late."""
@@ -319,7 +323,7 @@ class Worker:
         call.stopped = True
         if not self._serial:
             self.notify(Op.KILL, call.session)
-            call.deadline = time.monotonic() + KILL_SECONDS
+            self._due_in(call, KILL_SECONDS)
         else:  # it goes on to the end of its slice: nobody waits for that, and its names are not kept
             call.deadline = call.since + self._patience
             self.notify(Op.DROP, call.session)
@@ -355,12 +359,8 @@ class Worker:
                 return
             if left is None:
                 self._stop(call)
-                if self.state != "ready":
-                    return
             else:
-                call.deadline = time.monotonic() + left
-            if self._clock is None or call.deadline < self._clock_due:
-                self._set_clock(max(0.0, call.deadline - time.monotonic()), self._check_deadlines)
+                self._due_in(call, left)
 
         self._launcher.usage(self.handle, answered, waits=True)
 
