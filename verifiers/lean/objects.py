@@ -125,8 +125,11 @@ SHAPES: dict[tuple[Kind, int], Sequence[Shape]] = {
 }  # fmt: skip
 """By what a place asks for and the object's tag. A free or an open variable has no place in a declaration."""
 BOXED = {
-    Kind.NAME: (NOTHING,), Kind.LEVEL: (NOTHING,), **dict.fromkeys(LISTS, (NOTHING,)), Kind.HINTS: (NOTHING, NOTHING + 2),
-}  # fmt: skip
+    Kind.NAME: (NOTHING,),
+    Kind.LEVEL: (NOTHING,),
+    Kind.HINTS: (NOTHING, NOTHING + 2),
+    **dict.fromkeys(LISTS, (NOTHING,)),
+}
 """Values that are no objects."""
 UNBOUNDED = (Kind.NATURAL, Kind.ANYTHING)
 """Kinds of which any value may be none."""

@@ -83,7 +83,8 @@ class Lean:
 class LeanStep:
     """One run of Lean, in a process of its own. The answer's `ended` is `exited` (with `code`), `signal` (with `code`),
     `timeout`, `memory`, `output`, `unreadable` when a file that had to be made bare could not be, `altered` when Lean
-    did not write it, or `cold` when a header's environment is no use for it. Its `seconds` are of its own time (`verifiers.boxes.own_time`)."""
+    did not write it, or `cold` when a header's environment is no use for it. Its `seconds` are of its own time
+    (`verifiers.boxes.own_time`)."""
 
     def __init__(
         self, lean: Lean, message: dict[str, Any], *, warm: Warm | None = None, spared: Collection[int] = ()
