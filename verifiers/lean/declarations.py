@@ -19,17 +19,17 @@ from verifiers.lean.objects import (
     APP,
     BOUND,
     CONST,
+    FIELDS,
     LITERAL,
     NOTE,
     NOTHING,
     PARAMETER,
     PI,
     PROJECTION,
-    SHAPES,
     SORT,
     AlteredError,
-    Kind,
     OleanObjects,
+    Slot,
 )
 from verifiers.lean.olean import CONSTANTS, NAMES, STR, Olean
 
@@ -52,7 +52,7 @@ def examine(olean: Olean, modules: Iterable[str] | None = None) -> None:
 def _compare_levels(objects: OleanObjects) -> dict[int, bool]:
     """Whether each universe level has parameters, by pointer. What it is made of lies before it."""
     found = {NOTHING: False}
-    for at in sorted(objects.seen[Kind.LEVEL]):
+    for at in sorted(objects.seen[Slot.LEVEL]):
         made = objects.tag(at) == PARAMETER or any(found[one] for one in objects.fields(at))
         if objects.behind(at) & LEVEL_FLAGS != (LEVEL_PARAMETER if made else 0):
             raise AlteredError("a universe level that says something else of itself than it is")
@@ -64,7 +64,7 @@ def _compare_terms(objects: OleanObjects, levels: dict[int, bool]) -> None:
     base = objects.base
     found: dict[int, tuple[bool, int]] = {}
     """Whether each has universe parameters, and how many binders outside of it its variables reach."""
-    for at in sorted(objects.seen[Kind.TERM]):
+    for at in sorted(objects.seen[Slot.TERM]):
         fields, tag = objects.fields(at), objects.tag(at)
         parameter, loose = False, 0
         if tag == BOUND:
@@ -97,7 +97,7 @@ class DeclarationNames:
         self._known: dict[tuple[int, bytes | int], int] = {}
         """By what is before the last part, and the last part."""
         hashes: dict[int, int] = {}
-        for at in sorted(objects.seen[Kind.NAME]):
+        for at in sorted(objects.seen[Slot.NAME]):
             before, last = objects.fields(at)
             said = objects.text(last) if objects.tag(at) == STR else objects.number(last)
             number = self._known.setdefault((self._numbers[before], said), len(self._known) + 1)
@@ -162,6 +162,6 @@ class DeclarationNames:
             fields, tag = objects.fields(at), objects.tag(at)
             if tag == CONST and self._numbers[fields[0]] in own:
                 return True
-            kinds = SHAPES[Kind.TERM, tag][0].fields
-            waiting += [one - objects.base for one, kind in zip(fields, kinds, strict=True) if kind is Kind.TERM]
+            kinds = FIELDS[Slot.TERM, tag][0].slots
+            waiting += [one - objects.base for one, kind in zip(fields, kinds, strict=True) if kind is Slot.TERM]
         return False

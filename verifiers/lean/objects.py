@@ -43,7 +43,7 @@ class AlteredError(OleanError):
     """No Lean writes such a file."""
 
 
-class Kind(Enum):
+class Slot(Enum):
     """What a place asks for."""
 
     NAME = auto()
@@ -73,65 +73,65 @@ class Kind(Enum):
     """What neither the kernel nor a check looks into: notes of the elaborator's beside a term."""
 
 
-class Shape(NamedTuple):
-    fields: tuple[Kind, ...]
+class Fields(NamedTuple):
+    slots: tuple[Slot, ...]
     scalars: int = 0
     """Bytes behind them that the place needs."""
 
 
-N, S, T = Kind.NAMES, Kind.NATURAL, Kind.TERM
-LISTS = {Kind.NAMES: Kind.NAME, Kind.LEVELS: Kind.LEVEL, Kind.RULES: Kind.RULE}
-SHAPES: dict[tuple[Kind, int], Sequence[Shape]] = {
-    (Kind.NAME, STR): [Shape((Kind.NAME, Kind.STRING), 8)],
-    (Kind.NAME, NUM): [Shape((Kind.NAME, Kind.NATURAL), 8)],
-    (Kind.LEVEL, 0): [Shape((), 8)],
-    (Kind.LEVEL, 1): [Shape((Kind.LEVEL,), 8)],
-    (Kind.LEVEL, 2): [Shape((Kind.LEVEL, Kind.LEVEL), 8)],
-    (Kind.LEVEL, 3): [Shape((Kind.LEVEL, Kind.LEVEL), 8)],
-    (Kind.LEVEL, PARAMETER): [Shape((Kind.NAME,), 8)],
-    (Kind.TERM, BOUND): [Shape((Kind.NATURAL,), 8)],
-    (Kind.TERM, SORT): [Shape((Kind.LEVEL,), 8)],
-    (Kind.TERM, CONST): [Shape((Kind.NAME, Kind.LEVELS), 8)],
-    (Kind.TERM, APP): [Shape((T, T), 8)],
-    (Kind.TERM, LAMBDA): [Shape((Kind.NAME, T, T), 9)],
-    (Kind.TERM, PI): [Shape((Kind.NAME, T, T), 9)],
-    (Kind.TERM, LET): [Shape((Kind.NAME, T, T, T), 9)],
-    (Kind.TERM, LITERAL): [Shape((Kind.LITERAL,), 8)],
-    (Kind.TERM, NOTE): [Shape((Kind.ANYTHING, T), 8)],
-    (Kind.TERM, PROJECTION): [Shape((Kind.NAME, Kind.NATURAL, T), 8)],
-    (Kind.LITERAL, 0): [Shape((Kind.NATURAL,))],
-    (Kind.LITERAL, 1): [Shape((Kind.STRING,))],
-    (Kind.HINTS, 2): [Shape((), 4)],
-    (Kind.RULE, 0): [Shape((Kind.NAME, S, T))],
-    (Kind.VALUE, 0): [Shape((Kind.NAME, N, T))],
-    (Kind.IMPORT, 0): [Shape((Kind.NAME,))],
-    **{(each, 1): [Shape((of, each))] for each, of in LISTS.items()},
+N, S, T = Slot.NAMES, Slot.NATURAL, Slot.TERM
+LISTS = {Slot.NAMES: Slot.NAME, Slot.LEVELS: Slot.LEVEL, Slot.RULES: Slot.RULE}
+FIELDS: dict[tuple[Slot, int], Sequence[Fields]] = {
+    (Slot.NAME, STR): [Fields((Slot.NAME, Slot.STRING), 8)],
+    (Slot.NAME, NUM): [Fields((Slot.NAME, Slot.NATURAL), 8)],
+    (Slot.LEVEL, 0): [Fields((), 8)],
+    (Slot.LEVEL, 1): [Fields((Slot.LEVEL,), 8)],
+    (Slot.LEVEL, 2): [Fields((Slot.LEVEL, Slot.LEVEL), 8)],
+    (Slot.LEVEL, 3): [Fields((Slot.LEVEL, Slot.LEVEL), 8)],
+    (Slot.LEVEL, PARAMETER): [Fields((Slot.NAME,), 8)],
+    (Slot.TERM, BOUND): [Fields((Slot.NATURAL,), 8)],
+    (Slot.TERM, SORT): [Fields((Slot.LEVEL,), 8)],
+    (Slot.TERM, CONST): [Fields((Slot.NAME, Slot.LEVELS), 8)],
+    (Slot.TERM, APP): [Fields((T, T), 8)],
+    (Slot.TERM, LAMBDA): [Fields((Slot.NAME, T, T), 9)],
+    (Slot.TERM, PI): [Fields((Slot.NAME, T, T), 9)],
+    (Slot.TERM, LET): [Fields((Slot.NAME, T, T, T), 9)],
+    (Slot.TERM, LITERAL): [Fields((Slot.LITERAL,), 8)],
+    (Slot.TERM, NOTE): [Fields((Slot.ANYTHING, T), 8)],
+    (Slot.TERM, PROJECTION): [Fields((Slot.NAME, Slot.NATURAL, T), 8)],
+    (Slot.LITERAL, 0): [Fields((Slot.NATURAL,))],
+    (Slot.LITERAL, 1): [Fields((Slot.STRING,))],
+    (Slot.HINTS, 2): [Fields((), 4)],
+    (Slot.RULE, 0): [Fields((Slot.NAME, S, T))],
+    (Slot.VALUE, 0): [Fields((Slot.NAME, N, T))],
+    (Slot.IMPORT, 0): [Fields((Slot.NAME,))],
+    **{(each, 1): [Fields((of, each))] for each, of in LISTS.items()},
     **{
-        (Kind.DECLARATION, tag): [Shape((kind,))]
+        (Slot.DECLARATION, tag): [Fields((kind,))]
         for tag, kind in enumerate((
-            Kind.AXIOM, Kind.DEFINITION, Kind.THEOREM, Kind.OPAQUE, Kind.QUOTIENT, Kind.INDUCTIVE, Kind.CONSTRUCTOR,
-            Kind.RECURSOR,
+            Slot.AXIOM, Slot.DEFINITION, Slot.THEOREM, Slot.OPAQUE, Slot.QUOTIENT, Slot.INDUCTIVE, Slot.CONSTRUCTOR,
+            Slot.RECURSOR,
         ))
     },
-    (Kind.AXIOM, 0): [Shape((Kind.VALUE,), 1)],
-    (Kind.DEFINITION, 0): [Shape((Kind.VALUE, T, Kind.HINTS, N), 1)],
-    (Kind.THEOREM, 0): [Shape((Kind.VALUE, T, N))],
-    (Kind.OPAQUE, 0): [Shape((Kind.VALUE, T, N), 1)],
-    (Kind.QUOTIENT, 0): [Shape((Kind.VALUE,), 1)],
+    (Slot.AXIOM, 0): [Fields((Slot.VALUE,), 1)],
+    (Slot.DEFINITION, 0): [Fields((Slot.VALUE, T, Slot.HINTS, N), 1)],
+    (Slot.THEOREM, 0): [Fields((Slot.VALUE, T, N))],
+    (Slot.OPAQUE, 0): [Fields((Slot.VALUE, T, N), 1)],
+    (Slot.QUOTIENT, 0): [Fields((Slot.VALUE,), 1)],
     # Older versions do not say how many nested types there are.
-    (Kind.INDUCTIVE, 0): [Shape((Kind.VALUE, S, S, N, N, S), 3), Shape((Kind.VALUE, S, S, N, N), 3)],
-    (Kind.CONSTRUCTOR, 0): [Shape((Kind.VALUE, Kind.NAME, S, S, S), 1)],
-    (Kind.RECURSOR, 0): [Shape((Kind.VALUE, N, S, S, S, S, Kind.RULES), 2)],
+    (Slot.INDUCTIVE, 0): [Fields((Slot.VALUE, S, S, N, N, S), 3), Fields((Slot.VALUE, S, S, N, N), 3)],
+    (Slot.CONSTRUCTOR, 0): [Fields((Slot.VALUE, Slot.NAME, S, S, S), 1)],
+    (Slot.RECURSOR, 0): [Fields((Slot.VALUE, N, S, S, S, S, Slot.RULES), 2)],
 }  # fmt: skip
 """By what a place asks for and the object's tag. A free or an open variable has no place in a declaration."""
 BOXED = {
-    Kind.NAME: (NOTHING,),
-    Kind.LEVEL: (NOTHING,),
-    Kind.HINTS: (NOTHING, NOTHING + 2),
+    Slot.NAME: (NOTHING,),
+    Slot.LEVEL: (NOTHING,),
+    Slot.HINTS: (NOTHING, NOTHING + 2),
     **dict.fromkeys(LISTS, (NOTHING,)),
 }
 """Values that are no objects."""
-UNBOUNDED = (Kind.NATURAL, Kind.ANYTHING)
+UNBOUNDED = (Slot.NATURAL, Slot.ANYTHING)
 """Kinds of which any value may be none."""
 
 
@@ -144,7 +144,7 @@ class OleanObjects:
         self.words: Sequence[int] = memoryview(self._data + bytes(-len(self._data) % 8)).cast("Q")
         self.base = olean.base
         self._starts = self._scanned(HEADERS[self._data[5]])
-        self.seen: dict[Kind, set[int]] = {kind: set() for kind in Kind}
+        self.seen: dict[Slot, set[int]] = {kind: set() for kind in Slot}
         self._follow()
 
     def tag(self, at: int) -> int:
@@ -217,9 +217,9 @@ class OleanObjects:
 
     def _follow(self) -> None:
         """Goes through all that the declarations are made of."""
-        waiting: list[tuple[int, int, Kind]] = []
+        waiting: list[tuple[int, int, Slot]] = []
         for index, kind in (
-            (NAMES, Kind.NAME), (CONSTANTS, Kind.DECLARATION), (IMPORTS, Kind.IMPORT), (EXTRA_NAMES, Kind.NAME)
+            (NAMES, Slot.NAME), (CONSTANTS, Slot.DECLARATION), (IMPORTS, Slot.IMPORT), (EXTRA_NAMES, Slot.NAME)
         ):  # fmt: skip
             waiting += [(self.words[at >> 3], at, kind) for at in self.olean.listed(index)]
         base, seen = self.base, self.seen
@@ -240,25 +240,25 @@ class OleanObjects:
             kinds = self._kinds(at, kind)
             waiting += [(one, at, each) for one, each in zip(self._parts(at), kinds, strict=True)]
 
-    def _kinds(self, at: int, kind: Kind) -> Sequence[Kind]:
+    def _kinds(self, at: int, kind: Slot) -> Sequence[Slot]:
         """What its own places ask for. Raises AlteredError where it is not of that kind."""
         header = self.words[at >> 3]
         tag, fields, size = header >> 56, header >> 48 & 0xFF, header >> 32 & 0xFFFF
         if header & 0xFFFF_FFFF:
             raise AlteredError("an object that somebody owns")
-        if kind is Kind.STRING:
+        if kind is Slot.STRING:
             self._check_text(at, tag)
             return ()
-        if kind is Kind.NATURAL:
+        if kind is Slot.NATURAL:
             self._check_number(at, tag)
             return ()
-        if kind is Kind.ANYTHING:
+        if kind is Slot.ANYTHING:
             if tag <= CONSTRUCTORS and size < 8 + 8 * fields:
                 raise AlteredError("an object that is too short")
             return [kind] * len(self._parts(at))
-        for shape in SHAPES.get((kind, tag), ()):
-            if fields == len(shape.fields) and size >= 8 + 8 * fields + shape.scalars:
-                return shape.fields
+        for known in FIELDS.get((kind, tag), ()):
+            if fields == len(known.slots) and size >= 8 + 8 * fields + known.scalars:
+                return known.slots
         raise AlteredError(f"no {kind.name.lower()} where one belongs")
 
     def _parts(self, at: int) -> Sequence[int]:

@@ -17,7 +17,7 @@ from test_lean_olean import compiled
 
 from verifiers.contract.verdict import Outcome
 from verifiers.lean.declarations import RECURSOR, examine
-from verifiers.lean.objects import BOUND, CONST, LITERAL, AlteredError, Kind, OleanObjects
+from verifiers.lean.objects import BOUND, CONST, LITERAL, AlteredError, OleanObjects, Slot
 from verifiers.lean.olean import ARRAY, CONSTANTS, NAMES, Olean
 from verifiers.lean.toolchain import Toolchain
 from verifiers.lean.verifier import LeanVerifier
@@ -95,7 +95,7 @@ class Editor:
         """What its declaration holds, of whatever kind it is."""
         return self.objects.field(self.objects.words[self.declared(name) >> 3] - self.objects.base, 0)
 
-    def first(self, kind: Kind, tag: int) -> int:
+    def first(self, kind: Slot, tag: int) -> int:
         return min(at for at in self.objects.seen[kind] if self.objects.tag(at) == tag)
 
     def behind(self, at: int) -> int:
@@ -156,7 +156,7 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
         return Editor(data)
 
     editor = begun()
-    term = editor.behind(editor.first(Kind.TERM, BOUND))
+    term = editor.behind(editor.first(Slot.TERM, BOUND))
     editor.put(term, editor.objects.words[term >> 3] & (1 << 44) - 1)
     yield "a term that says", bytes(editor.data)
 
@@ -166,7 +166,7 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
     yield "a term that says", bytes(editor.data)
 
     editor = begun()
-    at = editor.behind(editor.first(Kind.LEVEL, 4))
+    at = editor.behind(editor.first(Slot.LEVEL, 4))
     editor.put(at, editor.objects.words[at >> 3] ^ 1 << 33)
     yield "a universe level that says", bytes(editor.data)
 
@@ -196,17 +196,17 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
     yield "a recursive type that says that it is none", bytes(editor.data)
 
     editor = begun()
-    number = min(editor.objects.seen[Kind.NATURAL])
+    number = min(editor.objects.seen[Slot.NATURAL])
     editor.put(number + 32, 0)  # the number 1, as an object
     yield "a number that is none", bytes(editor.data)
 
     editor = begun()
-    literal = next(at for at in editor.objects.seen[Kind.LITERAL] if editor.objects.tag(at) == 1)
+    literal = next(at for at in editor.objects.seen[Slot.LITERAL] if editor.objects.tag(at) == 1)
     editor.put(editor.objects.field(literal, 0) + 24, 7)
     yield "a text of another length", bytes(editor.data)
 
     editor = begun()
-    editor.put(editor.first(Kind.TERM, LITERAL) + 8, min(editor.objects.seen[Kind.NAME]) + editor.objects.base)
+    editor.put(editor.first(Slot.TERM, LITERAL) + 8, min(editor.objects.seen[Slot.NAME]) + editor.objects.base)
     yield "no literal where one belongs", bytes(editor.data)
 
     editor = begun()
@@ -215,7 +215,7 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
     yield "somebody owns", bytes(editor.data)
 
     editor = begun()
-    at = editor.first(Kind.TERM, CONST)
+    at = editor.first(Slot.TERM, CONST)
     editor.put(at + 8, editor.objects.fields(at)[0] + 8)
     yield "a pointer that leads to no object", bytes(editor.data)
 
@@ -223,7 +223,7 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
 def test_an_honest_file_is_as_lean_writes_it(honest: bytes) -> None:
     examine(Olean(honest), ["Init"])
     objects = OleanObjects(Olean(honest))
-    kinds = {objects.tag(at) for at in objects.seen[Kind.DECLARATION]}
+    kinds = {objects.tag(at) for at in objects.seen[Slot.DECLARATION]}
     assert kinds >= {1, 2, 3, 5, 6, RECURSOR}
 
 
