@@ -36,9 +36,11 @@ def probe(lean: Lean) -> str:
     answer = LeanStep(lean, LIMITS | {"source": FORMS + PROBE, "module": "Probe", "keep": True}).run()
     if answer["ended"] == "exited" and answer["code"] == 0 and "file" in answer:
         try:
-            examine(Olean(base64.b64decode(answer["file"])), ["Init"])
+            olean = Olean(base64.b64decode(answer["file"]))
+            examine(olean, ["Init"])
         except OleanError as error:
             return f"its compiled files are of a form that is not known here: {error}"
+        lean.form = olean.form
         return ""
     output = (answer["out"] + answer["err"]).strip()[:1000]
     return f"a small theorem does not compile: {answer['ended']} {answer['code']}: {output}"

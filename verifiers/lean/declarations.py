@@ -34,14 +34,19 @@ from verifiers.lean.objects import (
 from verifiers.lean.olean import CONSTANTS, NAMES, STR, Olean
 
 INDUCTIVE, CONSTRUCTOR, RECURSOR = 5, 6, 7
+UNSAFE = {INDUCTIVE: 8, CONSTRUCTOR: 0, RECURSOR: 8}
+"""Which bit behind its fields says that it is unsafe: no submission may have such a type, and a replay skips it."""
 LEVEL_FLAGS, LEVEL_PARAMETER = 0xFF << 32, 1 << 33
 TERM_FLAGS, TERM_PARAMETER, LOOSE = (1 << 64) - (1 << 40), 1 << 43, 44
 """The rest is a hash, and how deep it is about."""
 MOST_BOUND = (1 << 20) - 1
 
 
-def examine(olean: Olean, modules: Iterable[str] | None = None) -> None:
-    """`modules` are all that it may import. Raises AlteredError, and OleanError for a form that is not known."""
+def examine(olean: Olean, modules: Iterable[str] | None = None, form: tuple[int, bool] | None = None) -> None:
+    """`modules` are all that it may import, `form` is what this Lean's files have. Raises AlteredError, and OleanError
+    for an object that is not known."""
+    if form is not None and olean.form != form:
+        raise AlteredError("it is of another form than this Lean's files")
     if modules is not None and (others := set(olean.imports()).difference(modules)):
         raise AlteredError(f"it imports {min(others)[:200]}")
     objects = OleanObjects(olean)
@@ -122,26 +127,29 @@ class DeclarationNames:
                 raise AlteredError("two declarations of one name")
             known[number] = at
         for number, at in known.items():
-            if objects.tag(at) == INDUCTIVE:
-                self._compare_inductive(number, objects.field(at, 0), known)
+            tag = objects.tag(at)
+            if tag in UNSAFE and objects.behind(objects.field(at, 0)) >> UNSAFE[tag] & 1:
+                raise AlteredError("an inductive type that a replay would leave out")
+            if tag == INDUCTIVE:
+                self._compare_inductive(number, at, known)
 
     def _value(self, info: int) -> Sequence[int]:
         """A declaration's name, universe parameters and type."""
         return self._objects.fields(self._objects.field(self._objects.field(info, 0), 0))
 
-    def _compare_inductive(self, number: int, inductive: int, known: dict[int, int]) -> None:
-        objects = self._objects
-        _, _, indices, block, constructors, *_ = objects.fields(inductive)
+    def _compare_inductive(self, number: int, at: int, known: dict[int, int]) -> None:
+        objects, inductive = self._objects, self._objects.field(at, 0)
+        _, parameters, indices, block, constructors, *_ = objects.fields(inductive)
+        own = self._listed(block)
         recursor = known.get(self._known.get((number, b"rec"), 0))
-        if (
-            recursor is None
-            or objects.tag(recursor) != RECURSOR
-            or objects.fields(objects.field(recursor, 0))[3] != indices
-        ):
-            raise AlteredError("an inductive type with other indices than its recursor")
+        if recursor is None or objects.tag(recursor) != RECURSOR:
+            raise AlteredError("an inductive type without a recursor")
+        _, others, *counts = objects.fields(objects.field(recursor, 0))
+        universes, more = self._listed(self._value(at)[1]), self._listed(self._value(recursor)[1])
+        if counts[:2] != [parameters, indices] or self._listed(others) != own or universes not in (more, more[1:]):
+            raise AlteredError("an inductive type with other parameters or indices than its recursor")
         if objects.behind(inductive) & 1:
             return  # it says that it is recursive, which takes nothing for granted
-        own = {self._numbers[one] for one in objects.listed(block)}
         for one in objects.listed(constructors):
             info = known.get(self._numbers[one])
             if info is None or objects.tag(info) != CONSTRUCTOR:
@@ -152,7 +160,10 @@ class DeclarationNames:
                     raise AlteredError("a recursive type that says that it is none")
                 term = objects.field(term, 2)
 
-    def _speaks_of(self, term: int, own: set[int]) -> bool:
+    def _listed(self, names: int) -> list[int]:
+        return [self._numbers[one] for one in self._objects.listed(names)]
+
+    def _speaks_of(self, term: int, own: Sequence[int]) -> bool:
         objects, waiting, seen = self._objects, [term], set()
         while waiting:
             at = waiting.pop()

@@ -144,6 +144,8 @@ class OleanObjects:
         self.words: Sequence[int] = memoryview(self._data + bytes(-len(self._data) % 8)).cast("Q")
         self.base = olean.base
         self._starts = self._scanned(HEADERS[self._data[5]])
+        if self.base % 8 or olean.root not in self._starts:
+            raise AlteredError("a whole that lies at no object's place")
         self.seen: dict[Slot, set[int]] = {kind: set() for kind in Slot}
         self._follow()
 
@@ -187,8 +189,7 @@ class OleanObjects:
     def _scanned(self, at: int) -> set[int]:
         """Where objects begin: they lie one after the other."""
         words, end, starts = self.words, len(self._data), set()
-        root = self.olean.root + self.base
-        if words[at >> 3] == root:
+        if self.olean.form[1]:
             at += 8  # newer versions begin with the pointer to the whole, older ones end with it
         else:
             end -= 8
@@ -211,6 +212,8 @@ class OleanObjects:
                 raise OleanError("an object of a kind that is not known")
             if size < 8 or at + size > end:
                 raise AlteredError("an object that does not end in the file")
+            if tag in (ARRAY, STRING, SCALARS) and words[(at >> 3) + 2] != length:
+                raise AlteredError("an object with room that nothing is in")
             starts.add(at)
             at += size + 7 & ~7
         return starts

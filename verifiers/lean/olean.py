@@ -38,6 +38,7 @@ class Olean:
         self._data = bytearray(data)
         header = HEADERS[data[5]]
         self._base = self._word(header - 8)
+        self._form = self._data[5], True
         self._root = self._find_root(header)
 
     @property
@@ -52,6 +53,11 @@ class Olean:
     @property
     def root(self) -> int:
         return self._root
+
+    @property
+    def form(self) -> tuple[int, bool]:
+        """Its format, and whether the pointer to the whole comes first. All files of one Lean have the same."""
+        return self._form
 
     def listed(self, index: int) -> list[int]:
         """Where the pointers of one of the root's arrays lie."""
@@ -82,6 +88,7 @@ class Olean:
     def _find_root(self, header: int) -> int:
         # The pointer to the whole was last in older versions and is first in newer ones.
         for at in (header, len(self._data) - 8):
+            self._form = self._data[5], at == header
             try:
                 root = self._at(self._word(at))
                 _, fields, tag = self._object(root)

@@ -65,6 +65,8 @@ class Lean:
         self.warm = False
         self.replays = ""
         """How its kernel can be given a file again, as `prove_replay` found: `library`, `tool`, or not at all."""
+        self.form: tuple[int, bool] | None = None
+        """Of its compiled files; known once one was read (`controls.probe`)."""
         self.plain = b""
         """A compiled file that imported nothing by name; empty before there is one (`controls.prove_headers`)."""
         self.tool = os.environ.get(REPLAY_TOOL, "")
@@ -252,7 +254,7 @@ class LeanStep:
                     "reserved": sorted(RESERVED.intersection(names)),
                     "alike": [name[:MOST_NAME] for name in names if _last(name) == _last(wanted or "")][:5],
                 }
-                examine(olean, self._message.get("modules"))
+                examine(olean, self._message.get("modules"), self._lean.form)
                 data = olean.without_entries()
             (self._folder / name).write_bytes(data)
         (self._folder / f"{self._message['module']}.lean").write_text(self._message.get("source", ""), encoding="utf-8")

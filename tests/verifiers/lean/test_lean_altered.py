@@ -18,7 +18,7 @@ from test_lean_olean import compiled
 from verifiers.contract.verdict import Outcome
 from verifiers.lean.declarations import RECURSOR, examine
 from verifiers.lean.objects import BOUND, CONST, LITERAL, AlteredError, OleanObjects, Slot
-from verifiers.lean.olean import ARRAY, CONSTANTS, NAMES, Olean
+from verifiers.lean.olean import ARRAY, CONSTANTS, NAMES, Olean, OleanError
 from verifiers.lean.toolchain import Toolchain
 from verifiers.lean.verifier import LeanVerifier
 
@@ -189,7 +189,20 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
 
     editor = begun()
     editor.put(editor.value("Same") + 8 + 8 * 2, 1)  # no index
-    yield "other indices than its recursor", bytes(editor.data)
+    yield "other parameters or indices than its recursor", bytes(editor.data)
+
+    editor = begun()
+    editor.put(editor.value("List'") + 8 + 8, 1)  # no parameter
+    yield "other parameters or indices than its recursor", bytes(editor.data)
+
+    editor = begun()
+    editor.put(editor.value("Held") + 8 + 8 * 3, editor.objects.fields(editor.value("Same"))[3])
+    yield "comes later|than its recursor", bytes(editor.data)
+
+    for name, place in {"Held": 1, "Held.mk": 0, "Held.rec": 1}.items():
+        editor = begun()
+        editor.data[editor.behind(editor.value(name)) + place] = 1
+        yield "a replay would leave out", bytes(editor.data)
 
     editor = begun()
     editor.data[editor.behind(editor.value("List'"))] = 0
@@ -237,3 +250,20 @@ def test_a_file_may_import_only_what_its_source_does(honest: bytes) -> None:
     assert set(Olean(honest).imports()) == {"Init"}
     with pytest.raises(AlteredError, match="it imports Init"):
         examine(Olean(honest), ["Nothing"])
+
+
+def test_a_file_with_a_second_whole_is_none_of_this_lean(honest: bytes) -> None:
+    """Where Lean reads the first pointer, one that we would pass over must not lead it to what nobody looked at."""
+    olean = Olean(honest)
+    assert olean.form == (2, True)
+    last = honest[:88] + word(olean.base + 88) + honest[96:] + word(olean.root + olean.base)
+    assert Olean(last).form == (2, False)
+    with pytest.raises(AlteredError, match="another form"):
+        examine(Olean(last), ["Init"], olean.form)
+
+
+def test_a_file_whose_pointers_count_from_between_two_words_is_refused(honest: bytes) -> None:
+    olean = Olean(honest)
+    shifted = honest[:80] + word(olean.base + 4) + honest[88:]
+    with pytest.raises(OleanError):
+        examine(Olean(shifted), ["Init"], olean.form)
