@@ -28,6 +28,9 @@ from verifiers.registry.spec import Spec
 OF_THE_JUDGE = ("soft", "soft_mean", "not_judged", "because")
 """Evidence of checklists that comes from a model."""
 
+OF_THE_MACHINE = ("headers",)
+"""Evidence of how a machine came to a verdict, which another one, or the same when it is busy, does otherwise."""
+
 _RISING = (Assurance.OPEN, Assurance.JUDGED, Assurance.TESTED, Assurance.PROVED)
 
 
@@ -133,7 +136,8 @@ def same_tools(then: Verdict, now: Verdict) -> bool:
 
 
 def _wording(verdict: Verdict, judged: bool) -> tuple[str, dict[str, object]]:
-    evidence = {name: value for name, value in verdict.evidence.items() if not judged or name not in OF_THE_JUDGE}
+    left_out = {*OF_THE_MACHINE, *(OF_THE_JUDGE if judged else ())}
+    evidence = {name: value for name, value in verdict.evidence.items() if name not in left_out}
     return ("" if judged else verdict.reason), evidence
 
 

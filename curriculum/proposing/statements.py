@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from random import Random
 
 from curriculum.contract.task import Task, asked
+from curriculum.proposing.bound_names import without_names
 from curriculum.proposing.kind import Provers, SpecChecker, examples_of, prompt
 from curriculum.proposing.labels import Basis, ProposedQuestion, ProvenLabel, ProvenTask, _minted, statement_digest
 from curriculum.proposing.reading import parts
@@ -30,6 +31,9 @@ TURNS, TOKENS = 4, 4_000
 AT_ONCE = ("trivial", "decide", "intros; rfl", "intros; trivial", "intros; simp")
 """Tactics one of which closes what is no task."""
 TRUE, FALSE = "true", "false"
+CLOSED = "set_option autoImplicit false\n"
+"""A name that is not bound is an error. Lean would bind it for all values, outside of the negation too: of a statement
+about a value of an empty type both it and its negation could be proved."""
 _COMMANDS = (
     "theorem lemma def abbrev axiom instance class structure inductive import open namespace section end variable"
     " universe macro syntax notation infix infixl infixr prefix postfix elab attribute set_option example opaque"
@@ -66,7 +70,7 @@ class StatementProposals:
         question = ProposedQuestion(
             kind=self.name,
             of=label.of,
-            key=f"statement:{statement_digest(_renamed(proposition))}",
+            key=f"statement:{statement_digest(without_names(proposition))}",
             messages=asked(said),
             specify=lambda answer: _spec(proposition, answer),
             form=AnswerForm.BLOCK,
@@ -115,18 +119,9 @@ def _proposition(text: str) -> str:
 
 def _spec(proposition: str, side: str) -> Spec:
     says = proposition if side == TRUE else f"¬ ({proposition})"
-    return LeanSpec(statement=f"theorem {NAME} : {says} := sorry", seconds=SECONDS)
+    return LeanSpec(statement=f"{CLOSED}theorem {NAME} : {says} := sorry", seconds=SECONDS)
 
 
 def _whole(proposition: str, side: str, proof: str) -> str:
     says = proposition if side == TRUE else f"¬ ({proposition})"
     return f"theorem {NAME} : {says} :=\n  {proof.strip()}\n"
-
-
-def _renamed(proposition: str) -> str:
-    """With its bound names in the order of their appearance."""
-    bound: dict[str, str] = {}
-    for group in re.findall(r"[∀∃λ(]\s*((?:[A-Za-z_][\w']*\s+)*[A-Za-z_][\w']*)\s*:", proposition):
-        for name in group.split():
-            bound.setdefault(name, f"v{len(bound)}")
-    return re.sub(r"[A-Za-z_][\w'.]*", lambda found: bound.get(found[0], found[0]), proposition)

@@ -7,10 +7,23 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
+from verifiers.lean.declarations import examine
 from verifiers.lean.headers import Headers
+from verifiers.lean.olean import Olean, OleanError
 from verifiers.lean.running import Lean, LeanStep
 
 PROBE = "theorem probe : True := True.intro\n"
+FORMS = """\
+structure probe.Pair.{u, v} (A : Sort u) (B : Sort v) where
+  one : A
+  two : B
+inductive probe.Tree : Type where
+  | leaf (n : Nat)
+  | node (one two : probe.Tree)
+def probe.swap.{u, v} (A : Sort u) (B : Sort v) (p : probe.Pair A B) : probe.Pair B A :=
+  let a := p.one; (fun b => probe.Pair.mk b a) p.two
+"""
+"""A declaration of each kind, and a term of most."""
 FALSE_PROBE = "set_option debug.skipKernelTC true\ntheorem probe : False := by decide +kernel\n"
 """What only a replay finds."""
 STATED = "theorem probe.stated : True := sorry\n"
@@ -19,9 +32,15 @@ LIMITS: dict[str, Any] = {"seconds": 60.0, "memory_mib": 4096}
 
 
 def probe(lean: Lean) -> str:
-    """What is wrong with this Lean; nothing when a small theorem compiles."""
-    answer = LeanStep(lean, LIMITS | {"source": PROBE, "module": "Probe"}).run()
-    if answer["ended"] == "exited" and answer["code"] == 0:
+    """What is wrong with this Lean; nothing when a small theorem compiles to a file that can be examined."""
+    answer = LeanStep(lean, LIMITS | {"source": FORMS + PROBE, "module": "Probe", "keep": True}).run()
+    if answer["ended"] == "exited" and answer["code"] == 0 and "file" in answer:
+        try:
+            olean = Olean(base64.b64decode(answer["file"]))
+            examine(olean, ["Init"])
+        except OleanError as error:
+            return f"its compiled files are of a form that is not known here: {error}"
+        lean.form = olean.form
         return ""
     output = (answer["out"] + answer["err"]).strip()[:1000]
     return f"a small theorem does not compile: {answer['ended']} {answer['code']}: {output}"

@@ -80,6 +80,8 @@ def outcome_of_check(checked: Ran, statement: LeanStatement, source: LeanSource,
         return _broke_off(checked)
     if checked.ended == "memory" or checked.gave_up or checked.too_deep:
         return failed(Ground.MEMORY, "it takes too much memory to tell whether it proves the statement")
+    if checked.ended == "altered":
+        return suspected(f"its compiled file is none that Lean writes: {escaped(checked.err.strip())}")
     if checked.ended == "unreadable":
         return lost(f"the compiled file cannot be read: {checked.err}", "This Lean's version is not known here.")
     if checked.reserved:

@@ -17,7 +17,7 @@ MARK = b"olean"
 HEADERS = {1: 56, 2: 88}
 """Format -> bytes before the data; the last eight of them are the address that pointers count from."""
 CONSTRUCTOR_OF_MODULE, FIELDS = 0, 5
-NAMES, CONSTANTS, ENTRIES = 1, 2, 4
+IMPORTS, NAMES, CONSTANTS, EXTRA_NAMES, ENTRIES = 0, 1, 2, 3, 4
 AXIOM, QUOTIENT = 0, 4
 """Kinds of declarations that nothing proves."""
 ARRAY, STRING, STR, NUM = 246, 249, 1, 2
@@ -38,16 +38,45 @@ class Olean:
         self._data = bytearray(data)
         header = HEADERS[data[5]]
         self._base = self._word(header - 8)
+        self._form = self._data[5], True
         self._root = self._find_root(header)
+
+    @property
+    def data(self) -> bytes:
+        return bytes(self._data)
+
+    @property
+    def base(self) -> int:
+        """The address of the file's beginning that pointers count from."""
+        return self._base
+
+    @property
+    def root(self) -> int:
+        return self._root
+
+    @property
+    def form(self) -> tuple[int, bool]:
+        """Its format, and whether the pointer to the whole comes first. All files of one Lean have the same."""
+        return self._form
+
+    def listed(self, index: int) -> list[int]:
+        """Where the pointers of one of the root's arrays lie."""
+        return self._elements(self._field(index))
+
+    def imports(self) -> list[str]:
+        """The modules that it imports."""
+        known: dict[int, str] = {}
+        found = [self._at(self._word(at)) for at in self.listed(IMPORTS)]
+        return [self._name(self._word(at + 8), known) for at in found]
 
     def names(self) -> list[str]:
         """What it declares, as full names, without quotation marks."""
         known: dict[int, str] = {}
-        return [self._name(self._word(at), known) for at in self._elements(self._field(NAMES))]
+        return [self._name(self._word(at), known) for at in self.listed(NAMES)]
 
     def axioms(self) -> list[str]:
         """Those of its declarations that nothing proves."""
-        found = zip(self.names(), self._elements(self._field(CONSTANTS)), strict=False)
+        found = zip(self.names(), self.listed(CONSTANTS), strict=False)
         return [name for name, at in found if self._object(self._at(self._word(at)))[2] in (AXIOM, QUOTIENT)]
 
     def without_entries(self) -> bytes:
@@ -59,6 +88,7 @@ class Olean:
     def _find_root(self, header: int) -> int:
         # The pointer to the whole was last in older versions and is first in newer ones.
         for at in (header, len(self._data) - 8):
+            self._form = self._data[5], at == header
             try:
                 root = self._at(self._word(at))
                 _, fields, tag = self._object(root)

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from verifiers.boxes.own_time import PATIENCE, computed_by, is_over
+from verifiers.lean.declarations import examine
 from verifiers.lean.native import LeanRefused, replay
+from verifiers.lean.objects import AlteredError
 from verifiers.lean.olean import Olean, OleanError
 from verifiers.lean.warm import NotWarm, Warm
 
@@ -38,7 +40,9 @@ PAGE_MIB = resource.getpagesize() / 2**20
 PR_SET_PDEATHSIG = 1
 REPLAY_TOOL = "ASSAY_LEAN_REPLAY"
 """Environment variable with the path of the toolchain's own replay program, where it has one."""
-UNREADABLE, COLD = 71, 72
+UNREADABLE, COLD, ALTERED = 71, 72, 73
+NO_END = {UNREADABLE: "unreadable", COLD: "cold", ALTERED: "altered"}
+"""How a step ended that did not come to Lean, by the code of its process."""
 RESERVED = frozenset(
     [f"Nat.{name}" for name in (
         "zero", "succ", "add", "sub", "mul", "div", "mod", "gcd", "pow", "log2", "beq", "ble", "land", "lor", "xor",
@@ -61,6 +65,8 @@ class Lean:
         self.warm = False
         self.replays = ""
         """How its kernel can be given a file again, as `prove_replay` found: `library`, `tool`, or not at all."""
+        self.form: tuple[int, bool] | None = None
+        """Of its compiled files; known once one was read (`controls.probe`)."""
         self.plain = b""
         """A compiled file that imported nothing by name; empty before there is one (`controls.prove_headers`)."""
         self.tool = os.environ.get(REPLAY_TOOL, "")
@@ -78,8 +84,9 @@ class Lean:
 
 class LeanStep:
     """One run of Lean, in a process of its own. The answer's `ended` is `exited` (with `code`), `signal` (with `code`),
-    `timeout`, `memory`, `output`, `unreadable` when a file that had to be made bare could not be, or `cold` when a
-    header's environment is no use for it. Its `seconds` are of its own time (`verifiers.boxes.own_time`)."""
+    `timeout`, `memory`, `output`, `unreadable` when a file that had to be made bare could not be, `altered` when Lean
+    did not write it, or `cold` when a header's environment is no use for it. Its `seconds` are of its own time
+    (`verifiers.boxes.own_time`)."""
 
     def __init__(
         self, lean: Lean, message: dict[str, Any], *, warm: Warm | None = None, spared: Collection[int] = ()
@@ -137,8 +144,8 @@ class LeanStep:
         code = os.waitstatus_to_exitcode(status)
         if ended == "exited" and code < 0:
             return "signal", -code, usage, peak
-        if ended == "exited" and code in (UNREADABLE, COLD):
-            return "unreadable" if code == UNREADABLE else "cold", code, usage, peak
+        if ended == "exited" and code in NO_END:
+            return NO_END[code], code, usage, peak
         return ended, code, usage, peak
 
     def _watch(self, child: int, began: float) -> tuple[str, float]:
@@ -213,7 +220,7 @@ class LeanStep:
                 code = 0 if self._replays else self._lean.main(self._arguments()) & 0xFF
         except (NotWarm, OleanError) as error:
             os.write(2, f"{error}\n".encode())
-            code = COLD if isinstance(error, NotWarm) else UNREADABLE
+            code = COLD if isinstance(error, NotWarm) else ALTERED if isinstance(error, AlteredError) else UNREADABLE
         except BaseException as error:  # noqa: BLE001 - a fork of the server must end here
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
         os._exit(code)
@@ -247,6 +254,7 @@ class LeanStep:
                     "reserved": sorted(RESERVED.intersection(names)),
                     "alike": [name[:MOST_NAME] for name in names if _last(name) == _last(wanted or "")][:5],
                 }
+                examine(olean, self._message.get("modules"), self._lean.form)
                 data = olean.without_entries()
             (self._folder / name).write_bytes(data)
         (self._folder / f"{self._message['module']}.lean").write_text(self._message.get("source", ""), encoding="utf-8")

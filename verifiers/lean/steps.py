@@ -81,7 +81,7 @@ class Ran(BaseModel):
     @property
     def settled(self) -> bool:
         """Whether a step with a header that was imported beforehand says as much as one without would."""
-        return self.ended in ("timeout", "memory", "output") or self.compiled or self.refused
+        return self.ended in ("timeout", "memory", "output", "altered") or self.compiled or self.refused
 
     @property
     def starved(self) -> bool:

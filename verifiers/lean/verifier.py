@@ -6,7 +6,8 @@ The protocol. What it leaves to the submission is one compiled file, and of that
 2.  The statement is compiled apart, under a name with a secret mark (`statement`).
 3.  The submission is compiled in a box that never checks anything, without network (`boxes`).
 4.  Another box, where no submission ever ran, takes everything but declarations out of its compiled file (`olean`): no
-    notation, instance, macro, attribute or initialiser of it is left to touch the check.
+    notation, instance, macro, attribute or initialiser of it is left to touch the check. What is left has to be what
+    Lean writes, object by object (`declarations`).
 5.  There a file of ours imports both and states `theorem check : type_of% @statement := @target`. That it compiles
     means that the kernel accepts the submission's theorem, by its full name, as a proof of the trusted statement.
 6.  The axioms of `check` are compared with propext, Quot.sound and Classical.choice.
@@ -37,7 +38,7 @@ from verifiers.lean.commands import as_plain_file
 from verifiers.lean.controls import LIMITS, PROBE
 from verifiers.lean.headers import IDLE_MIB
 from verifiers.lean.kind import LEAN
-from verifiers.lean.lexer import normalized, without_comments, without_room, words
+from verifiers.lean.lexer import normalized, plain, without_comments, without_room, words
 from verifiers.lean.prepared import PreparedStatement, Preparer, trusted_options
 from verifiers.lean.screening import ScreeningFinding, parts, screen
 from verifiers.lean.spec import LeanSpec
@@ -173,7 +174,8 @@ class LeanVerifier:
             return judged.noting(headers=warm)._replace(isolation=isolation)
         prepared = proof.prepared
         submitted = {f"{SUBMISSION}.olean": compiled.file}
-        message = self._limits(spec) | {"bare": list(submitted), "files": prepared.trusted | submitted}
+        files, modules = prepared.trusted | submitted, [*map(plain, source.modules), "Init"]
+        message = self._limits(spec) | {"bare": list(submitted), "modules": modules, "files": files}
         against = message | {"options": trusted_options(spec), "wanted": prepared.wanted}
         found = self._checked_warmly(proof, against)
         if found is not None:

@@ -31,6 +31,7 @@ from policies.validation import VALIDATION_TYPE, Page, SignedValidation
 from verifiers.checklists.spec import ChecklistSpec, SoftItem
 from verifiers.contract.statement import Assurance, StatementPart
 from verifiers.contract.verdict import Ground, Outcome, Verdict
+from verifiers.lean.spec import LeanSpec
 from verifiers.registry import decide
 from verifiers.registry.spec import SPEC as SPECS
 from verifiers.registry.spec import Spec, SpecModel
@@ -219,6 +220,16 @@ def test_a_models_grades_are_not_asked_for_again_and_carry_nothing(tmp_path: Pat
     report = checked(folder, now)
     assert report.ok
     assert "the grades of a model judge" in not_checked(report)
+
+
+def test_how_a_machine_came_to_a_proof_is_no_disagreement() -> None:
+    spec = LeanSpec(statement="theorem target : 2 + 2 = 4 := sorry")
+    then, now, other = (
+        VERDICT.model_copy(update={"verifier": "lean", "evidence": {"axioms": axioms, "headers": headers}})
+        for axioms, headers in (([], "warm"), ([], "cold"), (["propext"], "warm"))
+    )
+    assert disagreements(spec, then, now) == []
+    assert disagreements(spec, then, other) == ["the stored reason or evidence is not the one that the verifier gives"]
 
 
 def test_a_check_that_no_model_grades_has_no_grades_behind_which_a_score_could_hide(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from written import puzzle, statement
 
 from appliance.learning.proposer_recipe import ProposalName, ProposerRecipe
 from appliance.learning.recipe import Recipe, TrainingRecipe
+from curriculum.proposing.bound_names import without_names
 from curriculum.proposing.constraints import read_puzzle
 from curriculum.proposing.kind import PROPOSER, Provers
 from curriculum.proposing.labels import Basis
@@ -102,6 +103,35 @@ def test_a_statement_becomes_a_task_when_lean_took_a_proof_of_it_or_of_its_negat
         assert checker.check(made.task.spec, made.reference).passed
         assert proof not in made.task.question
     assert {each: refusal("statement", statement(*each), provers) for each in NO_STATEMENTS} == NO_STATEMENTS
+
+
+def test_a_statement_with_names_that_nothing_binds_is_refused(provers: Provers) -> None:
+    """Of the first both the statement and its negation could be proved, for every `h`."""
+    for says in ("(False.elim h : Nat) = m", "n = n + 0"):
+        assert refusal("statement", statement(says, "rfl"), provers) is Reason.UNREADABLE
+
+
+def test_statements_that_differ_in_bound_names_alone_are_one() -> None:
+    same = [
+        ("∀ a b : Nat, a = b → b = a", "∀ x y : Nat, x = y → y = x"),
+        ("∀ p q, p ∧ q → q", "∀ r s, r ∧ s → s"),
+        ("∀ (f : Nat → Nat) (n : Nat), f n = f n", "∀ (g : Nat → Nat) (m : Nat), g m = g m"),
+        ("(∀ x : Nat, x = x) ∧ (∃ x : Nat, x = 1)", "(∀ x : Nat, x = x) ∧ (∃ y : Nat, y = 1)"),
+        ("∃ f : Nat → Nat, f = fun x => x+1", "∃ h : Nat → Nat, h = fun n => n + 1"),
+        ("(p q : Prop) → p → q → p", "(a b : Prop) → a → b → a"),
+        ("∀ n > 0, n.succ ≠ 1", "∀ k > 0, k.succ ≠ 1"),
+        ("∃! x, x = 2", "∃! y, y = 2"),
+        ("(λx => x) 1 = 1", "(λ y => y) 1 = 1"),
+    ]
+    other = [
+        ("∀ a b : Nat, a = b → b = a", "∀ a b : Nat, a = b → a = b"),
+        ("∀ n : Nat, ∃ m : Nat, n < m", "∃ m : Nat, ∀ n : Nat, n < m"),
+        ("∀ x : Nat, (∃ y : Nat, y = x) ∧ x = x", "∀ x : Nat, (∃ x : Nat, x = x) ∧ x = x"),
+        ("∀ n : Nat, n.succ = 1", "∀ n : Nat, n.pred = 1"),
+        ("(2 : Nat) = 2", "(2 : Int) = 2"),
+    ]
+    assert [pair for pair in same if without_names(pair[0]) != without_names(pair[1])] == []
+    assert [pair for pair in other if without_names(pair[0]) == without_names(pair[1])] == []
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lean_kit import Local, word
 
+from verifiers.lean.declarations import examine
 from verifiers.lean.olean import ENTRIES, Olean, OleanError
 
 SOURCE = (
@@ -73,6 +74,7 @@ def test_hostile_bytes_are_read_or_refused(data: bytes, at: int, value: int) -> 
         olean.names()
         olean.axioms()
         olean.without_entries()
+        examine(olean)
     except OleanError:
         pass
 

@@ -1,0 +1,178 @@
+"""Whether what a compiled file declares is what Lean itself would have put there.
+
+The kernel believes what stands beside each term: which of its variables have a binder, whether it has universe
+parameters. An import believes that a declaration's name is the one that it is listed under, and that an inductive type
+is as it says of itself. Whoever writes such a file by hand can lie about all of these, and a replay by the same kernel
+finds none of it. So all of it is looked at here, before Lean sees the file.
+
+What always holds: only the standard library; linear in the file. A form that is not known is OleanError; what no Lean
+writes is AlteredError. Hashes are only compared with each other: a wrong one makes equal things unequal, never the
+other way.
+Source: src/Lean/Expr.lean, src/Lean/Level.lean, src/Lean/Declaration.lean, src/Lean/Replay.lean; Lean 4.35.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from verifiers.lean.objects import (
+    APP,
+    BOUND,
+    CONST,
+    FIELDS,
+    LITERAL,
+    NOTE,
+    NOTHING,
+    PARAMETER,
+    PI,
+    PROJECTION,
+    SORT,
+    AlteredError,
+    OleanObjects,
+    Slot,
+)
+from verifiers.lean.olean import CONSTANTS, NAMES, STR, Olean
+
+INDUCTIVE, CONSTRUCTOR, RECURSOR = 5, 6, 7
+UNSAFE = {INDUCTIVE: 8, CONSTRUCTOR: 0, RECURSOR: 8}
+"""Which bit behind its fields says that it is unsafe: no submission may have such a type, and a replay skips it."""
+LEVEL_FLAGS, LEVEL_PARAMETER = 0xFF << 32, 1 << 33
+TERM_FLAGS, TERM_PARAMETER, LOOSE = (1 << 64) - (1 << 40), 1 << 43, 44
+"""The rest is a hash, and how deep it is about."""
+MOST_BOUND = (1 << 20) - 1
+
+
+def examine(olean: Olean, modules: Iterable[str] | None = None, form: tuple[int, bool] | None = None) -> None:
+    """`modules` are all that it may import, `form` is what this Lean's files have. Raises AlteredError, and OleanError
+    for an object that is not known."""
+    if form is not None and olean.form != form:
+        raise AlteredError("it is of another form than this Lean's files")
+    if modules is not None and (others := set(olean.imports()).difference(modules)):
+        raise AlteredError(f"it imports {min(others)[:200]}")
+    objects = OleanObjects(olean)
+    _compare_terms(objects, _compare_levels(objects))
+    DeclarationNames(objects).compare()
+
+
+def _compare_levels(objects: OleanObjects) -> dict[int, bool]:
+    """Whether each universe level has parameters, by pointer. What it is made of lies before it."""
+    found = {NOTHING: False}
+    for at in sorted(objects.seen[Slot.LEVEL]):
+        made = objects.tag(at) == PARAMETER or any(found[one] for one in objects.fields(at))
+        if objects.behind(at) & LEVEL_FLAGS != (LEVEL_PARAMETER if made else 0):
+            raise AlteredError("a universe level that says something else of itself than it is")
+        found[at + objects.base] = made
+    return found
+
+
+def _compare_terms(objects: OleanObjects, levels: dict[int, bool]) -> None:
+    base = objects.base
+    found: dict[int, tuple[bool, int]] = {}
+    """Whether each has universe parameters, and how many binders outside of it its variables reach."""
+    for at in sorted(objects.seen[Slot.TERM]):
+        fields, tag = objects.fields(at), objects.tag(at)
+        parameter, loose = False, 0
+        if tag == BOUND:
+            loose = objects.number(fields[0]) + 1
+        elif tag == SORT:
+            parameter = levels[fields[0]]
+        elif tag == CONST:
+            parameter = any(levels[level] for level in objects.listed(fields[1]))
+        elif tag in (NOTE, PROJECTION):
+            parameter, loose = found[fields[-1] - base]
+        elif tag != LITERAL:
+            first = 0 if tag == APP else 1
+            parts = [found[one - base] for one in fields[first:]]
+            inside = parts[-1][1] if tag == APP else parts[-1][1] - 1
+            parameter = any(part for part, _ in parts)
+            loose = max(0, inside, *(reach for _, reach in parts[:-1]))
+        if loose > MOST_BOUND or objects.behind(at) & TERM_FLAGS != (parameter and TERM_PARAMETER) | loose << LOOSE:
+            raise AlteredError("a term that says something else of itself than it is")
+        found[at] = parameter, loose
+
+
+class DeclarationNames:
+    """A file's names as numbers, the same for equal ones."""
+
+    def __init__(self, objects: OleanObjects) -> None:
+        """Raises AlteredError where two equal names have not one hash."""
+        self._objects = objects
+        self._numbers = {NOTHING: 0}
+        """By pointer."""
+        self._known: dict[tuple[int, bytes | int], int] = {}
+        """By what is before the last part, and the last part."""
+        hashes: dict[int, int] = {}
+        for at in sorted(objects.seen[Slot.NAME]):
+            before, last = objects.fields(at)
+            said = objects.text(last) if objects.tag(at) == STR else objects.number(last)
+            number = self._known.setdefault((self._numbers[before], said), len(self._known) + 1)
+            if hashes.setdefault(number, objects.behind(at)) != objects.behind(at):
+                raise AlteredError("two equal names with two hashes")
+            self._numbers[at + objects.base] = number
+
+    def compare(self) -> None:
+        """Raises AlteredError where a declaration is listed under another name than its own, or two are under one; or
+        where an inductive type says something else of itself than its recursor and its constructors do, which a replay
+        compares."""
+        objects = self._objects
+        names, infos = objects.olean.listed(NAMES), objects.olean.listed(CONSTANTS)
+        if len(names) != len(infos):
+            raise AlteredError("more names than declarations, or fewer")
+        known: dict[int, int] = {}
+        for name, info in zip(names, infos, strict=True):
+            number, at = self._numbers[objects.words[name >> 3]], objects.words[info >> 3] - objects.base
+            if number != self._numbers[self._value(at)[0]]:
+                raise AlteredError("a declaration that is listed under another name than its own")
+            if number in known:
+                raise AlteredError("two declarations of one name")
+            known[number] = at
+        for number, at in known.items():
+            tag = objects.tag(at)
+            if tag in UNSAFE and objects.behind(objects.field(at, 0)) >> UNSAFE[tag] & 1:
+                raise AlteredError("an inductive type that a replay would leave out")
+            if tag == INDUCTIVE:
+                self._compare_inductive(number, at, known)
+
+    def _value(self, info: int) -> Sequence[int]:
+        """A declaration's name, universe parameters and type."""
+        return self._objects.fields(self._objects.field(self._objects.field(info, 0), 0))
+
+    def _compare_inductive(self, number: int, at: int, known: dict[int, int]) -> None:
+        objects, inductive = self._objects, self._objects.field(at, 0)
+        _, parameters, indices, block, constructors, *_ = objects.fields(inductive)
+        own = self._listed(block)
+        recursor = known.get(self._known.get((number, b"rec"), 0))
+        if recursor is None or objects.tag(recursor) != RECURSOR:
+            raise AlteredError("an inductive type without a recursor")
+        _, others, *counts = objects.fields(objects.field(recursor, 0))
+        universes, more = self._listed(self._value(at)[1]), self._listed(self._value(recursor)[1])
+        if counts[:2] != [parameters, indices] or self._listed(others) != own or universes not in (more, more[1:]):
+            raise AlteredError("an inductive type with other parameters or indices than its recursor")
+        if objects.behind(inductive) & 1:
+            return  # it says that it is recursive, which takes nothing for granted
+        for one in objects.listed(constructors):
+            info = known.get(self._numbers[one])
+            if info is None or objects.tag(info) != CONSTRUCTOR:
+                raise AlteredError("an inductive type with constructors that are none")
+            term = self._value(info)[2] - objects.base
+            while objects.tag(term) == PI:
+                if self._speaks_of(objects.field(term, 1), own):
+                    raise AlteredError("a recursive type that says that it is none")
+                term = objects.field(term, 2)
+
+    def _listed(self, names: int) -> list[int]:
+        return [self._numbers[one] for one in self._objects.listed(names)]
+
+    def _speaks_of(self, term: int, own: Sequence[int]) -> bool:
+        objects, waiting, seen = self._objects, [term], set()
+        while waiting:
+            at = waiting.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            fields, tag = objects.fields(at), objects.tag(at)
+            if tag == CONST and self._numbers[fields[0]] in own:
+                return True
+            kinds = FIELDS[Slot.TERM, tag][0].slots
+            waiting += [one - objects.base for one, kind in zip(fields, kinds, strict=True) if kind is Slot.TERM]
+        return False

@@ -1,0 +1,294 @@
+"""The objects of a compiled Lean file: where each begins, and that each is of the kind that its place asks for.
+
+Lean takes a compiled file as it lies and never asks an object what it is, so that a file made by hand could have it
+take one thing for another, or read outside of the file.
+
+What always holds: only the standard library; nothing outside the bytes is looked at; linear in the file; no object is
+reached from itself. A form that is not known is OleanError; what no Lean writes is AlteredError.
+Source: src/runtime/compact.cpp, src/Lean/Expr.lean, src/Lean/Level.lean, src/Lean/Declaration.lean; Lean 4.35.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+from typing import NamedTuple
+
+from verifiers.lean.olean import (
+    ARRAY,
+    CONSTANTS,
+    EXTRA_NAMES,
+    HEADERS,
+    IMPORTS,
+    NAMES,
+    NUM,
+    STR,
+    STRING,
+    Olean,
+    OleanError,
+)
+
+NOTHING = 1
+"""The boxed value 0: the empty list, the anonymous name, the universe level zero."""
+CONSTRUCTORS = 244
+"""The highest tag of an object that a constructor made."""
+SCALARS, BIG, THUNK, TASK = 248, 250, 251, 252
+LARGEST_SMALL = (1 << 63) - 1
+"""Numbers up to it are never objects."""
+BOUND, SORT, CONST, APP, LAMBDA, PI, LET, LITERAL, NOTE, PROJECTION = 0, 3, 4, 5, 6, 7, 8, 9, 10, 11
+PARAMETER = 4
+
+
+class AlteredError(OleanError):
+    """No Lean writes such a file."""
+
+
+class Slot(Enum):
+    """What a place asks for."""
+
+    NAME = auto()
+    STRING = auto()
+    NATURAL = auto()
+    LEVEL = auto()
+    TERM = auto()
+    LITERAL = auto()
+    HINTS = auto()
+    RULE = auto()
+    VALUE = auto()
+    """What every declaration has: its name, universe parameters and type."""
+    NAMES = auto()
+    LEVELS = auto()
+    RULES = auto()
+    IMPORT = auto()
+    DECLARATION = auto()
+    AXIOM = auto()
+    DEFINITION = auto()
+    THEOREM = auto()
+    OPAQUE = auto()
+    QUOTIENT = auto()
+    INDUCTIVE = auto()
+    CONSTRUCTOR = auto()
+    RECURSOR = auto()
+    ANYTHING = auto()
+    """What neither the kernel nor a check looks into: notes of the elaborator's beside a term."""
+
+
+class Fields(NamedTuple):
+    slots: tuple[Slot, ...]
+    scalars: int = 0
+    """Bytes behind them that the place needs."""
+
+
+N, S, T = Slot.NAMES, Slot.NATURAL, Slot.TERM
+LISTS = {Slot.NAMES: Slot.NAME, Slot.LEVELS: Slot.LEVEL, Slot.RULES: Slot.RULE}
+FIELDS: dict[tuple[Slot, int], Sequence[Fields]] = {
+    (Slot.NAME, STR): [Fields((Slot.NAME, Slot.STRING), 8)],
+    (Slot.NAME, NUM): [Fields((Slot.NAME, Slot.NATURAL), 8)],
+    (Slot.LEVEL, 0): [Fields((), 8)],
+    (Slot.LEVEL, 1): [Fields((Slot.LEVEL,), 8)],
+    (Slot.LEVEL, 2): [Fields((Slot.LEVEL, Slot.LEVEL), 8)],
+    (Slot.LEVEL, 3): [Fields((Slot.LEVEL, Slot.LEVEL), 8)],
+    (Slot.LEVEL, PARAMETER): [Fields((Slot.NAME,), 8)],
+    (Slot.TERM, BOUND): [Fields((Slot.NATURAL,), 8)],
+    (Slot.TERM, SORT): [Fields((Slot.LEVEL,), 8)],
+    (Slot.TERM, CONST): [Fields((Slot.NAME, Slot.LEVELS), 8)],
+    (Slot.TERM, APP): [Fields((T, T), 8)],
+    (Slot.TERM, LAMBDA): [Fields((Slot.NAME, T, T), 9)],
+    (Slot.TERM, PI): [Fields((Slot.NAME, T, T), 9)],
+    (Slot.TERM, LET): [Fields((Slot.NAME, T, T, T), 9)],
+    (Slot.TERM, LITERAL): [Fields((Slot.LITERAL,), 8)],
+    (Slot.TERM, NOTE): [Fields((Slot.ANYTHING, T), 8)],
+    (Slot.TERM, PROJECTION): [Fields((Slot.NAME, Slot.NATURAL, T), 8)],
+    (Slot.LITERAL, 0): [Fields((Slot.NATURAL,))],
+    (Slot.LITERAL, 1): [Fields((Slot.STRING,))],
+    (Slot.HINTS, 2): [Fields((), 4)],
+    (Slot.RULE, 0): [Fields((Slot.NAME, S, T))],
+    (Slot.VALUE, 0): [Fields((Slot.NAME, N, T))],
+    (Slot.IMPORT, 0): [Fields((Slot.NAME,))],
+    **{(each, 1): [Fields((of, each))] for each, of in LISTS.items()},
+    **{
+        (Slot.DECLARATION, tag): [Fields((kind,))]
+        for tag, kind in enumerate((
+            Slot.AXIOM, Slot.DEFINITION, Slot.THEOREM, Slot.OPAQUE, Slot.QUOTIENT, Slot.INDUCTIVE, Slot.CONSTRUCTOR,
+            Slot.RECURSOR,
+        ))
+    },
+    (Slot.AXIOM, 0): [Fields((Slot.VALUE,), 1)],
+    (Slot.DEFINITION, 0): [Fields((Slot.VALUE, T, Slot.HINTS, N), 1)],
+    (Slot.THEOREM, 0): [Fields((Slot.VALUE, T, N))],
+    (Slot.OPAQUE, 0): [Fields((Slot.VALUE, T, N), 1)],
+    (Slot.QUOTIENT, 0): [Fields((Slot.VALUE,), 1)],
+    # Older versions do not say how many nested types there are.
+    (Slot.INDUCTIVE, 0): [Fields((Slot.VALUE, S, S, N, N, S), 3), Fields((Slot.VALUE, S, S, N, N), 3)],
+    (Slot.CONSTRUCTOR, 0): [Fields((Slot.VALUE, Slot.NAME, S, S, S), 1)],
+    (Slot.RECURSOR, 0): [Fields((Slot.VALUE, N, S, S, S, S, Slot.RULES), 2)],
+}  # fmt: skip
+"""By what a place asks for and the object's tag. A free or an open variable has no place in a declaration."""
+BOXED = {
+    Slot.NAME: (NOTHING,),
+    Slot.LEVEL: (NOTHING,),
+    Slot.HINTS: (NOTHING, NOTHING + 2),
+    **dict.fromkeys(LISTS, (NOTHING,)),
+}
+"""Values that are no objects."""
+UNBOUNDED = (Slot.NATURAL, Slot.ANYTHING)
+"""Kinds of which any value may be none."""
+
+
+class OleanObjects:
+    """One file's, by the bytes between its beginning and theirs. Raises OleanError."""
+
+    def __init__(self, olean: Olean) -> None:
+        self.olean = olean
+        self._data = olean.data
+        self.words: Sequence[int] = memoryview(self._data + bytes(-len(self._data) % 8)).cast("Q")
+        self.base = olean.base
+        self._starts = self._scanned(HEADERS[self._data[5]])
+        if self.base % 8 or olean.root not in self._starts:
+            raise AlteredError("a whole that lies at no object's place")
+        self.seen: dict[Slot, set[int]] = {kind: set() for kind in Slot}
+        self._follow()
+
+    def tag(self, at: int) -> int:
+        return self.words[at >> 3] >> 56
+
+    def fields(self, at: int) -> Sequence[int]:
+        """Its pointers, and values that are none."""
+        header = self.words[at >> 3]
+        return self.words[(at >> 3) + 1 : (at >> 3) + 1 + (header >> 48 & 0xFF)]
+
+    def field(self, at: int, index: int) -> int:
+        """Where the object lies that a field leads to."""
+        return self.words[(at >> 3) + 1 + index] - self.base
+
+    def behind(self, at: int) -> int:
+        """The first eight bytes behind its fields."""
+        header = self.words[at >> 3]
+        return self.words[(at >> 3) + 1 + (header >> 48 & 0xFF)]
+
+    def listed(self, pointer: int) -> list[int]:
+        """The pointers in a list."""
+        found = []
+        while pointer != NOTHING:
+            first, pointer = self.fields(pointer - self.base)
+            found.append(first)
+        return found
+
+    def text(self, pointer: int) -> bytes:
+        at = pointer - self.base
+        size = self.words[(at >> 3) + 1]
+        return self._data[at + 32 : at + 31 + size]
+
+    def number(self, pointer: int) -> int:
+        if pointer & 1:
+            return pointer >> 1
+        at = pointer - self.base
+        limbs = self.words[(at >> 3) + 1] >> 32
+        return int.from_bytes(self._data[at + 24 : at + 24 + 8 * limbs], "little")
+
+    def _scanned(self, at: int) -> set[int]:
+        """Where objects begin: they lie one after the other."""
+        words, end, starts = self.words, len(self._data), set()
+        if self.olean.form[1]:
+            at += 8  # newer versions begin with the pointer to the whole, older ones end with it
+        else:
+            end -= 8
+        while at < end:
+            header = words[at >> 3]
+            tag, length = header >> 56, words[(at >> 3) + 1] if at + 16 <= end else 0
+            if tag <= CONSTRUCTORS:
+                size = header >> 32 & 0xFFFF
+            elif tag == ARRAY:
+                size = 24 + 8 * length
+            elif tag == STRING:
+                size = 32 + length
+            elif tag == SCALARS:
+                size = 24 + length * (header >> 48 & 0xFF)
+            elif tag == BIG:
+                size = 24 + 8 * (length >> 32)
+            elif tag in (THUNK, TASK):
+                size = 24
+            else:
+                raise OleanError("an object of a kind that is not known")
+            if size < 8 or at + size > end:
+                raise AlteredError("an object that does not end in the file")
+            if tag in (ARRAY, STRING, SCALARS) and words[(at >> 3) + 2] != length:
+                raise AlteredError("an object with room that nothing is in")
+            starts.add(at)
+            at += size + 7 & ~7
+        return starts
+
+    def _follow(self) -> None:
+        """Goes through all that the declarations are made of."""
+        waiting: list[tuple[int, int, Slot]] = []
+        for index, kind in (
+            (NAMES, Slot.NAME), (CONSTANTS, Slot.DECLARATION), (IMPORTS, Slot.IMPORT), (EXTRA_NAMES, Slot.NAME)
+        ):  # fmt: skip
+            waiting += [(self.words[at >> 3], at, kind) for at in self.olean.listed(index)]
+        base, seen = self.base, self.seen
+        while waiting:
+            pointer, parent, kind = waiting.pop()
+            if pointer & 1:
+                if kind not in UNBOUNDED and pointer not in BOXED.get(kind, ()):
+                    raise AlteredError(f"no {kind.name.lower()} where one belongs")
+                continue
+            at = pointer - base
+            if at in seen[kind]:
+                if at >= parent:
+                    raise AlteredError("an object before what it is made of")
+                continue
+            if at not in self._starts or at >= parent:
+                raise AlteredError("a pointer that leads to no object, or to one that comes later")
+            seen[kind].add(at)
+            kinds = self._kinds(at, kind)
+            waiting += [(one, at, each) for one, each in zip(self._parts(at), kinds, strict=True)]
+
+    def _kinds(self, at: int, kind: Slot) -> Sequence[Slot]:
+        """What its own places ask for. Raises AlteredError where it is not of that kind."""
+        header = self.words[at >> 3]
+        tag, fields, size = header >> 56, header >> 48 & 0xFF, header >> 32 & 0xFFFF
+        if header & 0xFFFF_FFFF:
+            raise AlteredError("an object that somebody owns")
+        if kind is Slot.STRING:
+            self._check_text(at, tag)
+            return ()
+        if kind is Slot.NATURAL:
+            self._check_number(at, tag)
+            return ()
+        if kind is Slot.ANYTHING:
+            if tag <= CONSTRUCTORS and size < 8 + 8 * fields:
+                raise AlteredError("an object that is too short")
+            return [kind] * len(self._parts(at))
+        for known in FIELDS.get((kind, tag), ()):
+            if fields == len(known.slots) and size >= 8 + 8 * fields + known.scalars:
+                return known.slots
+        raise AlteredError(f"no {kind.name.lower()} where one belongs")
+
+    def _parts(self, at: int) -> Sequence[int]:
+        tag = self.tag(at)
+        if tag <= CONSTRUCTORS:
+            return self.fields(at)
+        if tag == ARRAY:
+            return self.words[(at >> 3) + 3 : (at >> 3) + 3 + self.words[(at >> 3) + 1]]
+        return self.words[(at >> 3) + 1 : (at >> 3) + 2] if tag == THUNK else ()
+
+    def _check_text(self, at: int, tag: int) -> None:
+        size, room, characters = self.words[(at >> 3) + 1 : (at >> 3) + 4]
+        if tag != STRING or not 1 <= size <= room or self._data[at + 31 + size]:
+            raise AlteredError("a text that is none")
+        try:
+            counted = len(self._data[at + 32 : at + 31 + size].decode())
+        except UnicodeDecodeError:
+            raise AlteredError("a text that is not Unicode") from None
+        if counted != characters:
+            raise AlteredError("a text of another length than it says")
+
+    def _check_number(self, at: int, tag: int) -> None:
+        """A number has one form: what is small is no object, and no large one begins with zeros."""
+        length = self.words[(at >> 3) + 1]
+        limbs, room = length >> 32, length & 0xFFFF_FFFF
+        if (
+            tag != BIG or not 1 <= limbs <= room or self.words[(at >> 3) + 2] != self.base + at + 24
+            or not self.words[(at >> 3) + 2 + limbs] or self.number(at + self.base) <= LARGEST_SMALL
+        ):  # fmt: skip
+            raise AlteredError("a number that is none")
