@@ -1,7 +1,8 @@
 """Proves that a decoder computes what the model computes that it was made of.
 
-What always holds: the figures to be met come from the model's own forward pass, and the decoder comes to them by the
-way on which rows are decoded: a prompt that is read, then token by token, with gaps, waits and company.
+What always holds: the figures to be met come from the model's own forward pass. Of a decoder that folds the weights
+into a copy, the copy is proved (`probe_copy`); of one that has an unknown architecture decode, that rows decode as in
+that pass (`probe`): a prompt that is read, then token by token, with gaps, waits and company.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from appliance.inference.blocks import Paging
 from appliance.inference.decoder import Decoder
@@ -23,15 +25,21 @@ ROUGH_PROBE_ERROR = 0.25
 
 
 @torch.inference_mode()
+def probe_copy(decoder: Decoder, model: Any, tokens: int, *, placement: Placement, version: str) -> None:
+    """Compares what both say of some tokens. Raises ModelError, and NoProbabilitiesError for weights that give no
+    finite ones. `tokens`: the most that a row will hold."""
+    ids = _ids(decoder, tokens, placement)
+    expected = _expected(model, ids, version).to(placement.device)
+    worst = float((decoder.logits(ids).log_softmax(-1) - expected).abs().max())
+    _require_near(worst, model, placement, "the engine's copy computes something else", "report it: this is a fault")
+
+
+@torch.inference_mode()
 def probe(
     decoder: Decoder, model: Any, tokens: int, *, placement: Placement, version: str, paged: bool = False
 ) -> None:
-    """Checks that rows decode as in a plain forward pass. Raises ModelError, and NoProbabilitiesError for weights that
-    give no finite ones.
-
-    `tokens`: the most that a row will hold; a window of attention shorter than that is refused. `paged`: also with
-    tokens in blocks, and read in chunks.
-    """
+    """Checks that rows decode as in a plain forward pass. Raises as `probe_copy`, and ModelError for a window of
+    attention that is shorter than `tokens`. `paged`: also with tokens in blocks, and read in chunks."""
     name = type(model).__name__
     window = getattr(model.config, "sliding_window", None)
     if window and window < tokens and getattr(model.config, "use_sliding_window", True):
@@ -39,19 +47,12 @@ def probe(
             f"{name} looks back {window} tokens only, and a conversation may have {tokens}",
             hint=f"set the budget of a conversation to at most {window} tokens",
         )
-    length = min(12, tokens)
-    ids = torch.arange(2 * length, device=placement.device).view(2, length) * 7 % decoder.vocabulary
+    ids = _ids(decoder, tokens, placement)
+    length = ids.shape[1]
     paging = Paging(block=2, window=6, chunk=2) if paged else None
     cache = SlotCache(rows=2, tokens=length, spare=3, paging=paging, device=placement.device)
-    training = model.training
     try:
-        logits = model.eval()(input_ids=ids.to(model.device), use_cache=False).logits
-        expected = logits.float().log_softmax(-1).to(placement.device)
-        if not expected.isfinite().all():
-            raise NoProbabilitiesError(
-                f"the weights {version} give no finite probabilities",
-                hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
-            )
+        expected = _expected(model, ids, version).to(placement.device)
         first = decoder.prefill(ids[:, :3], torch.tensor([3, 2]))
         for row, n in enumerate((3, 2)):
             read = first.one(row, n)
@@ -73,13 +74,36 @@ def probe(
                 worst = max(worst, float(difference.abs().max()))
     except (ValueError, TypeError, AttributeError, RuntimeError, IndexError, KeyError, NotImplementedError) as error:
         raise ModelError(f"{name} cannot be decoded here: {error}", hint=_hint(paged)) from error
+    _require_near(worst, model, placement, "it decodes differently in a batch", _hint(paged))
+
+
+def _ids(decoder: Decoder, tokens: int, placement: Placement) -> Tensor:
+    """Of two rows `[2, 12]`, or fewer tokens where no more fit."""
+    length = min(12, tokens)
+    return torch.arange(2 * length, device=placement.device).view(2, length) * 7 % decoder.vocabulary
+
+
+def _expected(model: Any, ids: Tensor, version: str) -> Tensor:
+    """Log-probabilities of the model's own forward pass, without dropout, `[2, S, V]`."""
+    training = model.training
+    try:
+        logits = model.eval()(input_ids=ids.to(model.device), use_cache=False).logits
     finally:
         model.train(training)
+    found: Tensor = logits.float().log_softmax(-1)
+    if not found.isfinite().all():
+        raise NoProbabilitiesError(
+            f"the weights {version} give no finite probabilities",
+            hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
+        )
+    return found
+
+
+def _require_near(worst: float, model: Any, placement: Placement, otherwise: str, hint: str) -> None:
     exact = model.dtype is torch.float32 and placement.dtype is torch.float32
     if not worst <= (PROBE_ERROR if exact else ROUGH_PROBE_ERROR):
-        raise ModelError(
-            f"{name} decodes differently in a batch: log-probabilities are off by {worst:.2g}", hint=_hint(paged)
-        )
+        name = type(model).__name__
+        raise ModelError(f"{name}: {otherwise}: log-probabilities are off by {worst:.2g}", hint=hint)
 
 
 def _hint(paged: bool) -> str:

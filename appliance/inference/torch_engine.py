@@ -418,7 +418,7 @@ def make_decoder(model: Any, tokens: int, *, placement: Placement, version: str,
     NoProbabilitiesError for weights that give no finite ones."""
     from appliance.inference.fused import FusedDecoder, can_fuse
     from appliance.inference.generic import GenericDecoder
-    from appliance.inference.probe import probe
+    from appliance.inference.probe import probe, probe_copy
 
     positions = getattr(model.config, "max_position_embeddings", None)
     if positions is not None and positions < tokens:
@@ -426,12 +426,12 @@ def make_decoder(model: Any, tokens: int, *, placement: Placement, version: str,
             f"{type(model).__name__} has {positions} positions, and a conversation may have {tokens} tokens",
             hint=f"set the budget of a conversation to at most {positions} tokens",
         )
-    decoder: Decoder
     if can_fuse(model):
-        decoder = FusedDecoder(model, tokens, placement)
-    else:
-        if (model.device, model.dtype) != (placement.device, placement.dtype):
-            model = copy.deepcopy(model).to(placement.device, placement.dtype)
-        decoder = GenericDecoder(model)
+        fused = FusedDecoder(model, tokens, placement)
+        probe_copy(fused, model, tokens, placement=placement, version=version)
+        return fused
+    if (model.device, model.dtype) != (placement.device, placement.dtype):
+        model = copy.deepcopy(model).to(placement.device, placement.dtype)
+    decoder = GenericDecoder(model)
     probe(decoder, model, tokens, placement=placement, version=version, paged=paged)
     return decoder

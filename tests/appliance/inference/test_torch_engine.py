@@ -300,7 +300,7 @@ def test_a_copy_that_computes_something_else_than_the_model_is_found_at_its_push
     if part == "_optional":  # a bias that the model has not
         spoiled = lambda given: torch.full((model.config.hidden_size,), 0.05)  # noqa: E731
     monkeypatch.setattr(fused, part, spoiled)
-    with pytest.raises(ModelError, match="decodes differently"):
+    with pytest.raises(ModelError, match="computes something else"):
         engine.push(model, "b")
     assert engine.version == "a"
 
