@@ -88,6 +88,13 @@ def test_the_seedling_goes_out_with_its_tokens(tmp_path: Path) -> None:
     [
         ("config.json", {"architectures": ["GPT2LMHeadModel"]}, "GPT2LMHeadModel is not written as GGUF"),
         ("config.json", {"rope_parameters": {"rope_type": "yarn"}}, "rope_parameters"),
+        ("config.json", {"rope_scaling": {"type": "linear", "factor": 4.0}}, "rope_scaling"),
+        ("config.json", {"partial_rotary_factor": 0.5}, "partial_rotary_factor"),
+        ("config.json", {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types"),
+        ("config.json", {"rms_norm_eps": None}, "lacks what GGUF needs"),
+        ("config.json", {"hidden_size": "wide"}, "lacks what GGUF needs"),
+        ("tokenizer.json", {"normalizer": {"type": "Lowercase"}}, "changes text before it cuts it"),
+        ("tokenizer.json", {"model": {"type": "BPE", "vocab": {}}}, "lacks what GGUF needs"),
         ("config.json", {"use_sliding_window": True}, "use_sliding_window"),
         ("config.json", {"vocab_size": 100}, "its weights have 100"),
         ("tokenizer.json", {"pre_tokenizer": {"type": "Whitespace"}}, "cuts text in a way"),
