@@ -40,6 +40,7 @@ COMPLETE = (
     "copy the folder again, or set model.path to a complete Hugging Face folder (config.json, tokenizer.json, "
     "*.safetensors); pickled weights (.bin, .pt) are refused, for they can run code"
 )
+PLAIN_WEIGHTS = "take the model's folder in bfloat16, float16 or float32: quantized weights are not trained here"
 GIB = 1 << 30
 _INDEX = "model.safetensors.index.json"
 _NUMBERED = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
@@ -258,6 +259,8 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
         raise ModelError("there is no such folder", hint=COMPLETE)
     files = {entry.name: entry for entry in folder.iterdir() if entry.is_file()}
     config = _table(files, "config.json")
+    if any(one.get("quantization_config") for one in (config, config.get("text_config")) if isinstance(one, dict)):
+        raise ModelError("its weights are quantized (config.json has quantization_config)", hint=PLAIN_WEIGHTS)
     if "tokenizer.json" not in files:
         raise ModelError("it has no tokenizer.json", hint=NO_TOKENIZER)
     shards = sorted(name for name in files if WEIGHT_FILE.fullmatch(name) and name != _INDEX)

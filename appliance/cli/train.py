@@ -41,8 +41,11 @@ def train(
 
     Example: assay train --recipe seedling --dry-run
     """
+    from appliance.errors import UsageError
     from appliance.training_recipes import read_recipe, scaled
 
+    if resume and seed is not None:
+        raise UsageError("a training that goes on has the seed that it began with", "leave out --seed, or --resume")
     settings = settings_of(context, data)
     found = read_recipe(recipe, settings.recipe)
     if found.scale:

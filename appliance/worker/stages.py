@@ -198,8 +198,7 @@ class StagedTraining:
             if hashlib.sha256(content).hexdigest() != stage.file:
                 raise ChangedTracesError(
                     f"the conversations of stage {stage.name} were changed since they were kept",
-                    hint="cancel this training and begin it again: `assay train` sends the file anew once "
-                    f"{context.data / TRACES / stage.file} is removed",
+                    hint="cancel this training and begin it again: `assay train` sends the file anew",
                 )
             recorded = read_traces(content, f"sha256:{stage.file}")
         else:
