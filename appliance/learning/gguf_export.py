@@ -163,18 +163,38 @@ def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None
     writer.add_token_list([text for text, _ in rows])
     writer.add_token_types([kind for _, kind in rows])
     writer.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in model["merges"]])
+    before, behind = _put_around(made.get("post_processor") or {})
+    numbers = {key: config.get(f"{key}_token_id") for key in ("bos", "eos", "pad")}
+    numbers = {key: one[0] if isinstance(one, list) and one else one for key, one in numbers.items()}
+    if len(before) > 1 or behind not in ([], [numbers["eos"]]):
+        raise CheckpointError("its tokenizer puts tokens around a text, as GGUF cannot say", hint=_PLAIN)
+    numbers["bos"] = before[0] if before else numbers["bos"]
     for add, key in (
         (writer.add_bos_token_id, "bos"),
         (writer.add_eos_token_id, "eos"),
         (writer.add_pad_token_id, "pad"),
     ):
-        number = config.get(f"{key}_token_id")
-        number = number[0] if isinstance(number, list) and number else number
-        if isinstance(number, int):
-            add(number)
-    writer.add_add_bos_token("TemplateProcessing" in json.dumps(made.get("post_processor")))
+        if isinstance(numbers[key], int):
+            add(numbers[key])
+    writer.add_add_bos_token(bool(before))
+    writer.add_add_eos_token(bool(behind))
     if template := _chat_template(folder):
         writer.add_chat_template(template)
+
+
+def _put_around(processor: Mapping[str, Any]) -> tuple[list[int], list[int]]:
+    """The tokens that a tokenizer puts before a text and behind it."""
+    sides: tuple[list[int], list[int]] = ([], [])
+    for one in processor.get("processors", [processor]):
+        if one.get("type") != "TemplateProcessing":
+            continue
+        side = 0
+        for part in one["single"]:
+            if "Sequence" in part:
+                side = 1
+            else:
+                sides[side].extend(one["special_tokens"][part["SpecialToken"]["id"]]["ids"])
+    return sides
 
 
 def _split_name(tokenizer: Mapping[str, Any]) -> str:
