@@ -3,18 +3,22 @@
     <data>/bases/<name>/    the model's files, LICENSE, base.json, manifest.json
 
 What always holds: a name stands for one set of files; it is never given to others. A base has a licence text, the one
-that came with it or the one that was named. An archive is read as data from a stranger: regular files of the names that
-a model has, each once, and nothing else of it is written. Nothing is downloaded.
+that came with it or, where none did, the one that was named. Folder and archive are read as data from a stranger:
+regular files of the names that a model has, each once, and nothing else is written; a text that a link in a folder
+leads to is taken from that folder or its Hugging Face cache only, for it goes wherever the model goes. One import
+writes at a time, and removes what one that was killed left. Nothing is downloaded.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -22,7 +26,7 @@ from pathlib import Path, PurePosixPath
 from appliance.inference.engine import ModelError
 from appliance.learning.checkpoints import LICENSES, is_model_file, model_files
 from appliance.learning.errors import CheckpointError
-from appliance.learning.folders import Content, verify, write_folder
+from appliance.learning.folders import Content, sweep, verify, write_folder
 from appliance.learning.recipe import TrainingRecipe
 from appliance.model_readiness import ModelFacts, UnusableModelError, examine
 
@@ -67,15 +71,23 @@ def import_base(source: str, data: Path, license_file: Path | None = None) -> Im
     CheckpointError when it cannot be written, and OSError when it cannot be read.
     """
     name, path = split_source(source)
-    with _as_folder(path, data) as folder:
+    with _alone(data / BASES), _as_folder(path, data) as folder:
         try:
             facts = examine(folder, TrainingRecipe())
         except ModelError as error:
             raise UnusableModelError(f"{path}: {error}", hint=error.hint) from error
-        files: dict[str, Content] = dict(model_files(folder))
-        found = next((one for one in LICENSES if one in files), "")
-        if license_file is not None:
-            files["LICENSE"], found = _license_text(license_file), "LICENSE"
+        taken = model_files(folder)
+        _require_own(taken, folder)
+        files: dict[str, Content] = dict(taken)
+        found = next((one for one in LICENSES if one in taken and _text_of(taken[one]).strip()), "")
+        given = _license_text(license_file) if license_file is not None else b""
+        if found and given and given != _license_text(taken[found]):
+            raise UnusableModelError(
+                f"{path} has a licence text of its own, {found}, and another was named",
+                hint="leave --license out: what came with the model is kept",
+            )
+        if given and not found:
+            files["LICENSE"], found = given, "LICENSE"
         if not found:
             raise UnusableModelError(
                 f"{path} has no licence text: none of {', '.join(LICENSES)}",
@@ -86,7 +98,7 @@ def import_base(source: str, data: Path, license_file: Path | None = None) -> Im
         target = data / BASES / name
         known = target.exists()
         before = verify(target) if known else ""
-        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=_made(data / BASES)) as apart:
+        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=data / BASES) as apart:
             digest = write_folder(Path(apart) / name, files)
             if known and before != digest:
                 raise UnusableModelError(
@@ -104,20 +116,40 @@ def find_base(name: str, data: Path) -> Path | None:
     return folder if _NAME.fullmatch(name) and folder.is_dir() else None
 
 
-def _made(folder: Path) -> Path:
+@contextmanager
+def _alone(bases: Path) -> Iterator[None]:
+    """Waits until no other import writes there; the lock is its process's, and goes with it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        bases.mkdir(parents=True, exist_ok=True)
+        handle = os.open(bases, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         raise CheckpointError(
-            f"{folder} cannot be made: {error.strerror}", hint="check that this user may write to the data folder"
+            f"{bases} cannot be made: {error.strerror}", hint="check that this user may write to the data folder"
         ) from error
-    return folder
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        sweep(bases)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _require_own(files: Mapping[str, Path], folder: Path) -> None:
+    """Raises UnusableModelError for a text that lies elsewhere. Weights may: they are nothing else, by their header."""
+    own = folder.resolve()
+    for name, path in files.items():
+        place = path.resolve()
+        if not (name.endswith(".safetensors") or place.parent in (own, own.parent.parent / "blobs")):
+            raise UnusableModelError(
+                f"{path} is a link to {place}, outside of the folder",
+                hint="look at what it leads to; `cp -rL FOLDER COPY` makes a folder with the files themselves",
+            )
 
 
 @contextmanager
 def _as_folder(path: Path, data: Path) -> Iterator[Path]:
     if path.is_file() and tarfile.is_tarfile(path):
-        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=_made(data / BASES)) as apart:
+        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=data / BASES) as apart:
             _unpack(path, Path(apart))
             yield Path(apart)
     elif path.is_dir():
@@ -157,12 +189,16 @@ def _unpack(archive: Path, folder: Path) -> None:
         ) from error
 
 
-def _license_text(file: Path) -> bytes:
+def _text_of(file: Path) -> bytes:
     try:
         with file.open("rb") as stream:
-            text = stream.read(_MAX_LICENSE + 1)
+            return stream.read(_MAX_LICENSE + 1)
     except OSError as error:
         raise UnusableModelError(f"{file}: {error.strerror}", hint="name a file with the licence's text") from error
+
+
+def _license_text(file: Path) -> bytes:
+    text = _text_of(file)
     if not text.strip() or len(text) > _MAX_LICENSE:
         raise UnusableModelError(
             f"{file} holds no licence text", hint="name a text file of at most 1 MiB that is not empty"

@@ -40,7 +40,10 @@ COMPLETE = (
     "copy the folder again, or set model.path to a complete Hugging Face folder (config.json, tokenizer.json, "
     "*.safetensors); pickled weights (.bin, .pt) are refused, for they can run code"
 )
+PLAIN_WEIGHTS = "take the model's folder in bfloat16, float16 or float32: quantized weights are not trained here"
 GIB = 1 << 30
+MOST_JSON = 64 << 20
+"""Bytes of a file of JSON that is read here; the index of a thousand shards has one tenth."""
 _INDEX = "model.safetensors.index.json"
 _NUMBERED = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
 _EMBEDDING = re.compile(r"(^|\.)(embed_tokens|wte|embed_in|word_embeddings|tok_embeddings)\.weight$")
@@ -258,6 +261,8 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
         raise ModelError("there is no such folder", hint=COMPLETE)
     files = {entry.name: entry for entry in folder.iterdir() if entry.is_file()}
     config = _table(files, "config.json")
+    if any(one.get("quantization_config") for one in (config, config.get("text_config")) if isinstance(one, dict)):
+        raise ModelError("its weights are quantized (config.json has quantization_config)", hint=PLAIN_WEIGHTS)
     if "tokenizer.json" not in files:
         raise ModelError("it has no tokenizer.json", hint=NO_TOKENIZER)
     shards = sorted(name for name in files if WEIGHT_FILE.fullmatch(name) and name != _INDEX)
@@ -284,6 +289,8 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
 def _table(files: Mapping[str, Path], name: str) -> dict[str, Any]:
     if name not in files:
         raise ModelError(f"it has no {name}", hint=COMPLETE)
+    if (size := files[name].stat().st_size) > MOST_JSON:
+        raise ModelError(f"its {name} has {size} bytes, and {MOST_JSON} are the most", hint=COMPLETE)
     try:
         table = json.loads(files[name].read_bytes())
     except (ValueError, RecursionError) as error:

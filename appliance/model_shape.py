@@ -24,10 +24,10 @@ EMBEDDED = Shape(
     file_bytes=2_632_080,
 )
 """The embedded model, which is made here and has no folder at first."""
-_EMBEDDING = re.compile(
-    r"(^|\.)(embed_tokens|wte|wpe|embed_in|word_embeddings|tok_embeddings|lm_head|embed_out)\.weight$"
-)
-_LAYER = re.compile(r"(^|\.)(layers|h|blocks)\.\d+\.")
+_HEAD = re.compile(r"(^|\.)(lm_head|embed_out)\.weight$")
+_EMBEDDING = re.compile(r"(^|\.)(embed_tokens|wte|embed_in|word_embeddings|tok_embeddings|lm_head|embed_out)\.weight$")
+"""Has a row for each token; GPT-2's `wpe` has one for each position."""
+_LAYER = re.compile(r"(^|\.)(?:layers|h|blocks)\.(\d+)\.")
 
 
 def shape_of(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], file_bytes: int = 0) -> Shape:
@@ -35,7 +35,9 @@ def shape_of(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], f
     from the tensors, or as the Llama family has it."""
     inner = config.get("text_config")
     text: Mapping[str, Any] = inner if isinstance(inner, dict) else config
+    # Some families are tied and do not say so: a model without a head of its own takes the embedding for one.
     tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings")) is True
+    tied = tied or not any(map(_HEAD.search, shapes))
     linear = tuple(
         (shape[0], shape[1])
         for name, shape in shapes.items()
@@ -43,7 +45,8 @@ def shape_of(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], f
     )
     embedding = next((shape for name, shape in shapes.items() if len(shape) == 2 and _EMBEDDING.search(name)), (0, 0))
     hidden = _number(text, "hidden_size", "n_embd", "d_model") or embedding[1]
-    layers = _number(text, "num_hidden_layers", "n_layer", "num_layers") or 1
+    numbered = {found[2] for found in map(_LAYER.search, shapes) if found}
+    layers = _number(text, "num_hidden_layers", "n_layer", "num_layers") or max(1, len(numbered))
     heads = _number(text, "num_attention_heads", "n_head") or 1
     size = _number(text, "head_dim") or hidden // heads
     parameters = sum(

@@ -2,7 +2,8 @@
 
 What always holds: nothing is looked up here (`hardware` finds the machine, `model_shape` the model) and nothing is
 measured: every figure follows from the arguments and the constants below, which are the assumptions. Memory is the
-most that is held at once in each phase of a night; the largest phase is what has to fit. A layer is that of the Llama
+most that is held at once in each phase of a night; the largest phase is what has to fit. Beside a GPU the machine's own
+memory has phases as well, for files are read there and adapters merged. A layer is that of the Llama
 family: four matrices of attention, three of a gated multilayer perceptron, two norms; other families are near it. Hours
 are an upper bound for the lengths (every conversation as long as it may be) and a guess for the speed.
 """
@@ -93,10 +94,14 @@ class Plan:
     phases: Mapping[str, int]
     """Bytes that each phase of a night holds at its highest."""
     available: int
+    beside: Mapping[str, int]
+    """Beside a GPU: bytes of the machine's memory that each phase holds; empty on a processor."""
+    memory: int
+    """Bytes that the machine has for that."""
     hours: float
     """Of a night's sampling and learning."""
     engine_share: float
-    """Of the memory, for what the engine holds."""
+    """Of the memory, or of a GPU's, for what the engine holds."""
 
     @property
     def needed(self) -> int:
@@ -108,8 +113,18 @@ class Plan:
         return max(self.phases, key=lambda name: self.phases[name])
 
     @property
+    def tightest(self) -> tuple[str, int, int]:
+        """The phase that takes most, its bytes and those that there are; of the machine's memory beside a GPU where
+        that is what does not fit."""
+        name = max(self.beside, key=lambda one: self.beside[one], default="")
+        if name and self.beside[name] > self.memory:
+            return f"{name} (beside)", self.beside[name], self.memory
+        return self.largest, self.needed, self.available
+
+    @property
     def fits(self) -> bool:
-        return self.needed <= self.available
+        _, needed, available = self.tightest
+        return needed <= available
 
 
 def plan(
@@ -118,23 +133,26 @@ def plan(
     """Works out one way of training. `max_tokens` are those of a conversation, `rows` the conversations that the engine
     decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation)."""
     gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever the learner gets, it fits there
+    engine = engine_bytes(shape, max_tokens, rows, gpu=gpu is not None)
+    alone = len(machine.gpus) > 1  # the engine has a GPU of its own
     parts = {
         "process": PROCESS if gpu is None else GPU_CONTEXT,
         **learner_parts(shape, recipe, max_tokens),
-        "engine": engine_bytes(shape, max_tokens, rows, gpu=gpu is not None),
+        "engine": 0 if alone else engine,
     }
-    if gpu is not None and len(machine.gpus) > 1:
-        parts["engine"] = 0  # it has a GPU of its own
+    phases = _phases(shape, recipe, parts) if gpu is None else _gpu_phases(parts, engine if alone else 0)
     return Plan(
         recipe=recipe,
         max_tokens=max_tokens,
         rows=rows,
         device="cpu" if gpu is None else "gpu",
         parts=parts,
-        phases=_phases(shape, recipe, parts, gpu=gpu is not None),
+        phases=phases,
         available=machine.memory if gpu is None else int(gpu.free * GPU_USABLE),
+        beside={} if gpu is None else _phases_beside(shape, recipe, parts),
+        memory=machine.memory,
         hours=_hours(shape, machine, recipe, max_tokens, rows, extra_tokens),
-        engine_share=parts["engine"] / (machine.memory if gpu is None else gpu.total),
+        engine_share=engine / (machine.memory if gpu is None else gpu.total),
     )
 
 
@@ -250,24 +268,49 @@ def engine_weight_bytes(shape: Shape, *, gpu: bool) -> int:
     return shape.parameters * size + head * (4 if shape.tied else 4 - size)
 
 
-def _phases(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], *, gpu: bool) -> dict[str, int]:
-    """Opening a model holds its files beside the weights; going on from a checkpoint what was kept, twice; publishing
-    an adapter the base's files and a model in float32 beside the engine's copy. On a processor the engine holds its old
-    weights while it takes new ones; on a GPU it gave them up before the learner's step."""
+def _phases(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> dict[str, int]:
+    """On a processor, where one process holds all. Opening a model holds its files beside the weights; going on from a
+    checkpoint what was kept, twice; publishing an adapter the base's files and a model in float32 beside the engine's
+    copy. The engine holds its old weights while it takes new ones."""
     files, held = shape.file_bytes, parts["process"] + parts["weights"]
-    kept = parts["moments"] + (
-        adapter_parameters(shape, recipe.lora_rank) * 4 if recipe.method == "lora" else shape.parameters * 4
-    )
     found = {
         "loading": held + 2 * files,
         "training": sum(parts.values()),
-        "resuming": held + 2 * kept + parts["engine"],
+        "resuming": held + 2 * _kept(shape, recipe, parts) + parts["engine"],
+        "pushing": held + parts["moments"] + parts["engine"] + engine_weight_bytes(shape, gpu=False),
     }
-    if parts["engine"] and not gpu:
-        found["pushing"] = held + parts["moments"] + parts["engine"] + engine_weight_bytes(shape, gpu=False)
     if recipe.method == "lora":
         found["publishing"] = parts["process"] + parts["engine"] + 2 * files + shape.parameters * 4
     return {name: int(value * SLACK) for name, value in found.items()}
+
+
+def _gpu_phases(parts: Mapping[str, int], engine: int) -> dict[str, int]:
+    """On a GPU: the learner's weights come to it as they are and its moments as they were kept, so a step takes most.
+    `engine` is what it holds on a GPU of its own; it gave its old weights up before the step."""
+    found = {"training": sum(parts.values())}
+    if engine:
+        found["sampling"] = parts["process"] + engine
+    return {name: int(value * SLACK) for name, value in found.items()}
+
+
+def _phases_beside(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> dict[str, int]:
+    """The machine's memory beside a GPU: a worker keeps the model and its files there, and the learner, a process of
+    its own, reads both before they go to the GPU; so does one that goes on with what a checkpoint kept. The worker
+    merges an adapter into a model in float32."""
+    files = shape.file_bytes
+    worker = PROCESS + parts["weights"] + files
+    found = {
+        "loading": worker + PROCESS + parts["weights"] + 2 * files,
+        "resuming": worker + PROCESS + 2 * _kept(shape, recipe, parts),
+    }
+    if recipe.method == "lora":
+        found["publishing"] = worker + PROCESS + files + shape.parameters * 4
+    return {name: int(value * SLACK) for name, value in found.items()}
+
+
+def _kept(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> int:
+    """Bytes of a checkpoint."""
+    return parts["moments"] + trained_parameters(shape, recipe) * 4
 
 
 def _hours(

@@ -276,6 +276,7 @@ def _row(number: int, stage: Stage, shape: Shape, machine: Hardware) -> tuple[st
     tokens, rows = recipe.agent.max_tokens, recipe.agent.concurrent
     taken = planning.sft_way(recipe.warm_start, tokens) if sft else training
     most = planning.plan(shape, machine, taken, max_tokens=tokens, rows=rows)
+    _, needed, available = most.tightest
     until = recipe.warm_start.stop_at if sft else stage.advance_at
     rate = recipe.warm_start.learning_rate if sft else training.learning_rate
     source = stage.data if sft else f"{training.tasks_per_step}x{training.rollouts_per_task} {stage.tasks}"
@@ -290,8 +291,7 @@ def _row(number: int, stage: Stage, shape: Shape, machine: Hardware) -> tuple[st
         source if stage.kind != "distil" else f"{source}, scored by {stage.scored_by[:12]}",
         f"{way} lr {rate:g}, warm-up {(recipe.warm_start if sft else training).warmup_steps}",
         "new" if sft or stage.optimizer == "reset" else "kept",
-        f"{most.needed / planning.GIB:.1f} of {most.available / planning.GIB:.1f} GiB"
-        + ("" if most.fits else ", too much"),
+        f"{needed / planning.GIB:.1f} of {available / planning.GIB:.1f} GiB" + ("" if most.fits else ", too much"),
     )
 
 

@@ -37,11 +37,9 @@ def plan(
 
     Example: assay plan qwen3-0.6b
     """
-    from appliance.hardware import find_machine
-
     settings = settings_of(context, data)
     name, shape = shape_named(settings, model)
-    machine = find_machine()
+    machine = machine_of(settings)
     report = _report(settings, shape, machine)
     if as_json:
         from appliance.cli.documents.models import PlanDocument
@@ -71,6 +69,7 @@ class _Report:
                 "needed": one.needed,
                 "available": one.available,
                 "phases": dict(one.phases),
+                "beside": dict(one.beside),
                 "parts": dict(one.parts),
                 "hours": one.hours,
                 "engine_share": one.engine_share,
@@ -95,22 +94,33 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
         best = planning.largest_pass(shape, machine, least, agent.max_tokens, agent.concurrent)
         taken = planning.with_pass(way, min(best or agent.max_tokens, 1 << 14))
         found = planning.plan(shape, machine, taken, **sizes, extra_tokens=items * agent.max_tokens)
+        phase, needed, _ = found.tightest
         rows.append(
             {
                 "method": way.method,
                 "precision": way.precision,
                 "gradient_checkpointing": way.gradient_checkpointing,
                 "fits": found.fits,
-                "needed": found.needed,
-                "phase": found.largest,
+                "needed": needed,
+                "phase": phase,
                 "pass_tokens": best,
                 "context": planning.largest_context(shape, machine, least, agent.concurrent),
                 "rollouts_at_once": planning.largest_group(shape, machine, least, agent.max_tokens),
                 "engine_share": found.engine_share,
                 "hours": found.hours,
+                "micro_batch_tokens": taken.micro_batch_tokens,
             }
         )
     return _Report(configured, rows)
+
+
+def machine_of(settings: Settings) -> Hardware:
+    """This machine, without GPUs that the configuration keeps the learner off."""
+    from appliance.hardware import find_machine
+    from appliance.planning import without_gpus
+
+    machine = find_machine()
+    return without_gpus(machine) if settings.model.device == "cpu" else machine
 
 
 def shape_named(settings: Settings, model: str) -> tuple[str, Shape]:
@@ -172,9 +182,13 @@ def _length(hours: float) -> str:
 
 def _sentence(one: Plan) -> str:
     verdict = "fits" if one.fits else "does not fit"
+    beside = max(one.beside, key=lambda name: one.beside[name], default="")
+    memory = (
+        f", {one.beside[beside] / GIB:.1f} of {one.memory / GIB:.1f} GiB of memory while {beside}" if beside else ""
+    )
     return (
         f"{one.recipe.method} on the {one.device} {verdict}: {one.needed / GIB:.1f} of {one.available / GIB:.1f} GiB "
-        f"while {one.largest}, {_length(one.hours)} a night at the most"
+        f"while {one.largest}{memory}, {_length(one.hours)} a night at the most"
     )
 
 
@@ -192,7 +206,7 @@ def _advice(report: _Report) -> str:
     again = "true" if row["gradient_checkpointing"] else "false"
     return (
         f'this fits: [recipe.training] method = "{row["method"]}", precision = "{row["precision"]}", packing = true, '
-        f"micro_batch_tokens = {min(row['pass_tokens'], 1 << 14)}, gradient_checkpointing = {again}"
+        f"micro_batch_tokens = {row['micro_batch_tokens']}, gradient_checkpointing = {again}"
     )
 
 

@@ -41,8 +41,11 @@ def train(
 
     Example: assay train --recipe seedling --dry-run
     """
+    from appliance.errors import UsageError
     from appliance.training_recipes import read_recipe, scaled
 
+    if resume and seed is not None:
+        raise UsageError("a training that goes on has the seed that it began with", "leave out --seed, or --resume")
     settings = settings_of(context, data)
     found = read_recipe(recipe, settings.recipe)
     if found.scale:
@@ -93,15 +96,13 @@ def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
 
 def _where(settings: Settings) -> tuple[Shape, Hardware]:
     """The shape of the model that a training would begin from, and this machine."""
-    from appliance.cli.plan import shape_named
-    from appliance.hardware import find_machine
+    from appliance.cli.plan import machine_of, shape_named
 
-    return shape_named(settings, "")[1], find_machine()
+    return shape_named(settings, "")[1], machine_of(settings)
 
 
 def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
-    from appliance.cli.plan import shape_named
-    from appliance.hardware import find_machine
+    from appliance.cli.plan import machine_of, shape_named
     from appliance.training_recipes import COLUMNS, plan_json, rows_of
 
     if as_json:
@@ -120,6 +121,6 @@ def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
         ]
     )
     show_line("")
-    show_table(COLUMNS, rows_of(recipe.stages, shape, find_machine()), empty="no stage")
+    show_table(COLUMNS, rows_of(recipe.stages, shape, machine_of(settings)), empty="no stage")
     show_line("")
     show_line("A stage that collapses ends the training at its last good checkpoint. Nothing was started.")

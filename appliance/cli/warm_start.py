@@ -52,10 +52,13 @@ def warm_start(
     """Have a teacher answer training questions, verify it, and keep a set for a stage of SFT.
 
     The teacher may be the champion, served on this machine. 0 for a set, 1 when nothing was verified, 2 for what cannot
-    be asked, 5 when the teacher gives no answer.
+    be asked, 5 when the teacher gives no answer, or nothing was verified and answers were lost to the infrastructure.
 
     Example: assay warm-start --endpoint http://127.0.0.1:8000/v1 --model teacher --out traces --taskset tables
     """
+    from collections import Counter
+
+    from appliance.agent.api_conversation import refuses
     from appliance.cli import broker_target
     from appliance.evaluation.attempts import PLAN
     from appliance.evaluation.plan import EvaluationPlan
@@ -64,7 +67,7 @@ def warm_start(
     from appliance.policy_files import load_policy
     from appliance.worker.teacher import Teacher
     from appliance.worker.traces import verified
-    from appliance.worker.warm_set import WarmSetManifest, WarmSetRules, lines, selected
+    from appliance.worker.warm_set import WarmSetManifest, WarmSetRules, before_rules, lines, selected
     from curriculum.contract.task import Split, Task
     from curriculum.registry import taskset_named
     from curriculum.sealed import TaskStream
@@ -110,18 +113,14 @@ def warm_start(
             caller="warm-start",
         )
     rules = WarmSetRules(answers=answers, questions=questions, sources=sources)
-    kept, dropped = selected(tally.kept, rules, asked)
+    kept, dropped = selected(tally.kept, rules, asked, Counter(one.taskset for one in stream))
+    needs_tools = samples * sum(bool(refuses(one)) for one in stream)
     content = lines(kept)
     manifest = WarmSetManifest(
         source=f"{endpoint} {model}",
         rules=rules,
         recorded=tasks * samples,
-        dropped={
-            "given up by the teacher": tasks * samples - len(recorded),
-            "lost to the infrastructure": tally.lost,
-            "failed its check": tally.failed,
-            **dropped,
-        },
+        dropped={**before_rules(tasks * samples, len(recorded), needs_tools, tally), **dropped},
         kept=len(kept),
         questions=len({one.task.id for one in kept}),
         by_taskset={name: n for name in named if (n := sum(one.task.taskset == name for one in kept))},
@@ -140,4 +139,5 @@ def warm_start(
             show_line(f'{out / CONVERSATIONS}: a stage of `assay train` learns from it with data = "file"')
         else:
             show_line("nothing was verified, and nothing was written")
-    raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)
+    broke = ExitCode.INFRASTRUCTURE if tally.lost else ExitCode.FAILED_VERDICT
+    raise typer.Exit(ExitCode.OK if kept else broke)

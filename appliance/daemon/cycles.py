@@ -129,7 +129,7 @@ class Cycles:
         path = self.settings.data / TRACES / digest
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not path.exists():
+            if not path.exists() or path.read_bytes() != content:
                 beside = path.with_name(f".{digest}.{secrets.token_hex(4)}")
                 write_new(beside, content)
                 beside.replace(path)

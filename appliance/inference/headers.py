@@ -1,7 +1,8 @@
 """Reads what safetensors files say of themselves: which tensors they hold, and whether they are whole.
 
 What always holds: only the header is read, by plain JSON. A file has 8 bytes with the header's length, the header, then
-as many bytes as the last tensor's end (the format's specification, huggingface/safetensors).
+the tensors one behind another, each as long as its type and shape say, and nothing else (the format's specification,
+huggingface/safetensors).
 """
 
 from __future__ import annotations
@@ -10,10 +11,21 @@ import json
 import struct
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 _LENGTH = struct.Struct("<Q")
 MAX_HEADER_BYTES = 100_000_000
 """The format's own limit."""
+BITS = {
+    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F8_E8M0"), 8),
+    **dict.fromkeys(("I16", "U16", "F16", "BF16"), 16),
+    **dict.fromkeys(("I32", "U32", "F32"), 32),
+    **dict.fromkeys(("I64", "U64", "F64", "C64"), 64),
+    "F4": 4,
+    "F6_E2M3": 6,
+    "F6_E3M2": 6,
+}
+"""Of one number, by the names that the format has for types."""
 
 Shapes = Mapping[str, tuple[int, ...]]
 """Of each tensor, by its name."""
@@ -31,11 +43,33 @@ def read_shapes(shard: Path) -> Shapes | None:
             return None
         try:
             header = json.loads(stream.read(length))
-            tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
-            ends = [int(entry["data_offsets"][1]) for entry in tensors.values()]
-            shapes = {name: tuple(map(int, entry["shape"])) for name, entry in tensors.items()}
+            return _tensors(header, size - _LENGTH.size - length)
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
             return None
-    if any(one < 0 for shape in shapes.values() for one in shape):
-        return None
-    return shapes if size == _LENGTH.size + length + max(ends, default=0) else None
+
+
+def _tensors(header: Mapping[str, Any], room: int) -> Shapes | None:
+    """The shapes in a header, where its tensors fill so many bytes exactly; else None."""
+    entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+    shapes = {name: tuple(entry["shape"]) for name, entry in entries.items()}
+    end = 0
+    for start, stop, name in sorted((*entry["data_offsets"], name) for name, entry in entries.items()):
+        numbers = (start, stop, *shapes[name])
+        if any(type(one) is not int or one < 0 for one in numbers) or start != end:
+            return None
+        if 8 * (stop - start) != _bits(shapes[name], BITS[entries[name]["dtype"]], 8 * room):
+            return None
+        end = stop
+    return shapes if end == room else None
+
+
+def _bits(shape: tuple[int, ...], each: int, most: int) -> int:
+    """Of a tensor; more than `most` for any that is larger, however large it says that it is."""
+    if 0 in shape:
+        return 0
+    found = each
+    for one in shape:
+        found *= one
+        if found > most:
+            return most + 8
+    return found

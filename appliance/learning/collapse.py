@@ -22,7 +22,7 @@ from runtime.model import FrozenModel, UnitName
 
 REWARD, ENTROPY, LENGTH, MISMATCH, GRADIENT = "success", "entropy", "length", "mismatch_kl", "gradient_norm"
 FIGURES = (REWARD, ENTROPY, LENGTH, MISMATCH, GRADIENT)
-"""What is looked at of a step; one that a step lacks is not looked at."""
+"""What is looked at of a step; a step that nothing was learned from lacks some, and the mean is that of the others."""
 
 
 class CollapseRecipe(Record):
@@ -50,7 +50,7 @@ class CollapseWatch(FrozenModel):
     last_step: int = -1
     recent: tuple[dict[str, float], ...] = ()
     first: dict[str, float] = Field(default_factory=dict)
-    """Means of the first window."""
+    """Means of the first window, and of a later one for what no step of that had."""
     best_reward: float = 0.0
     seen: str = ""
     """What was seen of a collapse; empty while there is none."""
@@ -67,13 +67,18 @@ class CollapseWatch(FrozenModel):
         after = self.model_copy(update={"last_step": step, "recent": recent})
         if len(recent) < recipe.window:
             return after
-        means = {name: _mean(recent, name) for name in taken}
+        means = {name: _mean(recent, name) for name in FIGURES if any(name in one for one in recent)}
         if not self.first:
             # Another window begins: what is compared with the first one shares no step with it.
             return after.model_copy(update={"first": means, "recent": (), "best_reward": means.get(REWARD, 0.0)})
         seen = _collapse(means, self.first, self.best_reward, recipe)
-        best = max(self.best_reward, means.get(REWARD, 0.0))
-        return after.model_copy(update={"seen": f"step {step}: {seen}" if seen else "", "best_reward": best})
+        return after.model_copy(
+            update={
+                "seen": f"step {step}: {seen}" if seen else "",
+                "best_reward": max(self.best_reward, means.get(REWARD, 0.0)),
+                "first": {**means, **self.first},
+            }
+        )
 
     def diverged(self, step: int, reason: str) -> CollapseWatch:
         """Returns the state after a step that could not be learned at all."""
@@ -88,7 +93,7 @@ class CollapseWatch(FrozenModel):
 
 def _mean(recent: tuple[dict[str, float], ...], name: str) -> float:
     found = [one[name] for one in recent if name in one]
-    return math.fsum(found) / len(found) if found else 0.0
+    return math.fsum(found) / len(found)
 
 
 def _collapse(means: Mapping[str, float], first: Mapping[str, float], best: float, recipe: CollapseRecipe) -> str:

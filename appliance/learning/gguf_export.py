@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,9 @@ def write_gguf(folder: Path, target: Path) -> int:
     beside = target.with_name(f".{target.name}.new")
     writer = GGUFWriter(None, architecture)
     try:
-        _describe(writer, config, folder.name)
-        _add_tokenizer(writer, folder, config)
+        with _as_expected(folder):
+            _describe(writer, config, folder.name)
+            _add_tokenizer(writer, folder, config)
         tensors = dict(_tensors(folder, config, architecture))
         for name, tensor in tensors.items():
             _add(writer, name, tensor)
@@ -65,6 +67,18 @@ def write_gguf(folder: Path, target: Path) -> int:
     finally:
         beside.unlink(missing_ok=True)
     return len(tensors)
+
+
+@contextmanager
+def _as_expected(folder: Path) -> Iterator[None]:
+    """Has what is missing in config.json or tokenizer.json, or is of another type, be a message."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise CheckpointError(
+            f"config.json or tokenizer.json of {folder.name} lacks what GGUF needs, or has it as another type: {error}",
+            hint=_PLAIN,
+        ) from error
 
 
 def require_same(file: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -90,9 +104,11 @@ def _architecture(config: Mapping[str, Any]) -> str:
     if architecture is None:
         known = ", ".join(sorted(ARCHITECTURES))
         raise CheckpointError(f"{names[0]!s:.80} is not written as GGUF here, only {known}", hint=_PLAIN)
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    ropes = [one for name in ("rope_parameters", "rope_scaling") if (one := config.get(name))]
     unknown = {
-        "rope_parameters": rope.get("rope_type", rope.get("type", "default")) != "default",
+        "rope_parameters or rope_scaling": not all(map(_is_plain_rope, ropes)),
+        "partial_rotary_factor": config.get("partial_rotary_factor") not in (None, 1.0),
+        "layer_types": any(one != "full_attention" for one in config.get("layer_types") or ()),
         "use_sliding_window": bool(config.get("use_sliding_window")),
         "attention_bias": bool(config.get("attention_bias")),
         "mlp_bias": bool(config.get("mlp_bias")),
@@ -101,6 +117,12 @@ def _architecture(config: Mapping[str, Any]) -> str:
     if odd := [name for name, is_odd in unknown.items() if is_odd]:
         raise CheckpointError(f"config.json has {odd[0]} as it is not written as GGUF here", hint=_PLAIN)
     return architecture
+
+
+def _is_plain_rope(rope: Any) -> bool:
+    if not isinstance(rope, dict) or rope.get("partial_rotary_factor") not in (None, 1.0):
+        return False
+    return bool(rope.get("rope_type", rope.get("type", "default")) == "default")
 
 
 def _describe(writer: Any, config: Mapping[str, Any], name: str) -> None:
@@ -127,6 +149,8 @@ def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None
     model = made.get("model") or {}
     if model.get("type") != "BPE" or model.get("byte_fallback"):
         raise CheckpointError("its tokenizer is no byte-level BPE, the one kind written as GGUF here", hint=_PLAIN)
+    if (made.get("normalizer") or {"type": "NFC"}) != {"type": "NFC"}:
+        raise CheckpointError("its tokenizer changes text before it cuts it, as GGUF cannot say", hint=_PLAIN)
     tokens = {int(number): (str(text), _NORMAL) for text, number in model["vocab"].items()}
     for one in made.get("added_tokens", ()):
         tokens[int(one["id"])] = (str(one["content"]), _CONTROL if one.get("special") else _OWN)
@@ -139,18 +163,38 @@ def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None
     writer.add_token_list([text for text, _ in rows])
     writer.add_token_types([kind for _, kind in rows])
     writer.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in model["merges"]])
+    before, behind = _put_around(made.get("post_processor") or {})
+    numbers = {key: config.get(f"{key}_token_id") for key in ("bos", "eos", "pad")}
+    numbers = {key: one[0] if isinstance(one, list) and one else one for key, one in numbers.items()}
+    if len(before) > 1 or behind not in ([], [numbers["eos"]]):
+        raise CheckpointError("its tokenizer puts tokens around a text, as GGUF cannot say", hint=_PLAIN)
+    numbers["bos"] = before[0] if before else numbers["bos"]
     for add, key in (
         (writer.add_bos_token_id, "bos"),
         (writer.add_eos_token_id, "eos"),
         (writer.add_pad_token_id, "pad"),
     ):
-        number = config.get(f"{key}_token_id")
-        number = number[0] if isinstance(number, list) and number else number
-        if isinstance(number, int):
-            add(number)
-    writer.add_add_bos_token("TemplateProcessing" in json.dumps(made.get("post_processor")))
+        if isinstance(numbers[key], int):
+            add(numbers[key])
+    writer.add_add_bos_token(bool(before))
+    writer.add_add_eos_token(bool(behind))
     if template := _chat_template(folder):
         writer.add_chat_template(template)
+
+
+def _put_around(processor: Mapping[str, Any]) -> tuple[list[int], list[int]]:
+    """The tokens that a tokenizer puts before a text and behind it."""
+    sides: tuple[list[int], list[int]] = ([], [])
+    for one in processor.get("processors", [processor]):
+        if one.get("type") != "TemplateProcessing":
+            continue
+        side = 0
+        for part in one["single"]:
+            if "Sequence" in part:
+                side = 1
+            else:
+                sides[side].extend(one["special_tokens"][part["SpecialToken"]["id"]]["ids"])
+    return sides
 
 
 def _split_name(tokenizer: Mapping[str, Any]) -> str:

@@ -99,7 +99,7 @@ class Trainer(Learner):
         if self._teacher is not None:
             chosen, divergence = distilled(chosen, self._teacher, self.recipe.temperature)
             taught = {"reverse_kl": divergence}
-        if self.recipe.planning.credit:
+        elif self.recipe.planning.credit:
             chosen = [credited(one, plans.grams, self.recipe.planning.alpha) for one in chosen]
         rate = self._set_learning_rate(step)
         norms: list[float] = []
@@ -159,7 +159,7 @@ class Trainer(Learner):
         return find_plans(right, wrong, lambda ids: whole(embeddings.weight)[ids.to(self._device)], rng)
 
     def _planned(self, chosen: Sequence[Sample], plans: Plans) -> dict[str, float]:
-        if not self.recipe.planning.credit:
+        if self._teacher is not None or not self.recipe.planning.credit:
             return {}
         planned = sum(sum(planning_tokens(one, plans.grams)) for one in chosen)
         return {"planning_fraction": planned / max(1, sum(one.trained_tokens for one in chosen))}

@@ -54,7 +54,8 @@ class ChatTemplate:
         except RefusedByTemplate:
             raise
         except Exception as error:  # a template is a program: it breaks in every way that one can
-            raise RenderingError(f"its chat template breaks: {str(error)[:200]}", hint=SAY_IT) from error
+            why = str(error)[:200] or type(error).__name__
+            raise RenderingError(f"its chat template breaks: {why}", hint=SAY_IT) from error
 
 
 def _compiled(source: str) -> Template:

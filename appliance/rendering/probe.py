@@ -5,7 +5,7 @@
 It prints {"entries": 512, "format": "..."}, one more than the highest token and how the model is written to, or
 {"fault": "...", "hint": "..."}. A tokenizer's library may end the process that reads a broken file, and a chat template
 may never end; this process is there for that. A model that no tool can be called with is a fault here: its nights would
-find that out later.
+find that out later. A template may write without end in one expression, so memory has a limit, too.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from appliance.rendering.renderer import SAY_IT, RenderingError, ToolRequest
 
 SECONDS = 120
 """Of processor time: a tokenizer of a million entries takes some seconds."""
+MEMORY = 4 << 30
+"""Bytes that it may write to: such a tokenizer takes one GiB."""
 CODE = "print(12 + 30)"
 TEXT = "what is 12 plus 30? print(12 + 30)"
 ANOTHER = "copy tokenizer.json again from where the model comes from, or take another model"
@@ -29,6 +31,7 @@ ANOTHER = "copy tokenizer.json again from where the model comes from, or take an
 def main(folder: Path) -> None:
     """Raises OSError for a file that is there and cannot be read."""
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     files = {name: (folder / name).read_bytes() for name in formats.FILES if (folder / name).is_file()}
     try:
         renderer = formats.load_renderer(files)

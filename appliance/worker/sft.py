@@ -82,8 +82,12 @@ class SftRun:
         ]
         learner = self._learner(source, encoded)
         notes = self._progress.resume(self._checkpoints, learner.restore)
+        longer = sum(len(one.ids) > recipe.agent.max_tokens for one in encoded)
         if notes:
             self._push(learner)
+        elif longer:
+            text = f"{longer} of {len(encoded)} conversations have more than {recipe.agent.max_tokens} tokens"
+            self._progress.say("warning", f"{self._name}: {text}, and are not learned from", dropped=float(longer))
         share = float(notes.get("success", 0.0))
         while not learner.done and share < warm.stop_at:
             figures = learner.run_steps(self._until_next_stop(learner.step))

@@ -8,6 +8,7 @@ collapsed, or whose held-out success fell, is the last one: what was good before
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,6 +37,7 @@ from curriculum.contract.task import Task
 from curriculum.proposing.kind import is_generated
 from curriculum.seeds import derive
 from curriculum.separation.rules import Door
+from runtime.errors import InfrastructureError
 
 TRACES = "traces"
 """The folder, in the data folder, of conversations that were or are learned from, by SHA-256."""
@@ -193,6 +195,11 @@ class StagedTraining:
         caller = f"{setup.cycle}.{self._name(number)}"
         if stage.data == "file":
             content = (context.data / TRACES / stage.file).read_bytes()
+            if hashlib.sha256(content).hexdigest() != stage.file:
+                raise ChangedTracesError(
+                    f"the conversations of stage {stage.name} were changed since they were kept",
+                    hint="cancel this training and begin it again: `assay train` sends the file anew",
+                )
             recorded = read_traces(content, f"sha256:{stage.file}")
         else:
             rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
@@ -228,6 +235,11 @@ class StagedTraining:
             copies=float(copies),
             lost=float(tally.lost),
         )
+        if not kept and tally.lost:
+            raise InfrastructureError(
+                f"none of {len(recorded)} conversations passed its check, and {tally.lost} were lost",
+                hint="run `assay doctor`; the stage is taken anew",
+            )
         if not kept:
             raise NothingVerifiedError(
                 f"none of {len(recorded)} conversations passed its check", hint="nothing is learned from what did not"
@@ -243,6 +255,12 @@ class StagedTraining:
 
 class NothingVerifiedError(LearningError):
     """Says that no conversation passed its check; trying again is useless."""
+
+    exit_code = 2
+
+
+class ChangedTracesError(LearningError):
+    """Says that conversations are not those that the stage names; trying again is useless."""
 
     exit_code = 2
 

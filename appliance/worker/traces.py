@@ -35,7 +35,7 @@ from policies.policy import Policy
 from runtime.errors import HintedError, InfrastructureError
 from runtime.sandbox import Session, SessionPool
 from verifiers.checker import Checker
-from verifiers.contract.verdict import Verdict
+from verifiers.contract.verdict import Outcome, Verdict
 
 TASKSET = "traces"
 """Under which name the policy's tiers know the tasks of recorded conversations."""
@@ -200,6 +200,8 @@ def verified(
                         source=one.source,
                     )
                 )
+            elif isinstance(verdict, Verdict) and verdict.outcome is Outcome.INFRA_ERROR:
+                lost += 1
             else:
                 failed += 1
     return TraceTally(tuple(kept), failed, tuple(copy for copy in copies if copy is not None), tuple(within), lost)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from statistics import median
 
 from pydantic import Field
 
-from appliance.worker.traces import VerifiedTrace
+from appliance.worker.traces import TraceTally, VerifiedTrace
 from curriculum.registry import key_of
 from runtime.model import FrozenModel
 
@@ -28,7 +28,7 @@ class WarmSetRules(FrozenModel):
     questions: int = Field(default=0, ge=0)
     """At most, those with the longest answers; 0: all."""
     sources: int = Field(default=0, ge=0)
-    """Tasksets, at most: those of which most was verified; 0: all."""
+    """Tasksets, at most: those of whose questions most answers were verified; 0: all."""
     most_characters: int = Field(default=200_000, ge=1)
     """Of what one conversation teaches."""
 
@@ -50,11 +50,24 @@ class WarmSetManifest(FrozenModel):
     """SHA-256 of the file beside it."""
 
 
+def before_rules(tries: int, recorded: int, needs_tools: int, tally: TraceTally) -> dict[str, int]:
+    """What became of so many tries, `needs_tools` of which no API is asked for, before the rules of a set choose among
+    the kept ones: with those, each is counted once."""
+    return {
+        "needs other tools": needs_tools,
+        "given up by the teacher": tries - needs_tools - recorded,
+        "lost to the infrastructure": tally.lost,
+        "failed its check": tally.failed,
+        "copies what an evaluation asks": len(tally.asked),
+        "holds what an evaluation asks": len(tally.within),
+    }
+
+
 def selected(
-    verified: Sequence[VerifiedTrace], rules: WarmSetRules, asked: AbstractSet[str]
+    verified: Sequence[VerifiedTrace], rules: WarmSetRules, asked: AbstractSet[str], tried: Mapping[str, int]
 ) -> tuple[list[VerifiedTrace], dict[str, int]]:
     """What is kept, question by question, and how many each filter dropped. `asked` are keys of what evaluations ask:
-    nothing that asks the same is kept."""
+    nothing that asks the same is kept; `tried` how many questions of each taskset the teacher was asked."""
     dropped: Counter[str] = Counter(dict.fromkeys(("asked in an evaluation", "too long", "the same again"), 0))
     fresh: list[VerifiedTrace] = []
     seen: set[tuple[str, tuple[str, ...], str]] = set()
@@ -69,7 +82,7 @@ def selected(
         else:
             seen.add(same)
             fresh.append(one)
-    fresh = _kept(fresh, _best_sources(fresh, rules.sources), "of a weaker source", dropped)
+    fresh = _kept(fresh, _best_sources(fresh, rules.sources, tried), "of a weaker source", dropped)
     fresh = _kept(fresh, _hardest(fresh, rules.questions), "of an easier question", dropped)
     counted: Counter[str] = Counter()
     kept: list[VerifiedTrace] = []
@@ -115,11 +128,11 @@ def _line(one: VerifiedTrace) -> dict[str, object]:
     }
 
 
-def _best_sources(traces: Sequence[VerifiedTrace], most: int) -> set[str]:
-    """Ids of the tasks of those tasksets of which most was verified, as answers a question."""
+def _best_sources(traces: Sequence[VerifiedTrace], most: int, tried: Mapping[str, int]) -> set[str]:
+    """Ids of the tasks of those tasksets that the teacher answers best: verified answers for each question that it was
+    asked, those without one among them."""
     answers = Counter(one.task.taskset for one in traces)
-    asked = {name: len({one.task.id for one in traces if one.task.taskset == name}) for name in answers}
-    order = sorted(answers, key=lambda name: (-answers[name] / asked[name], name))
+    order = sorted(answers, key=lambda name: (-answers[name] / tried[name], name))
     best = set(order[:most] if most else order)
     return {one.task.id for one in traces if one.task.taskset in best}
 

@@ -33,6 +33,8 @@ MOST_NUMBER = 200
 """Of anything that is counted but words: a text that meets the list has to be made."""
 MOST_TEXT = 300
 """Characters of one text in it."""
+MOST_SOFT = 2
+"""Points for a judge, as it is asked."""
 FEWEST_HARD = 2
 """Besides the length."""
 LEAST_TARGET, MOST_TARGET = 20, 20_000
@@ -97,7 +99,10 @@ def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = (
             refused.append(f"item {place}: {error}")
             continue
         if isinstance(item, SoftItem):
-            points.append(item.point)
+            if len(points) == MOST_SOFT or item.point in points:
+                refused.append(f"item {place}: it says again what another one says, or is one too many for a judge")
+            else:
+                points.append(item.point)
         elif any(_asked(item) == _asked(other) for other in hard):
             refused.append(f"item {place}: it says again what another one says")
         else:
@@ -151,12 +156,13 @@ def _item(raw: Any, name: str, sources: Sequence[CitedSource]) -> Any:
     if any(isinstance(value, list) and len(value) > MOST_PHRASES for value in raw.values()):
         raise ValueError(f"it names more than {MOST_PHRASES} phrases")
     most = MOST_TARGET if raw.get("of") == "words" else MOST_NUMBER
-    if any(isinstance(value, int | float) and not abs(value) <= most for value in raw.values()):
-        raise ValueError(f"it asks for more than {most}")
     try:
         item = ITEM.validate_python({"name": name, **raw}, strict=False)
     except ValidationError as error:
         raise ValueError(first_fault(error)) from error
+    read = item.model_dump(exclude={"name", "weight"}).values()  # as it was understood: "9" is a number, too
+    if any(isinstance(value, int | float) and not abs(value) <= most for value in read):
+        raise ValueError(f"it asks for more than {most}")
     if not isinstance(item, SoftItem):
         for what, _hint in item.faults(sources):
             raise ValueError(f"it {what}")

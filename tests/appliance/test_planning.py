@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.cli.plan import _advice, _report, machine_of
+from appliance.config import ModelSettings, Settings
 from appliance.hardware import MIB, read_gpus
 from appliance.learning.recipe import TrainingRecipe
 from appliance.model_shape import EMBEDDED, shape_of
@@ -21,6 +24,7 @@ from appliance.planning import (
     largest_group,
     largest_pass,
     plan,
+    ways,
     with_pass,
 )
 
@@ -73,6 +77,30 @@ def test_a_second_gpu_takes_the_engine() -> None:
     two = replace(WORKSTATION, gpus=WORKSTATION.gpus * 2)
     one = plan(llama(1.0), WORKSTATION, LORA, max_tokens=2048, rows=8)
     assert one.parts["engine"] > 0 == plan(llama(1.0), two, LORA, max_tokens=2048, rows=8).parts["engine"]
+
+
+def test_an_engine_that_does_not_fit_its_own_gpu_does_not_fit() -> None:
+    two = replace(WORKSTATION, gpus=WORKSTATION.gpus * 2)
+    shape = llama(1.0)
+    most = largest_group(shape, two, LORA, 2048)
+    assert 0 < most < 4096
+    found = plan(shape, two, LORA, max_tokens=2048, rows=2 * most)
+    assert (found.fits, found.largest) == (False, "sampling")
+    assert found.engine_share > 1 > plan(shape, two, LORA, max_tokens=2048, rows=most).engine_share > 0
+
+
+def test_what_is_read_and_merged_beside_a_gpu_takes_the_machines_memory_and_not_the_gpus() -> None:
+    eight = llama(8.0)
+    server = Hardware(memory=128 * GIB, cores=16, gpus=(Gpu("NVIDIA H100", 80 * GIB, 79 * GIB, 989e12, 3350e9),))
+    found = plan(eight, server, LORA, max_tokens=2048, rows=8)
+    assert found.fits, "weights of 15 GiB, twice, with an adapter and activations"
+    assert found.phases["training"] == int(sum(found.parts.values()) * 1.05) == found.needed
+    worker = found.parts["weights"] + eight.file_bytes
+    assert found.beside["publishing"] > worker + eight.file_bytes + 4 * eight.parameters
+    small = plan(eight, replace(server, memory=64 * GIB), LORA, max_tokens=2048, rows=8)
+    assert (small.fits, small.needed <= small.available) == (False, True)
+    assert small.tightest == ("loading (beside)", small.beside["loading"], 64 * GIB)
+    assert plan(eight, LAPTOP, LORA, max_tokens=2048, rows=8).beside == {}
 
 
 @given(
@@ -150,6 +178,45 @@ def test_a_shape_is_read_off_whatever_the_family_calls_it(config: dict[str, obje
     assert sorted(found.linear) == sorted(EMBEDDED.linear)
     assert (found.layers, found.hidden, found.attention, found.key_value) == (3, 128, 128, 64)
     assert (found.vocabulary, found.tied) == (512, True)
+
+
+def test_what_config_json_does_not_say_of_head_and_layers_is_in_the_tensors() -> None:
+    shapes: dict[str, tuple[int, ...]] = {"transformer.wpe.weight": (64, 8), "transformer.wte.weight": (500, 8)}
+    for layer in range(2):
+        shapes[f"transformer.h.{layer}.attn.c_attn.weight"] = (8, 24)
+    found = shape_of({"n_embd": 8, "n_head": 2}, shapes)
+    assert (found.vocabulary, found.layers, found.tied) == (500, 2, True)
+    assert found.parameters == 64 * 8 + 500 * 8 + 2 * 8 * 24
+    apart = shape_of({"n_embd": 8, "n_head": 2}, {**shapes, "lm_head.weight": (500, 8)})
+    assert (apart.tied, apart.parameters) == (False, found.parameters + 500 * 8)
+    stored_twice = shape_of({"n_embd": 8, "tie_word_embeddings": True}, {**shapes, "lm_head.weight": (500, 8)})
+    assert (stored_twice.tied, stored_twice.parameters) == (True, found.parameters)
+
+
+def test_the_advice_is_a_way_that_fits_where_one_conversation_is_the_largest_pass() -> None:
+    settings = Settings(data=Path("unused"))
+    tokens, rows = settings.recipe.agent.max_tokens, settings.recipe.agent.concurrent
+    assert tokens & (tokens - 1), "between two powers of two"
+    least = with_pass(next(ways(settings.recipe.training, gpu=False)), tokens)
+    taken = plan(EMBEDDED, LAPTOP, least, max_tokens=tokens, rows=rows).needed
+    machine = Hardware(memory=taken, cores=2)
+    assert largest_pass(EMBEDDED, machine, least, tokens, rows) == 0
+    report = _report(settings, EMBEDDED, machine)
+    assert report.rows[0]["fits"]
+    assert f"micro_batch_tokens = {tokens}," in _advice(report)
+
+
+def test_a_gpu_that_the_learner_is_kept_off_is_not_planned_with(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho NVIDIA H200, 143771, 143000\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    settings = Settings(data=tmp_path)
+    assert [one.name for one in machine_of(settings).gpus] == ["NVIDIA H200"]
+    kept_off = settings.model_copy(update={"model": ModelSettings(device="cpu")})
+    assert machine_of(kept_off).gpus == ()
 
 
 def test_a_processor_holds_old_and_new_weights_of_the_engine_while_they_are_exchanged_and_once_in_a_step() -> None:

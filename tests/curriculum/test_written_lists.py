@@ -45,6 +45,8 @@ def test_a_list_is_read_whole_or_from_its_only_block() -> None:
         {"item": "count", "of": "words"},
         {"item": "count", "of": "list_items", "least": 1_000_000},
         {"item": "occurrences", "phrase": "boat", "least": 10**30},
+        {"item": "count", "of": "paragraphs", "least": "900000"},
+        {"item": "soft", "point": "It is polite."},
         {"item": "words", "required": ["x"] * 21},
         {"item": "words", "required": ["Monday", "pool"]},
         {"item": "citations", "least": 2},
@@ -58,6 +60,13 @@ def test_an_item_that_cannot_be_decided_is_left_out_and_named(item: Any) -> None
     found = read_written(written(item), INSTRUCTION)
     assert len(found.spec.items) == 4
     assert [line.partition(":")[0] for line in found.refused] == ["item 4"]
+
+
+def test_a_judge_is_asked_for_two_points_at_most_and_for_none_twice() -> None:
+    points = [{"item": "soft", "point": f"It has the tone of a number {number}."} for number in range(3)]
+    found = read_written(written(*points), INSTRUCTION)
+    assert [item.point for item in found.spec.soft] == ["It is polite.", "It has the tone of a number 0."]
+    assert [line.partition(":")[0] for line in found.refused] == ["item 5", "item 6"]
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,8 @@ FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
 SELECTORS = "\ufe0e\ufe0f"
 INFORMATION = "\u2139"
 """The one emoji that is a letter with a case."""
+BLANK, CELLS = "\u2800", range(0x2800, 0x2900)
+"""Braille's cell without a dot looks like a space, and is a sign."""
 PICTOGRAPHS = range(0x1F000, 0x1FB00)
 """Kept for emoji: newer ones than this Python knows are signs, too."""
 SCRIPTS = frozenset(
@@ -82,7 +84,7 @@ LATIN = re.compile(
 )
 """By their names: `ø` is an `o`, the small capital `ᴛ` a `t`, and `🆓` is `free`."""
 NATIVE = (re.compile("[\u0370-\u03ff]"), re.compile("[\u0400-\u052f]"), re.compile("[\u0531-\u0587]"))
-SPACED = re.compile(r"(?<!\w)\w(?:[ .\-_*~|/\u00b7]\w){2,}(?!\w)")
+SPACED = re.compile(r"(?<!\w)\w(?:(?:[^\w\n]|_)\w){2,}(?!\w)")
 UNSPACED = ("CJK UNIFIED", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
 
@@ -136,6 +138,8 @@ def _misplaced(text: str, leftward: bool) -> Iterator[tuple[int, CharacterGround
             if marks > MAX_MARKS or not _may_carry(before, character):
                 yield at, "characters", f"{_named(character)}, a mark where none can be read"
             continue
+        if character == BLANK and ord(before) not in CELLS:
+            yield at, "characters", f"{_named(character)}, which looks like a space and is none"
         before, marks = character, 0
         if category[0] in "LNPS" or category == "Zs" or character in "\n\t" or ord(character) in PICTOGRAPHS:
             continue

@@ -17,11 +17,9 @@ import sentencex
 
 from verifiers.checklists.language import language_of
 
-WORD = re.compile(
-    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e01-\u0e2e]"
-    "|[^\\W_\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e01-\u0e2e]+"
-    "(?:(?:['\u2019.\\-\u2010\u2011]|(?<=\\d),(?=\\d))[^\\W_\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e01-\u0e2e]+)*"
-)
+UNSPACED = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e01-\u0e2e"
+"""Of scripts without spaces."""
+WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:(?:['\u2019.\-\u2010\u2011]|(?<=\d),(?=\d))[^\W_{UNSPACED}]+)*")
 MOST_AT_ONCE = 8_000
 """Characters; a longer block is cut at a blank before it is read, for quotation marks cost time by their square."""
 CHAINED = re.compile("[-.\u2010\u2011]")
@@ -39,8 +37,11 @@ NUMBERED = frozenset(
     {"no", "nos", "p", "pp", "art", "fig", "figs", "eq", "vol", "ca", "approx", "abb", "tab", "nr", "por", "godz"}
 )
 """Those of them that belong to a number, and are words or letters otherwise."""
-SPELLED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \u00a0][^\W\d_]){3,}(?![^\W_])")
-"""A word in single letters, at least four."""
+SPELLED = re.compile(
+    rf"(?<![^\W_])(?:[^\W_{UNSPACED}](?:[\W_]{{1,3}}[^\W_{UNSPACED}]){{7,}}"
+    rf"|[^\W\d_{UNSPACED}](?:(?:[^\w\n]|_)[^\W\d_{UNSPACED}]){{3,}})(?![^\W_])"
+)
+"""A word in single letters: four with one sign between any two, whichever it is; eight, digits too, with three."""
 UNIT_ENDS = re.compile(
     r"(?:\b[тТ]\. ?[дп]|(?<=\d)[ \u00a0\u202f](?:[cmk]?m|[mk]?g|m?l|min|sec|[смк]?м|[мк]г|м?л|мин|сек|га))"
     r"\.[\"'”’»)]*(?=\s+[^\W\d_])"
@@ -63,11 +64,8 @@ def words(text: str) -> list[str]:
 def word_count(text: str) -> int:
     """As people count: a word in single letters is one, too; in scripts without spaces each character is. A long chain
     of words by hyphens or points is as many."""
-    spelled = sum(
-        len(found[0].split()) - 1 for found in SPELLED.finditer(text) if WORD.fullmatch(found[0].replace(" ", ""))
-    )
-    chains = (len(CHAINED.split(word)) for word in words(text))
-    return sum(parts if parts > LONGEST_COMPOUND else 1 for parts in chains) - spelled
+    chains = (len(CHAINED.split(word)) for word in words(SPELLED.sub("x", text)))
+    return sum(parts if parts > LONGEST_COMPOUND else 1 for parts in chains)
 
 
 def sentences(text: str) -> list[str]:

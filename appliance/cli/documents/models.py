@@ -76,6 +76,8 @@ class ConfiguredPlan(FrozenModel):
     """Bytes."""
     available: int
     phases: dict[str, int]
+    beside: dict[str, int]
+    """Beside a GPU: bytes of the machine's memory by phase."""
     parts: dict[str, int]
     hours: float
     engine_share: float
@@ -89,6 +91,8 @@ class PlannedWay(FrozenModel):
     needed: int
     phase: str
     pass_tokens: int
+    micro_batch_tokens: int
+    """Tokens of a pass that the other figures are of."""
     context: int
     rollouts_at_once: int
     engine_share: float

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import math
+import os
 import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -142,6 +145,56 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
         assert code == 1 or len(done.stderr.splitlines()) == 2, "a message and a hint"
     assert "no way of training fits" in done.stdout
     assert sorted(one.name for one in (tmp_path / "data" / "bases").iterdir()) == ["seedling"]
+
+
+def test_what_came_with_a_model_is_its_licence_and_a_text_with_nothing_in_it_is_none(tmp_path: Path) -> None:
+    source, other = licensed(tmp_path / "m"), tmp_path / "other"
+    other.write_text("do what you like")
+    named = assay(tmp_path, "model", "import", str(source), "--license", str(other))
+    assert (named.returncode, "has a licence text of its own, LICENSE" in named.stderr) == (2, True)
+    assert assay(tmp_path, "model", "import", str(source), "--license", str(source / "LICENSE")).returncode == 0
+    (source / "LICENSE").write_text(" \n")
+    empty = assay(tmp_path, "model", "import", f"empty@{source}")
+    assert (empty.returncode, "no licence text" in empty.stderr) == (2, True)
+    (source / "LICENSE").rename(source / "LICENSE.md")
+    assert assay(tmp_path, "model", "import", f"told@{source}", "--license", str(other)).returncode == 0
+    assert (tmp_path / "data" / "bases" / "told" / "LICENSE").read_text() == "do what you like"
+
+
+def test_a_text_that_a_link_takes_from_elsewhere_is_not_taken_along(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("a key of the owner's")
+    source = licensed(tmp_path / "cache" / "snapshots" / "m")
+    (source / "NOTICE").symlink_to(tmp_path / "secret")
+    for blobs in (False, True):
+        if blobs:  # nor through a folder that is called as the cache is
+            (tmp_path / "cache" / "blobs").symlink_to(tmp_path)
+        done = assay(tmp_path, "model", "import", str(source))
+        assert (done.returncode, "outside of the folder" in done.stderr) == (2, True)
+    (source / "NOTICE").unlink()
+    cached = tmp_path / "models--x" / "snapshots" / "1"
+    cached.mkdir(parents=True)
+    (tmp_path / "models--x" / "blobs").mkdir()
+    for number, one in enumerate(source.iterdir()):
+        one.rename(tmp_path / "models--x" / "blobs" / str(number))
+        (cached / one.name).symlink_to(f"../../blobs/{number}")
+    done = assay(tmp_path, "model", "import", f"cached@{cached}", "--json")
+    assert done.returncode == 0, done.stderr
+    assert not any(one.is_symlink() for one in Path(json.loads(done.stdout)["folder"]).iterdir())
+
+
+def test_two_imports_at_once_are_one_after_another_and_what_a_killed_one_left_goes(tmp_path: Path) -> None:
+    source, bases = licensed(tmp_path / "m"), tmp_path / "data" / "bases"
+    (bases / ".unfinished-killed" / "m").mkdir(parents=True)
+    handle = os.open(bases, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with ThreadPoolExecutor() as pool:
+        running = [pool.submit(assay, tmp_path, "model", "import", str(source), "--json") for _ in range(2)]
+        assert not wait(running, timeout=1.0).done, "another import writes"
+        os.close(handle)
+        done = [one.result() for one in running]
+    assert [one.returncode for one in done] == [0, 0], [one.stderr for one in done]
+    assert sorted(json.loads(one.stdout)["known"] for one in done) == [False, True]
+    assert [one.name for one in bases.iterdir()] == ["m"]
 
 
 @pytest.mark.parametrize("command", [("model", "import"), ("model", "export"), ("plan",)])

@@ -146,3 +146,5 @@ def test_a_stage_or_a_recipe_that_does_not_exist_is_an_error_with_those_that_do(
         assert all(word in refused.stderr for word in words), refused.stderr
     begun = assay(tmp_path, "train", "--recipe", "seedling")
     assert begun.returncode == 3, begun.stderr
+    both = assay(tmp_path, "train", "--recipe", "seedling", "--resume", "--seed", "7")
+    assert (both.returncode, "the seed that it began with" in both.stderr) == (2, True)

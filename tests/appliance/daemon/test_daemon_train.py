@@ -87,3 +87,12 @@ def test_what_the_daemon_cannot_train_is_refused_before_it_is_on_record(standing
             api.start_training(StartTraining(name="r", digest="0" * 64, stages=tuple(stages)))
         assert refused.value.exit_code == 2
     assert api.cycles() == []
+
+
+def test_conversations_that_were_changed_on_the_disk_are_kept_anew(standing) -> None:
+    api = standing.ready()
+    kept = api.put_traces(b"{}\n")
+    path = standing.data / "traces" / kept.sha256
+    path.write_bytes(b"[]\n")
+    assert api.put_traces(b"{}\n") == kept
+    assert path.read_bytes() == b"{}\n"

@@ -83,11 +83,45 @@ def test_the_seedling_goes_out_with_its_tokens(tmp_path: Path) -> None:
     assert fields["general.architecture"].contents() == "qwen2"
 
 
+def around(*tokens: int | None) -> dict[str, Any]:
+    """What a tokenizer puts around a text (None)."""
+    parts = [{"Sequence": {"id": "A"}} if one is None else {"SpecialToken": {"id": f"t{one}"}} for one in tokens]
+    special = {f"t{one}": {"id": f"t{one}", "ids": [one], "tokens": [f"t{one}"]} for one in tokens if one is not None}
+    return {"type": "TemplateProcessing", "single": parts, "pair": parts, "special_tokens": special}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "bos", "add_bos", "add_eos"), [((3, None), 3, True, False), ((None, 5), None, False, True)]
+)
+def test_what_the_tokenizer_puts_around_a_text_is_said(
+    tokens: tuple[int | None, ...], bos: int | None, add_bos: bool, add_eos: bool, tmp_path: Path
+) -> None:
+    folder = tmp_path / "m"
+    shutil.copytree(SEEDLING, folder)
+    made = json.loads((folder / "tokenizer.json").read_text())
+    (folder / "tokenizer.json").write_text(json.dumps({**made, "post_processor": around(*tokens)}))
+    write_gguf(folder, tmp_path / "m.gguf")
+    fields = GGUFReader(tmp_path / "m.gguf").fields
+    found = fields.get("tokenizer.ggml.bos_token_id")
+    assert (found.contents() if found else None) == bos
+    assert fields["tokenizer.ggml.add_bos_token"].contents() is add_bos
+    assert fields["tokenizer.ggml.add_eos_token"].contents() is add_eos
+
+
 @pytest.mark.parametrize(
     ("file", "change", "message"),
     [
         ("config.json", {"architectures": ["GPT2LMHeadModel"]}, "GPT2LMHeadModel is not written as GGUF"),
         ("config.json", {"rope_parameters": {"rope_type": "yarn"}}, "rope_parameters"),
+        ("config.json", {"rope_scaling": {"type": "linear", "factor": 4.0}}, "rope_scaling"),
+        ("config.json", {"partial_rotary_factor": 0.5}, "partial_rotary_factor"),
+        ("config.json", {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types"),
+        ("config.json", {"rms_norm_eps": None}, "lacks what GGUF needs"),
+        ("config.json", {"hidden_size": "wide"}, "lacks what GGUF needs"),
+        ("tokenizer.json", {"normalizer": {"type": "Lowercase"}}, "changes text before it cuts it"),
+        ("tokenizer.json", {"model": {"type": "BPE", "vocab": {}}}, "lacks what GGUF needs"),
+        ("tokenizer.json", {"post_processor": around(3, 4, None)}, "puts tokens around a text"),
+        ("tokenizer.json", {"post_processor": around(None, 4)}, "puts tokens around a text"),
         ("config.json", {"use_sliding_window": True}, "use_sliding_window"),
         ("config.json", {"vocab_size": 100}, "its weights have 100"),
         ("tokenizer.json", {"pre_tokenizer": {"type": "Whitespace"}}, "cuts text in a way"),

@@ -45,6 +45,18 @@ def test_each_sign_is_seen_within_a_window_and_said_with_its_figures(figure: str
     assert word in advice.reason
 
 
+def test_a_step_that_nothing_was_learned_from_ends_no_rule() -> None:
+    """All groups were equal in the step that closed the first window, and in the newest one."""
+    unlearned = {name: SOUND[name] for name in ("success", "length")}
+    sound = [*[SOUND] * 3, unlearned, *[SOUND] * 4]
+    assert watch(sound).seen == ""
+    assert "entropy" in watch([*sound, *[SOUND | {"entropy": 3.0}] * 4]).seen
+    assert "gradient" in watch([*sound, *[SOUND | {"gradient_norm": 900.0}] * 3, unlearned]).seen
+    later = [unlearned] * 4 + [SOUND] * 8
+    assert watch(later).seen == ""
+    assert "entropy" in watch([*later, *[SOUND | {"entropy": 3.0}] * 4]).seen
+
+
 def test_one_odd_step_is_forgiven_and_what_is_not_finite_is_not() -> None:
     assert watch([SOUND] * 8 + [SOUND | {"success": 0.0, "entropy": 0.1}] + [SOUND] * 8).seen == ""
     for name in SOUND:

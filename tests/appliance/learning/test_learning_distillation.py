@@ -10,6 +10,7 @@ from appliance.inference.torch_engine import TorchEngine
 from appliance.learning.batches import Sample
 from appliance.learning.distillation import distilled, every_rollout
 from appliance.learning.errors import LearningError
+from appliance.learning.loss_recipe import PlanningRecipe
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.scoring import score
 from appliance.learning.trainer import Trainer
@@ -95,3 +96,18 @@ def test_a_teacher_that_is_the_student_teaches_nothing() -> None:
     assert figures["reverse_kl"] == pytest.approx(0, abs=1e-5)
     assert figures["gradient_norm"] < 1e-4
     engine.close()
+
+
+def test_no_reward_has_a_part_in_it_where_plans_would_get_more_credit() -> None:
+    made = [judged(sample=sample) for sample in range(4)]
+    engine = TorchEngine(rows=2, slots=64)
+    engine.push(varied(3), "teacher")
+    weights = []
+    for credit in (False, True):
+        recipe = RECIPE.model_copy(update={"planning": PlanningRecipe(credit=credit, alpha=1.0)})
+        trainer = Trainer(varied(1), recipe, 0, max_tokens=64, teacher=engine.score)
+        figures = trainer.train_step(0, made, every_rollout(made, recipe))
+        assert "planning_fraction" not in figures
+        weights.append([parameter.detach().clone() for parameter in trainer.model.parameters()])
+    engine.close()
+    assert all(torch.equal(one, other) for one, other in zip(*weights, strict=True))

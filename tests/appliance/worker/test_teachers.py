@@ -28,7 +28,7 @@ from appliance.learning.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.checkpoints import Checkpoint
 from appliance.worker.context import WorkContext
-from appliance.worker.stages import UnlikeTeacherError
+from appliance.worker.stages import ChangedTracesError, UnlikeTeacherError
 from appliance.worker.teacher import Teacher
 from appliance.worker.traces import TraceError, VerifiedTrace, read_kept, read_traces, verified
 from curriculum.contract.task import Task
@@ -258,3 +258,46 @@ def test_a_teacher_that_reads_other_tokens_is_refused(
     )
     with pytest.raises(UnlikeTeacherError, match="another tokenizer"):
         train_night(context, "t")
+
+
+def test_what_could_not_be_decided_is_lost_and_did_not_fail(context: WorkContext) -> None:
+    items = [
+        {"item": "words", "name": "place", "required": ["harbour"]},
+        {"item": "soft", "name": "tone", "point": "It is kind."},
+    ]
+    line = {
+        "messages": [
+            {"role": "user", "content": "write a line about the harbour"},
+            {"role": "assistant", "content": "The harbour was quiet when the last boat came home."},
+        ],
+        "spec": {"kind": "checklist", "items": items, "soft_needed": 0.5},
+        "form": "whole",
+    }
+    tally = verified(
+        read_traces(lines(line), "f"),
+        context.sessions,
+        context.checker,
+        context.policy,
+        apart=SeparationIndex([]),
+        max_result_chars=28,
+        caller="t",
+    )
+    assert (tally.kept, tally.failed, tally.lost) == ((), 0, 1), "no judge is here, and the list needs one"
+
+
+def test_a_stage_whose_conversations_were_changed_or_are_too_long_says_so(
+    context: WorkContext, ledger: SqliteLedger
+) -> None:
+    long = conversation("42", question="what is 6*7? " + "take your time, " * 30)
+    content = lines(conversation("42"), long)
+    digest = hashlib.sha256(content).hexdigest()
+    (context.data / "traces").mkdir()
+    kept = context.data / "traces" / digest
+    kept.write_bytes(content.replace(b'"expected": "42"', b'"expected": "41"'))
+    put_training(context, "t", stage("file", "sft", data="file", file=digest))
+    with pytest.raises(ChangedTracesError, match="were changed"):
+        train_night(context, "t")
+    kept.write_bytes(content)
+    train_night(context, "t")
+    (said,) = [text for text in texts(ledger, "warning") if "tokens" in text]
+    assert said == "stage-1: 1 of 2 conversations have more than 120 tokens, and are not learned from"

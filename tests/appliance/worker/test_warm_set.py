@@ -11,10 +11,11 @@ from pydantic import ValidationError
 from appliance.learning.errors import LearningError
 from appliance.records.training import Judged
 from appliance.worker.sft import SftRun
-from appliance.worker.traces import Lesson, RecordedTrace, VerifiedTrace, kept_file, read_kept, read_traces
-from appliance.worker.warm_set import WarmSetRules, lines, selected, taught
+from appliance.worker.traces import Lesson, RecordedTrace, TraceTally, VerifiedTrace, kept_file, read_kept, read_traces
+from appliance.worker.warm_set import WarmSetRules, before_rules, lines, selected, taught
 from curriculum.contract.task import Split
 from curriculum.registry import make_task
+from curriculum.separation.rules import Check, Match
 from verifiers.contract.verdict import Outcome, Verdict
 
 PASSED = Verdict(outcome=Outcome.PASS, score=1, reason="", verifier="v", version="1", seconds=0)
@@ -37,7 +38,8 @@ def test_each_conversation_is_kept_or_dropped_by_the_first_filter_that_drops_it(
         trace("divisors", 5, "only once"),
     ]
     rules = WarmSetRules(answers=2, questions=1, sources=1, most_characters=400)
-    kept, dropped = selected(given, rules, {given[6].task.key})
+    tried = {"arithmetic": 4, "divisors": 9}
+    kept, dropped = selected(given, rules, {given[6].task.key}, tried)
     assert [one.last for one in kept] == ["as long as it needs to be"]
     assert dropped == {
         "asked in an evaluation": 1,
@@ -48,10 +50,28 @@ def test_each_conversation_is_kept_or_dropped_by_the_first_filter_that_drops_it(
         "one answer too many": 0,
     }
     assert len(kept) + sum(dropped.values()) == len(given)
-    several, dropped = selected(given, WarmSetRules(answers=2), frozenset())
+    several, dropped = selected(given, WarmSetRules(answers=2), frozenset(), tried)
     assert dropped["one answer too many"] == 1
     assert max(sum(one.task.id == other.task.id for other in several) for one in several) == 2
     assert taught(given[0]) == 5
+
+
+def test_the_best_source_is_the_one_that_answers_most_of_what_it_was_asked() -> None:
+    once = [trace("divisors", 1, f"way {number}") for number in range(4)]
+    often = [trace("arithmetic", seed, f"way {number}") for seed in range(4) for number in range(3)]
+    kept, dropped = selected([*once, *often], WarmSetRules(sources=1), frozenset(), {"divisors": 50, "arithmetic": 4})
+    assert {one.task.taskset for one in kept} == {"arithmetic"}
+    assert dropped["of a weaker source"] == 4
+
+
+def test_every_try_at_a_question_is_in_the_manifest_once() -> None:
+    kept = tuple(trace("arithmetic", seed, "x") for seed in range(3))
+    match = Match("k", Check.GRAMS)
+    tally = TraceTally(kept, failed=4, asked=(match,), within=(match, match), lost=5)
+    dropped = before_rules(tries=40, recorded=15, needs_tools=8, tally=tally)
+    assert sum(dropped.values()) + len(kept) == 40
+    assert (dropped["given up by the teacher"], dropped["needs other tools"]) == (17, 8)
+    assert (dropped["copies what an evaluation asks"], dropped["holds what an evaluation asks"]) == (1, 2)
 
 
 def test_a_stage_reads_the_set_as_conversations_that_it_has_to_verify_again() -> None:
