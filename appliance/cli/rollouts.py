@@ -93,7 +93,7 @@ def show_detail(detail: RolloutDetail) -> None:
             ("verdict", f"{one.verdict.outcome.value}: {one.verdict.reason}"),
             ("score", points(one.verdict.score)),
             ("verifier", f"{one.verdict.verifier} {one.verdict.version}"),
-            ("cost", f"{one.turns} turns, {one.tokens} tokens, {len(one.calls)} calls, {one.seconds:.2f} s"),
+            ("cost", f"{one.turns} turns, {_tokens(one)}{len(one.calls)} calls, {one.seconds:.2f} s"),
             ("no text", detail.unread),
         ]
     )
@@ -102,6 +102,11 @@ def show_detail(detail: RolloutDetail) -> None:
     for turn in detail.turns:
         typer.echo(f"\n--- {turn.role.value}" + ("" if turn.sampled else ", given"))
         typer.echo(printable(turn.text, lines=True))
+
+
+def _tokens(one: RolloutView) -> str:
+    """How many there are; nothing where they are not kept any more, which is said beside it."""
+    return f"{one.tokens} tokens, " if one.tokens else ""
 
 
 def _show_tree(detail: RolloutDetail) -> None:
