@@ -128,6 +128,8 @@ def _show_calls(one: RolloutView) -> None:
         typer.echo("\n--- calls")
         for call in one.calls:
             asked = call.asked if call.asks_world else f"{call.tool}, {len(call.code)} characters of code"
+            if not one.tokens:  # its words are not kept any more
+                asked = call.tool
             typer.echo(printable(f"{call.status.value}: {asked}")[:CALL_CHARS])
 
 
