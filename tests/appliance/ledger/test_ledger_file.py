@@ -25,6 +25,7 @@ from sqlalchemy import URL, create_engine
 from appliance.ledger import schema
 from appliance.ledger.database import Database
 from appliance.ledger.ledger import LedgerError
+from appliance.ledger.read_only import ReadOnlyLedger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.ledger.tables import METADATA
 from appliance.records.events import Event
@@ -350,6 +351,7 @@ import resource, sys
 from pathlib import Path
 import ledger_records as made
 from appliance.ledger.ledger import LedgerError
+from appliance.ledger.read_only import ReadOnlyLedger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.ledger.tables import METADATA
 
@@ -451,3 +453,20 @@ def test_a_first_start_that_was_killed_leaves_a_file_that_the_next_start_complet
     with SqliteLedger(path) as ledger:
         ledger.put_event(Event(kind="note", text="here", created=made.AT))
         assert len(ledger.events()) == 1
+
+
+@pytest.mark.parametrize("name", ["a#b", "50%41", "x?mode=rwc"])
+def test_a_ledger_is_read_in_a_folder_with_any_name_and_nothing_is_made_beside_it(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name / "ledger.sqlite3"
+    with SqliteLedger(path) as ledger:
+        ledger.put_cycle(made.cycle())
+    with ReadOnlyLedger(path) as reader:
+        assert reader.cycles() == [made.cycle()]
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
+def test_who_only_reads_a_ledger_of_a_newer_version_is_told_to_use_that(path: Path, later_scripts: Path) -> None:
+    Database(path, later_scripts).close()
+    with pytest.raises(LedgerError, match="of version 9999") as caught:
+        ReadOnlyLedger(path)
+    assert "use the newer version" in caught.value.hint
