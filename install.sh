@@ -43,6 +43,8 @@ SCRATCH=""
 CHECKS="" # the process of style and types beside the tests
 TICKER="" # the process that says that something goes on (install/replacing.sh)
 REPLACING=0 # whether an environment waits aside (install/replacing.sh)
+SAID=0      # whether the reason why it ends was said
+AFTER=0     # whether the installation is done, and what follows has an exit code of its own
 PY=""
 ADMIN=() # how a command gets the rights of root: nothing, or sudo
 
@@ -76,7 +78,7 @@ As a program of yours or of this machine, versions side by side:
                   PREFIX is ~/.local/lib/assay or /opt/assay unless --prefix names another
   --version V     the release V that is there, or that revision of this checkout
   --rollback      use the release before again, or the one that --version names
-  --offline DIR   fetch nothing: wheels and runsc from DIR, each of which DIR/SHA256SUMS has to list
+  --offline DIR   fetch nothing: wheels and runsc from DIR, and DIR/SHA256SUMS has to list every file of it
   --wheels DIR    fill DIR with what --offline takes on another machine of this kind, after installing here
 
   ASSAY_PYTHON        the interpreter to use: Python 3.11 or newer that can make virtual environments
@@ -90,6 +92,7 @@ say() { printf '%s\n' "==> $*"; }
 detail() { printf '%s\n' "    $*"; }
 
 fail() { # fail CODE MESSAGE HINT
+    SAID=1
     printf '%s\n' "install.sh: $2" >&2
     if [ -n "${3:-}" ]; then printf '%s\n' "  what to do: $3" >&2; fi
     exit "$1"
@@ -97,6 +100,7 @@ fail() { # fail CODE MESSAGE HINT
 
 stopped() { # stopped CODE: by a signal
     trap - INT TERM
+    SAID=1
     if [ -z "${INSTALL_SH_WITHIN:-}" ]; then printf '%s\n' "install.sh: stopped; run it again, and it goes on" >&2; fi
     exit "$1"
 }
@@ -111,6 +115,7 @@ plan() {
 }
 
 clean_up() {
+    local code=$?
     trap '' INT TERM
     if [ -n "$TICKER" ]; then kill "$TICKER" 2>/dev/null || true; fi
     if [ -n "$CHECKS" ]; then kill "$CHECKS" 2>/dev/null || true; fi
@@ -119,6 +124,11 @@ clean_up() {
         detail "the environment in $VENV is the one from before again"
     fi
     if [ -n "$SCRATCH" ]; then rm -rf "$SCRATCH"; fi
+    case "$SAID$AFTER,$code" in
+    00,0 | 00,5) ;;
+    # A command that has no message of ours: a full disk, a folder that cannot be written.
+    00,*) fail 5 "a step failed with status $code; its message is above" "see to what it says, and run this again: it goes on" ;;
+    esac
 }
 
 scratch() {
@@ -270,13 +280,18 @@ use_offline() {
         "where it was filled: cd $OFFLINE && sha256sum *.whl runsc >SHA256SUMS"
     (cd "$OFFLINE" && sha256sum --check --strict --quiet SHA256SUMS) >&2 ||
         fail 5 "files in $OFFLINE are not those of its SHA256SUMS" "copy them again"
-    local file
-    for file in "$OFFLINE"/*.whl "$OFFLINE/runsc"; do
-        [ -e "$file" ] || continue
-        grep -q "[ *]$(basename "$file" | sed 's/[.[\*^$]/\\&/g')\$" "$OFFLINE/SHA256SUMS" ||
-            fail 5 "$(basename "$file") is not in $OFFLINE/SHA256SUMS" "remove it, or add its sum where it came from"
+    local file names
+    names="$(sed -n 's/^[0-9a-f]\{64\} [ *]\(\.\/\)\?//p' "$OFFLINE/SHA256SUMS")"
+    # Not wheels alone: pip would take sources from there, too, and what a page of links leads to.
+    for file in "$OFFLINE"/* "$OFFLINE"/.[!.]*; do
+        case "${file##*/}" in SHA256SUMS | .assay-wheels) continue ;; esac
+        [ -f "$file" ] || continue
+        grep -qxF -- "${file##*/}" <<<"$names" ||
+            fail 5 "${file##*/} is not in $OFFLINE/SHA256SUMS" "remove it, or add its sum where it came from"
     done
-    export PIP_NO_INDEX=1 PIP_FIND_LINKS="$OFFLINE"
+    PIP_FIND_LINKS="$OFFLINE" # a list for pip, with spaces between
+    case "$OFFLINE" in *[!0-9A-Za-z/._-]*) PIP_FIND_LINKS="file://$(printf '%s' "$OFFLINE" | od -An -v -tx1 | tr -d ' \n' | sed 's/../%&/g; s/%2f/\//g')" ;; esac
+    export PIP_NO_INDEX=1 PIP_FIND_LINKS
     say "offline: everything comes from $OFFLINE, whose sums hold"
 }
 
@@ -430,7 +445,7 @@ environment_is_current() { # environment_is_current EXTRA
 make_environment() { # an empty one; one of ours that is there waits aside until the new one works
     local free
     if [ -e "$VENV" ] && [ ! -e "$VENV/.assay/made" ] && [ -n "$(ls -A "$VENV")" ]; then
-        if [ -x "$VENV/bin/python" ] && can_make_environments "$VENV/bin/python" && "$VENV/bin/python" -I -m pip --version >/dev/null 2>&1; then
+        if { [ -e "$VENV/pyvenv.cfg" ] || [ -d "$VENV/conda-meta" ]; } && [ -x "$VENV/bin/python" ] && can_make_environments "$VENV/bin/python" && "$VENV/bin/python" -I -m pip --version >/dev/null 2>&1; then
             detail "$VENV was made by someone else: it is used, and --uninstall will leave it where it is"
             return 0
         fi
@@ -839,6 +854,16 @@ build_vllm() { # build_vllm KIND, in a shell of its own: VENV names another envi
 
 # --- uninstall --------------------------------------------------------------------------------------------------------
 
+# The ids of processes whose program is the interpreter of the environment.
+running_here() {
+    local file program
+    [ -e "$VENV/.assay/made" ] || return 0
+    for file in /proc/[0-9]*/cmdline; do
+        { IFS= read -r -d '' program <"$file"; } 2>/dev/null || continue
+        case "$program" in "$VENV/bin/python"*) basename "$(dirname "$file")" ;; esac
+    done
+}
+
 uninstall() {
     local data head place packages
     # The product itself says where its data is, and what it keeps beside it, from its own configuration.
@@ -856,13 +881,25 @@ for place in head_files(settings, settings.data):
         fail 5 "the data folder is not known, because this installation cannot say it" \
             "remove it by hand, and run --uninstall without --purge"
     fi
+    if [ -n "$data" ]; then data="$(realpath -m -- "$data")"; fi # a link would go, and what it leads to stay
+    for place in $(running_here); do
+        [ "$DRY" = 1 ] || fail 5 "process $place runs from $VENV" "stop it first: $VENV/bin/assay stop, or systemctl stop assay assay-broker"
+        plan "refuse while process $place runs from $VENV; stop it first. Then:" || true
+    done
     if [ -e "$data/run/lock" ] && ! flock -n "$data/run/lock" true; then
         [ "$DRY" = 1 ] || fail 5 "a daemon works on $data" "stop it first: $VENV/bin/assay stop"
         plan "refuse while a daemon works on $data; stop it first: $VENV/bin/assay stop. Then:" || true
     fi
-    case "$PURGE,$data" in
-    "1,/" | "1,$HOME" | "1,$ROOT") fail 5 "$data is not a folder to remove" "remove the data by hand" ;;
-    esac
+    if [ "$PURGE" = 1 ]; then
+        for place in "${HOME:-/root}" "$ROOT" "$PWD" /usr /etc /var/lib; do
+            case "$(realpath -m -- "$place")/" in
+            "${data%/}"/*) fail 5 "$data is not a folder to remove: $place is in it" "remove the data by hand" ;;
+            esac
+        done
+        if [ -n "$(ls -A "$data" 2>/dev/null)" ] && [ ! -e "$data/ledger.sqlite3" ] && [ ! -d "$data/run" ]; then
+            fail 5 "$data is no data folder: it holds something else" "remove the data by hand"
+        fi
+    fi
     packages="$(recorded packages)"
     if [ ! -e "$VENV" ]; then
         say "there is no environment at $VENV"
@@ -874,12 +911,18 @@ for place in head_files(settings, settings.data):
     fi
     if [ -e "$VENV-vllm/.assay/made" ] && plan "remove $VENV-vllm (vLLM's environment)"; then rm -rf "$VENV-vllm"; fi
     if [ -e "$VENV-lean/.assay/made" ] && plan "remove $VENV-lean (Lean)"; then rm -rf "$VENV-lean"; fi
+    for place in "$VENV-lean.new" "$VENV-lean.old"; do # what a kill left
+        if [ -d "$place" ] && plan "remove $place (a Lean that was not finished)"; then rm -rf "$place"; fi
+    done
     if [ -d "$ROOT/assay.egg-info" ] && plan "remove $ROOT/assay.egg-info (pip wrote it)"; then
         rm -rf "$ROOT/assay.egg-info"
     fi
     if [ "$PURGE" = 1 ]; then
-        if [ -d "$data" ] && plan "remove your data in $data (--purge)"; then
-            rm -rf "$data"
+        if [ ! -d "$data" ]; then
+            say "there is no data in $data; where ASSAY_DATA names another folder, as the units do, set it and run this again"
+        elif plan "remove your data in $data (--purge)"; then
+            # A file system of its own loses what is in it, and its folder stays.
+            if mountpoint -q "$data"; then find "$data" -mindepth 1 -delete; else rm -rf "$data"; fi
             # The head of its audit log: it would refuse a new data folder in the place of this one.
             while IFS= read -r place; do
                 if [ -f "$place" ]; then rm -f "$place"; fi
@@ -924,6 +967,7 @@ test_adapters() {
 
 run_tests() {
     local red=0 workers
+    AFTER=1
     # Twice as many as there are cores: a test waits for processes of its own for a good part of its time.
     workers="$(($(nproc) * 2))"
     test_adapters
@@ -969,13 +1013,13 @@ main() {
         esac
         return 0
     fi
-    if [ "$MODE" = uninstall ]; then
-        uninstall
-        return 0
-    fi
     exec 9<"$ROOT"
     if command -v flock >/dev/null 2>&1 && ! flock -n 9; then
         fail 5 "another install.sh works on this checkout" "wait until it is done"
+    fi
+    if [ "$MODE" = uninstall ]; then
+        uninstall
+        return 0
     fi
     if ! find_rights && [ "$DRY" = 0 ]; then
         fail 5 "starting sandboxes needs root, and there is no sudo" \
@@ -994,6 +1038,7 @@ main() {
     case "$MODE" in
     demo)
         if plan "assay demo ${EXTRA[*]-}: the product's main job, from end to end"; then
+            AFTER=1
             "${ADMIN[@]}" "$VENV/bin/assay" demo ${EXTRA[@]+"${EXTRA[@]}"}
         fi
         ;;

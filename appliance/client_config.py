@@ -5,14 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, PrivateAttr, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, PrivateAttr, ValidationError
 
-from appliance.config_layers import ETC, Layer, Origins, merged, read_layers, refused
+from appliance.config_layers import ETC, ConfigError, Layer, Origins, merged, read_layers, refused
 from runtime.model import FrozenModel
+
+
+def _named(path: Any) -> Any:
+    if isinstance(path, str) and (not path.strip() or "\0" in path):
+        raise ValueError("it names no file and no folder")
+    return path
 
 
 def _absolute(path: Path) -> Path:
@@ -22,7 +29,7 @@ def _absolute(path: Path) -> Path:
         raise ValueError(f"{path} names the home folder of a user that does not exist") from error
 
 
-AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+AbsolutePath = Annotated[Path, BeforeValidator(_named), AfterValidator(_absolute)]
 
 
 class ApiSettings(FrozenModel):
@@ -75,6 +82,10 @@ class ClientSettings(FrozenModel):
             settings = cls(**values)
         except ValidationError as error:
             raise refused(error, origins) from error
+        for key in _endless(settings):
+            raise ConfigError(
+                f"{origins.get(key, 'the configuration')}: {key} has no end", hint="give it a number that has one"
+            )
         settings._origins = origins
         return settings
 
@@ -82,3 +93,14 @@ class ClientSettings(FrozenModel):
     def socket_path(self) -> Path:
         """Where the control API listens."""
         return self.api.socket or self.data / "run" / "assay.sock"
+
+
+def _endless(settings: BaseModel, prefix: str = "") -> Iterator[str]:
+    """The keys whose value is infinite: no figure of anything is, and JSON, which a worker is told them in, has no such
+    number."""
+    for key in type(settings).model_fields:
+        value = getattr(settings, key)
+        if isinstance(value, BaseModel):
+            yield from _endless(value, f"{prefix}{key}.")
+        elif isinstance(value, float) and not math.isfinite(value):
+            yield f"{prefix}{key}"

@@ -11,7 +11,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -47,6 +48,16 @@ class Layer:
         if self.spelling == "--{}":
             return f"--{key.replace('.', '-').replace('_', '-')}"
         return variable_of(key) if self.spelling else self.name
+
+    def value(self, given: Any, shape: Any) -> Any:
+        """A value as a file would have it: a variable is text, and what is more than one word is written as in TOML."""
+        if not (self.spelling.startswith(PREFIX) and isinstance(given, str) and _is_written(shape)):
+            return given
+        try:
+            found = read_toml(f"value = {given}")
+        except (TomlError, UnicodeError):
+            return given
+        return found["value"] if len(found) == 1 else given
 
 
 def variable_of(key: str) -> str:
@@ -149,8 +160,8 @@ def refused(error: ValidationError, origins: Origins) -> ConfigError:
     """The first thing that is wrong with the merged values, as a person needs it."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
-    reason = str(first["msg"]).removeprefix("Value error, ")
-    place = origins.get(key, "the configuration")
+    reason = str(first["msg"]).removeprefix("Value error, ").replace("valid tuple", 'list, such as ["a", "b"]')
+    place = next((place for name, place in origins.items() if f"{key}.".startswith(f"{name}.")), "the configuration")
     named = key if place.startswith(("--", PREFIX)) else f"{key} = {first['input']!r}"
     given = f" (it is {first['input']!r})" if named == key else ""
     return ConfigError(
@@ -177,7 +188,7 @@ def _lay(
                 raise ConfigError(
                     f"{layer.place(dotted)}: {dotted} is a value and no section", hint=f"write {dotted} = ... instead"
                 )
-            values[key] = value
+            values[key] = layer.value(value, section)
             origins[dotted] = layer.place(dotted)
         elif isinstance(value, Mapping):
             _lay(layer, value, section, values.setdefault(key, {}), origins, f"{dotted}.")
@@ -186,6 +197,14 @@ def _lay(
                 f"{layer.place(dotted)}: {dotted} is a section and no value",
                 hint=f"it has the keys {', '.join(section.model_fields)}",
             )
+
+
+def _is_written(shape: Any) -> bool:
+    """Whether a value is a list, or one of some numbers: of neither is a word one."""
+    origin, inner = get_origin(shape), get_args(shape)
+    if origin in (Union, UnionType):
+        return any(_is_written(one) for one in inner)
+    return origin is tuple or (origin is Literal and not all(isinstance(one, str) for one in inner))
 
 
 def _unknown(layer: Layer, dotted: str, key: str, shape: type[BaseModel], prefix: str) -> ConfigError:

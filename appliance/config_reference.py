@@ -39,8 +39,9 @@ This page is generated from the settings model (`python -m appliance.config_refe
 
 A value comes from the last of these that has it: the default, `/etc/assay/config.toml`, `~/.config/assay/config.toml`
 (or `$XDG_CONFIG_HOME/assay/config.toml`), the environment, a flag. In a file, `sandbox.pids` is the key `pids` of
-`[sandbox]`; in the environment it is `ASSAY_SANDBOX__PIDS`. Paths are made absolute, `~` is the home folder. An unknown
-key or a wrong value is an error that names the place and the nearest key.
+`[sandbox]`; in the environment it is `ASSAY_SANDBOX__PIDS`, and a list is written as in a file:
+`ASSAY_SCHEDULE__WEEKDAYS='["mon", "fri"]'`. Paths are made absolute, `~` is the home folder. An unknown key or a wrong
+value is an error that names the place and the nearest key.
 """
 
 

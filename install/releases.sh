@@ -172,7 +172,7 @@ install_release() {
         keep_parts "$folder"
         printf '%s\n' "--- $(date -u +%Y-%m-%dT%H:%M:%SZ) $VERSION" >>"$PREFIX/install.log"
         # Not with this lock: should this process be killed, the other one's own says that it still works.
-        INSTALL_SH_WITHIN=1 bash "$folder/install.sh" ${INNER[@]+"${INNER[@]}"} --prefix "$folder/.venv" 2>&1 9<&- | tee -a "$PREFIX/install.log" ||
+        INSTALL_SH_WITHIN=1 bash "$folder/install.sh" ${INNER[@]+"${INNER[@]}"} --prefix "$folder/.venv" 2>&1 9<&- | tee -ai "$PREFIX/install.log" ||
             fail 5 "release $VERSION could not be installed" "read the message above ($PREFIX/install.log); what was in use still is"
         fit_units "$folder"
         printf '%s\n' "$VERSION" >"$folder/.assay-release"
@@ -195,6 +195,12 @@ keep_parts() { # keep_parts FOLDER
 # The units of a release with its own path, beside the ones that were copied.
 fit_units() {
     local unit
+    case "$PREFIX" in
+    *[!0-9A-Za-z/._+-]*)
+        detail "no units: systemd reads a path such as $PREFIX otherwise; for a service name a plain one with --prefix"
+        return 0
+        ;;
+    esac
     mkdir -p "$1/units"
     for unit in "$1"/systemd/*; do
         sed "s#/opt/assay/#$PREFIX/current/#g" "$unit" >"$1/units/$(basename "$unit")"
@@ -221,6 +227,11 @@ uninstall_releases() {
     }
     if [ -d "$RELEASES" ]; then lock_releases; fi
     current="$(named_by current)"
+    if [ -n "$current" ] && [ ! -e "$RELEASES/$current/install.sh" ]; then
+        [ "$PURGE" = 0 ] || fail 5 "the data folder is not known, because the release $current is not there" \
+            "remove it by hand, and run --uninstall without --purge"
+        current=""
+    fi
     if [ -n "$current" ]; then
         # It knows where its data is, refuses while a daemon works, and says what stays.
         local -a flags=(--uninstall --prefix "$RELEASES/$current/.venv")

@@ -15,6 +15,10 @@ fill_wheels() {
     fi
     scratch
     mkdir -p "$WHEELS"
+    exec 8<"$WHEELS"
+    if command -v flock >/dev/null 2>&1 && ! flock -n 8; then
+        fail 5 "another install.sh fills $WHEELS" "wait until it is done"
+    fi
     : >"$WHEELS/.assay-wheels"
     rm -f "$WHEELS"/*.whl "$WHEELS/runsc" "$WHEELS/SHA256SUMS"
     "$VENV/bin/python" -I -c '

@@ -39,7 +39,8 @@ def rollout_text(view: RolloutView, detail: RolloutDetail | None = None) -> Text
     if verdict.evidence:
         add_field(text, "evidence", json.dumps(verdict.evidence, ensure_ascii=False, sort_keys=True))
     weights = short(view.weights) if len(view.weights) == 64 else view.weights
-    add_field(text, "cost", f"{view.turns} turns, {view.tokens} tokens, {view.seconds:.2f} s, weights {weights}")
+    tokens = f"{view.tokens} tokens, " if view.tokens else ""  # not kept any more, which is said below
+    add_field(text, "cost", f"{view.turns} turns, {tokens}{view.seconds:.2f} s, weights {weights}")
     add_field(text, "used", _used(view))
     add_field(text, "rollout", view.id)
     if detail is not None and detail.tree:
@@ -95,7 +96,7 @@ def _add_call(text: Text, number: int, call: ToolCall) -> None:
     text.append(f"call {number}  ", DIM)
     text.append(call.status.value, BAD if call.status.failed else GOOD)
     text.append(f"{_ran(call)}\n", DIM)
-    add_block(text, call.asked, "> ")
+    add_block(text, call.asked if call.code or call.arguments else call.tool, "> ")
     if call.output:
         add_block(text, call.output, "  ")
     if call.error:

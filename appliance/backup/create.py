@@ -161,18 +161,29 @@ def _write(target: Path, content: bytes) -> None:
 
 
 def _files(data: Path) -> Iterator[Path]:
-    """Every regular file that is kept, in order; drafts, links, what SQLite has beside its files and kept sessions are
-    not."""
+    """Every regular file that is kept, in order; drafts, what SQLite has beside its files and kept sessions are not.
+    Raises BackupError for a link, in whose place a restored folder would have nothing."""
     for folder, folders, names in os.walk(data):
         at = Path(folder)
         folders[:] = sorted(one for one in folders if not is_left_out((at / one).relative_to(data)))
+        for name in folders:
+            _require_no_link(at / name)
         for name in sorted(names):
             path = at / name
             below = path.relative_to(data)
             if below.is_relative_to(SESSIONS) or is_left_out(below):
                 continue
-            if str(below) != LEDGER and path.is_file() and not path.is_symlink():
+            _require_no_link(path)
+            if str(below) != LEDGER and path.is_file():
                 yield path
+
+
+def _require_no_link(path: Path) -> None:
+    if path.is_symlink():
+        raise BackupError(
+            f"{path} is a link, and what it leads to would be in no backup",
+            hint="put the file or folder itself there; another disk's is put there with `mount --bind`",
+        )
 
 
 def _require_model(data: Path, model: str, alias: str) -> None:

@@ -96,9 +96,16 @@ def _content(name: str, part: Part, redactor: Redactor) -> bytes:
             return (cut_lines(safe) if name.endswith(".log") else safe).encode()
         # Not splitlines(): a text in JSON may hold what that takes for the end of a line.
         rows = filter(None, value.split("\n"))
-        lines = (json.dumps(redactor.value(json.loads(line)), ensure_ascii=True) for line in rows)
+        lines = (json.dumps(redactor.value(_row(line)), ensure_ascii=True) for line in rows)
         return "".join(f"{line}\n" for line in lines).encode()
     return json.dumps(redactor.value(value), indent=1, ensure_ascii=True, default=str).encode() + b"\n"
+
+
+def _row(line: str) -> object:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):  # somebody edited the ledger: it is a fault that a report is for
+        return {"problem": "this row is no JSON"}
 
 
 def versions() -> dict[str, object]:

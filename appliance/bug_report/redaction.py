@@ -13,36 +13,50 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from appliance.backup.create import is_secret
 from appliance.nights.report_settings import ReportSettings
 
 REMOVED = "[removed]"
+_END = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
+_OF_A_KEY = re.compile(r"[A-Za-z0-9+/=]{1,80}\r?\n")
 SHORTEST = 6
 """Characters below which a value is no secret worth the words that it would remove."""
 LARGEST_BYTES = 64 << 10
 SECRET_NAME = re.compile(
     r"(pass(word|phrase|wd)?|secret|token(?!s)|api[_-]?key|credential|authorization|cookie|webhook|ntfy|private"
-    r"|redact(?!ed))",
+    r"|redact(?!ed)|pwd|(access|signing|encryption)[_-]?key)",
     re.IGNORECASE,
 )
+_NAMED = (
+    r"(?:pass(?:word|phrase|wd)|secret|token(?!s|iz)|credential|(?:api|private|access|signing|encryption)[_-]?key"
+    r"|(?<=[_-])pass(?![\w-])|(?<![A-Za-z])pwd(?=\s*[=:]\s*[^/\s]))[\w-]{0,40}"
+)
+"""The end of a name that a secret has, from the word that says it."""
+_QUOTED = r"""(?P<quote>\\*["'])(?:(?!(?P=quote))(?:\\.|[^\\\n]))+(?:(?P=quote))?"""
+"""A text to the quotation mark that began it, or to the end of its line; marks within have a backslash more."""
 _PATTERNS = (
-    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)",
-    r"(?m:^[A-Za-z0-9+/=]{1,80}\r?\n)+-----END [A-Z0-9 ]*PRIVATE KEY-----",
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    r"(?P<kept>\b(?:authorization|cookie)\\*[\"']?\s*[=:]\s*\\*[\"']?)[^\n\"'\\]{3,}",
     r"(?P<kept>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{6,}",
-    r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{12,}",
-    r"\b(?:gh[oprsu]_[A-Za-z0-9]|github_pat_\w|hf_[A-Za-z0-9]|glpat-[\w-])[\w-]{12,}",
-    r"\bxox[abprs]-[A-Za-z0-9-]{8,}|\bAKIA[0-9A-Z]{16}\b",
+    r"\b(?:sk|pk|rk)(?:-|_live_|_test_)[A-Za-z0-9_-]{12,}",
+    r"\b(?:gh[oprsu]_[A-Za-z0-9]|github_pat_\w|hf_[A-Za-z0-9]|npm_[A-Za-z0-9]|gl(?:pat|rt|dt|cbt|ptt)-[\w-])[\w-]{12,}",
+    r"\b(?:xox[abeprs]|xapp)-[A-Za-z0-9-]{8,}|\bA(?:KI|SI)A[0-9A-Z]{16}\b|\bAIza[\w-]{20,}|\bya29\.[\w.-]{10,}",
+    r"\bSG\.[\w-]{16,}\.[\w-]{16,}|\bpypi-Ag[\w-]{16,}|\bdo[opr]_v1_\w{20,}|\bAGE-SECRET-KEY-1\w{16,}",
+    r"(?P<kept>\b(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks)/)[^\s\"'<>]+",
     r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
-    r"(?P<kept>[a-z][a-z0-9+.-]{1,20}://)[^\s/@:]{0,200}:[^\s/@]{1,200}@",
+    r"(?P<kept>[a-z][a-z0-9+.-]{1,20}://)(?:[^\s/@]{0,200}:[^\s/]{1,200}|[^\s/@:]{12,200})@",
+    r"(?P<kept>[?&](?:sig|signature|key|code|auth|x-(?:amz|goog)-signature)=)[^\s&#\"']{4,}",
     r"\b[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}\b",
-    (
-        r"""(?P<kept>[\w-]{0,40}(?:pass(?:word|phrase|wd)|secret|token|api[_-]?key|credential|cookie)["']?\s*[=:]\s*)"""
-        r"""(?:"[^"\n]{1,4000}"|'[^'\n]{1,4000}'|[^\s,;}"']{4,4000})"""
-    ),
+    rf"""(?P<kept>{_NAMED}\\*["']?\s*(?::=|=>|[=:]|%3[ad])\s*(?:[|>][+-]?\s+)?b?)(?:{_QUOTED}|[^\s,;}}"']{{3,}})""",
+    rf"""(?P<kept>{_NAMED}\\*["']\s*,\s*b?){_QUOTED}""",
+    rf"(?P<kept>(?<!-)--(?=\w)[\w-]{{0,40}}?{_NAMED}\s+)[^\s-]\S{{2,}}|(?P<kept2><[\w:-]{{0,40}}?{_NAMED}>)[^<\n]+",
+    r"(?P<kept>\blogin\s+\S{1,200}\s+password\s+)\S+",
 )
 LOOKS = tuple(re.compile(one, re.IGNORECASE if "kept" in one else 0) for one in _PATTERNS)
-"""What a secret looks like: private keys, headers, keys of services, addresses with a password, mail, assignments."""
+"""What a secret looks like: private keys, headers, keys of services, addresses with a password, mail, and what is given
+to a name that says it."""
 
 
 class Redactor:
@@ -56,7 +70,8 @@ class Redactor:
     def text(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, REMOVED)
-        for look in LOOKS:
+        text = _without_ends_of_keys(LOOKS[0].sub(REMOVED, text))  # whole keys first
+        for look in LOOKS[1:]:
             text = look.sub(_removed, text)
         return text.replace(self._home, "~") if self._home else text
 
@@ -75,8 +90,25 @@ class Redactor:
         return any(secret.encode() in content for secret in self._secrets)
 
 
+def _without_ends_of_keys(text: str) -> str:
+    """Takes out the lines of a key whose beginning was cut off, or is not as it should be."""
+    parts, taken = [], 0
+    for end in _END.finditer(text):
+        start = end.start()
+        while start > taken:
+            line = text.rfind("\n", taken, start - 1) + 1 or taken
+            if not _OF_A_KEY.fullmatch(text, line, start):
+                break
+            start = line
+        if start < end.start():
+            parts += [text[taken:start], REMOVED]
+            taken = end.end()
+    return "".join([*parts, text[taken:]])
+
+
 def _removed(found: re.Match[str]) -> str:
-    return f"{found.groupdict().get('kept') or ''}{REMOVED}"
+    groups = found.groupdict()
+    return f"{groups.get('kept') or groups.get('kept2') or ''}{REMOVED}"
 
 
 def known_secrets(data: Path, environ: Mapping[str, str], more: Iterable[Path] = ()) -> set[str]:
@@ -110,6 +142,7 @@ def _secret_files(data: Path) -> Iterable[Path]:
 
 
 def _forms(secret: str) -> set[str]:
-    """A value as it may stand in text: plain, escaped as in JSON, and in base64."""
+    """A value as it may stand in text: plain, escaped as in JSON or an address, in base64 and in hexadecimal digits."""
     raw = secret.encode()
-    return {secret, json.dumps(secret)[1:-1], base64.b64encode(raw).decode().rstrip("="), raw.hex()}
+    coded = {code(raw).decode().rstrip("=") for code in (base64.b64encode, base64.urlsafe_b64encode)}
+    return {secret, json.dumps(secret)[1:-1], quote(secret, safe=""), raw.hex(), *coded}

@@ -106,7 +106,7 @@ def _differs(data: Path, in_force: InForce) -> list[str]:
     if not path.exists():
         return [f"{path} is not there"]
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5.0)) as reading:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)) as reading:
             return list(mismatches(lambda query, *of: reading.execute(query, of).fetchall(), in_force, texts=None))
     except sqlite3.Error as error:
         raise AuditError(f"the ledger {path} cannot be read: {error}", hint="put back a copy of it") from error
@@ -174,7 +174,7 @@ def _head_in_ledger(data: Path) -> bytes | None:
     if not path.exists():
         return None
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5.0)) as connection:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)) as connection:
             row = connection.execute("SELECT line FROM audit_head").fetchone()
     except sqlite3.Error as error:
         raise AuditError(

@@ -12,6 +12,7 @@ from pathlib import Path
 from appliance.client.pass_rates import RateLine
 from appliance.errors import UsageError
 from appliance.printable import printable
+from runtime.extra_packages import install_command
 
 CELL, ROW, MARGIN, TEXT = 46, 20, 16, 12
 """Pixels; the last one is the size of letters."""
@@ -26,7 +27,7 @@ def require_plots(file: Path) -> None:
     try:
         import PIL  # noqa: F401
     except ImportError as error:
-        raise UsageError("Pillow, which draws, is not installed", "pip install 'assay[plots]'") from error
+        raise UsageError("Pillow, which draws, is not installed", install_command("plots")) from error
     if file.suffix.lower() != ".png":
         raise UsageError(f"{file} is no name of a PNG", "end it with .png")
     if not file.absolute().parent.is_dir():

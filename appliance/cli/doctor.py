@@ -94,7 +94,7 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     yield model(settings)
     rules = policy(settings.data)
     yield rules
-    yield disk(settings.data)
+    yield disk(settings.data, least=_least_room(settings.data))
     yield memory(Path("/proc/meminfo").read_text())
     yield socket_path(settings.socket_path)
     yield from verifiers()
@@ -203,8 +203,16 @@ def policy(data: Path) -> DoctorCheck:
     return ok("policy", f"{name}, {loaded.digest[:12]}")
 
 
-def disk(folder: Path) -> DoctorCheck:
-    """Measures free space where the data folder is or would be made."""
+def _least_room(data: Path) -> float:
+    """GiB that the policy in force asks for; 0 where there is none that can be read, which is a line of its own."""
+    try:
+        return policy_files.load_policy(data).resources.min_free_gib
+    except PolicyError:
+        return 0.0
+
+
+def disk(folder: Path, *, least: float = 0.0) -> DoctorCheck:
+    """Measures free space where the data folder is or would be made. Below `least` GiB no cycle begins."""
     there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     free = shutil.disk_usage(there).free
     figure = f"{free / GIB:.1f} GiB free at {there}"
@@ -212,6 +220,9 @@ def disk(folder: Path) -> DoctorCheck:
         return failed("disk", f"{there} cannot be written", "choose another folder with --data")
     if free < GIB // 2:
         return failed("disk", figure, "make room, or choose another disk with --data")
+    if free < least * GIB:
+        advice = "no cycle begins: make room, or lower resources.min_free_gib in the policy"
+        return warning("disk", f"{figure}; the policy asks for {least:g}", advice)
     if free < 4 * GIB:
         return warning("disk", figure, "checkpoints of many nights want more; make room in time")
     return ok("disk", figure)

@@ -14,6 +14,7 @@ from appliance.cli.documents.doctor_checks import DoctorCheck, failed, ok, warni
 from appliance.places import cluster_settings
 from runtime.cluster import HostLine, hosts
 from runtime.errors import SandboxError
+from runtime.extra_packages import install_command
 from runtime.settings import ClusterSettings
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def cluster(settings: Settings) -> Iterator[DoctorCheck]:
 def members(settings: ClusterSettings, what: str) -> DoctorCheck:
     """Asks who is in it; `what` runs there. Where nobody answers, nothing can be run at all."""
     if importlib.util.find_spec("ray") is None:
-        return failed("cluster", "Ray is not installed", "pip install 'assay[ray]', the same version on every host")
+        return failed("cluster", "Ray is not installed", f"{install_command('ray')}, the same version on every host")
     try:
         listed = hosts(settings.model_copy(update={"connect_seconds": SECONDS}))
     except SandboxError as error:

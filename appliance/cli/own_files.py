@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from appliance.errors import UsageError
+from runtime.extra_packages import install_command
 
 MOST_BYTES = 1 << 30
 LONGEST_LINE = 16 << 20
@@ -100,7 +101,7 @@ def _parquet(path: Path) -> Iterator[ReadRow]:
         from arro3.io import read_parquet
     except ImportError as error:
         raise UsageError(
-            "arro3-io, which reads Parquet, is not installed", "pip install 'assay[parquet]', or save it as .jsonl"
+            "arro3-io, which reads Parquet, is not installed", f"{install_command('parquet')}, or save it as .jsonl"
         ) from error
     content = path.read_bytes()
     if not (content.startswith(PARQUET) and content.endswith(PARQUET)):

@@ -10,6 +10,7 @@ import typer
 from appliance.cli.options import Data, Json, client_of
 from appliance.cli.show import show_json, show_line
 from appliance.errors import UsageError
+from runtime.extra_packages import install_command
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient
@@ -174,7 +175,7 @@ def write_pictures(pictures: dict[str, Picture], folder: Path) -> list[Path]:
     try:
         import PIL  # noqa: F401
     except ImportError:
-        typer.echo("no PNGs: Pillow, which draws them, is not installed (pip install 'assay[plots]')", err=True)
+        typer.echo(f"no PNGs: Pillow, which draws them, is not installed ({install_command('plots')})", err=True)
         return []
     for name, picture in pictures.items():
         picture.png(folder / f"{name}.png")

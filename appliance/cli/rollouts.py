@@ -93,7 +93,7 @@ def show_detail(detail: RolloutDetail) -> None:
             ("verdict", f"{one.verdict.outcome.value}: {one.verdict.reason}"),
             ("score", points(one.verdict.score)),
             ("verifier", f"{one.verdict.verifier} {one.verdict.version}"),
-            ("cost", f"{one.turns} turns, {one.tokens} tokens, {len(one.calls)} calls, {one.seconds:.2f} s"),
+            ("cost", f"{one.turns} turns, {_tokens(one)}{len(one.calls)} calls, {one.seconds:.2f} s"),
             ("no text", detail.unread),
         ]
     )
@@ -102,6 +102,11 @@ def show_detail(detail: RolloutDetail) -> None:
     for turn in detail.turns:
         typer.echo(f"\n--- {turn.role.value}" + ("" if turn.sampled else ", given"))
         typer.echo(printable(turn.text, lines=True))
+
+
+def _tokens(one: RolloutView) -> str:
+    """How many there are; nothing where they are not kept any more, which is said beside it."""
+    return f"{one.tokens} tokens, " if one.tokens else ""
 
 
 def _show_tree(detail: RolloutDetail) -> None:
@@ -123,6 +128,8 @@ def _show_calls(one: RolloutView) -> None:
         typer.echo("\n--- calls")
         for call in one.calls:
             asked = call.asked if call.asks_world else f"{call.tool}, {len(call.code)} characters of code"
+            if not one.tokens:  # its words are not kept any more
+                asked = call.tool
             typer.echo(printable(f"{call.status.value}: {asked}")[:CALL_CHARS])
 
 

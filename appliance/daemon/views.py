@@ -145,7 +145,7 @@ class Rollouts:
         rollout = judged.rollout
         question = self._question(rollout) or self._kept_question(rollout, data)
         view, tree = RolloutView.of(judged, question), self._tree(rollout)
-        if not judged.rollout.nodes:
+        if not judged.rollout.tokens:
             return RolloutDetail(rollout=view, turns=(), tree=tree, unread=PRUNED)
         try:
             renderer = self._renderer(judged.rollout, data)

@@ -37,7 +37,9 @@ class ReadOnlyLedger(SqliteLedger):
         if found != NEWEST:
             raise LedgerError(
                 f"the ledger {path} is of version {found}, and this program reads {NEWEST}",
-                hint="start the daemon once: it brings the ledger up to date",
+                hint="start the daemon once: it brings the ledger up to date"
+                if found < NEWEST
+                else "use the newer version of Assay that wrote it",
             )
 
 
@@ -46,7 +48,7 @@ class _ReadOnlyDatabase:
         self.path = path
 
         def connect() -> sqlite3.Connection:
-            return sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=SECONDS)
+            return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=SECONDS)
 
         self._engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
 

@@ -1,8 +1,9 @@
-"""Drops what nobody needs any more of old rollouts: the tokens of their conversations, and nothing else of them.
+"""Drops what nobody needs any more of old rollouts: the tokens of their conversations, and the words of their calls.
 
 What always holds: only rollouts of training and validation, of cycles that have ended, lose anything. Who tried what,
-with which verdict, stays; and so does all that an evaluation, a decision, an approval or a bundle rests on. What is
-dropped is named by the caller, and goes in small transactions, between which others write.
+in how many turns, with how many calls of which tool and how each ended, and with which verdict, stays; and so does all
+that an evaluation, a decision, an approval or a bundle rests on. What is dropped is named by the caller, and goes in
+small transactions, between which others write.
 """
 
 from __future__ import annotations
@@ -19,9 +20,18 @@ PURPOSES = (Purpose.TRAIN.value, Purpose.VALIDATION.value)
 AT_ONCE = 200
 """Rollouts in one transaction."""
 _WITH_TOKENS = """
-    FROM rollouts WHERE cycle = :cycle AND purpose IN :purposes AND json_array_length(payload, '$.rollout.nodes') > 0
+    FROM rollouts WHERE cycle = :cycle AND purpose IN :purposes
+    AND json_array_length(payload, '$.rollout.nodes[0].ids') > 0
 """
-_EMPTIED = "json_set(payload, '$.rollout.nodes', json('[]'))"
+_EMPTIED = """
+    json_set(payload, '$.rollout.nodes', (
+        SELECT json_group_array(json(emptied)) FROM (
+            SELECT json_remove(json_replace(value, '$.ids', json('[]')), '$.logprobs', '$.call.code',
+                               '$.call.arguments', '$.call.output', '$.call.error') AS emptied
+            FROM json_each(payload, '$.rollout.nodes') ORDER BY key
+        )
+    ))
+"""
 
 
 class Dropped(NamedTuple):

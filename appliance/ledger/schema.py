@@ -2,17 +2,21 @@
 
 What always holds: a migration is one transaction, so a file has the old schema or the new one; before an existing file
 is migrated a copy lies beside it, named by its revision and the date; a file of a newer version, or of another program,
-is left exactly as it is.
+is left exactly as it is. However often it is tried, one copy of the same bytes lies there, none after a migration that
+failed, and nothing half.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect
+from sqlalchemy.exc import DBAPIError
 
 from appliance.clock import file_stamp
 from appliance.ledger.ledger import LedgerError
@@ -22,6 +26,8 @@ NEWEST = "0006"
 """Head of the packaged migrations; a test holds it to that. Alembic is only loaded when a file has another one."""
 APPLICATION_ID = 0x41535359
 """Stands in the file's header, so that another program's database is never taken for a ledger."""
+SPARE_BYTES = 16 << 20
+"""Free beside the copy and what a migration writes anew, which is as much as the ledger at most."""
 
 
 def bring_up_to_date(connection: Connection, path: Path, scripts: Path = SCRIPTS) -> None:
@@ -58,11 +64,11 @@ def _migrate(connection: Connection, path: Path, scripts: Path, found: str | Non
     if found is not None and found not in known:
         raise LedgerError(
             f"the ledger {path} was written by a newer version of Assay (schema {found}, this one knows {known[0]})",
-            hint="use the newer version, or put back the backup that it made before its first start",
+            hint="use the newer version, or put back a backup from before it: `assay backup restore FOLDER --replace`",
         )
     if found == known[0]:
         return
-    backup = None if found is None else _back_up(connection, path, found)
+    backup = None if found is None else _back_up(connection, path, found, known[0])
     try:
         connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
         command.upgrade(config, "head")
@@ -71,28 +77,78 @@ def _migrate(connection: Connection, path: Path, scripts: Path, found: str | Non
         connection.rollback()
         if backup is None or not isinstance(error, Exception):
             raise
+        if _revision(connection, path) == found:  # it is what the copy is
+            connection.rollback()
+            backup.unlink()
+        if isinstance(error, DBAPIError) and getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK:
+            raise
+        reason = error.orig if isinstance(error, DBAPIError) else error
         raise LedgerError(
-            f"the ledger {path} could not be migrated from schema {found}: {error}",
-            hint=f"it is unchanged, and a copy is at {backup}; use the version that wrote it, and report this",
+            f"the ledger {path} could not be migrated from schema {found}: {reason}",
+            hint="it is unchanged; use the version that wrote it, and report this",
         ) from error
 
 
-def _back_up(connection: Connection, path: Path, found: str) -> Path:
-    """Makes a complete copy beside the file, as of now, on disk when this returns."""
-    backup = path.with_name(f"{path.name}.before-migration-from-{found}-{file_stamp()}")
+_OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
+
+
+def _back_up(connection: Connection, path: Path, found: str, newest: str) -> Path:
+    """Makes a complete copy beside the file, as of now, on disk when this returns. Raises LedgerError without room for
+    it."""
+    every = f"{path.name}.before-migration-from-{found}-"
+    backup = path.with_name(f"{every}{file_stamp()}")
     partial = backup.with_name(f"{backup.name}.partial")
-    partial.unlink(missing_ok=True)
+    _remove_partial(path)
+    _require_room(path, found, newest)
     raw = connection.connection.driver_connection
     if not isinstance(raw, sqlite3.Connection):
         raise TypeError(f"no SQLite connection: {type(raw).__name__}")
-    with closing(sqlite3.connect(partial)) as copy:
-        raw.backup(copy)
-    partial.chmod(0o600)
-    for name in (partial, partial.parent):
-        descriptor = os.open(name, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    try:
+        with closing(sqlite3.connect(partial)) as copy:
+            raw.backup(copy)
+        partial.chmod(0o600)
+        _sync(partial)
+    except BaseException:
+        _remove_partial(path)
+        raise
+    for earlier in path.parent.glob(f"{every}*"):  # of a start that was killed
+        if earlier != partial and _same(earlier, partial):
+            earlier.unlink()
     partial.replace(backup)
+    _sync(path.parent)
     return backup
+
+
+def _require_room(path: Path, found: str, newest: str) -> None:
+    there = sum(one.stat().st_size for one in (path, path.with_name(f"{path.name}-wal")) if one.exists())
+    free, needed = shutil.disk_usage(path.parent).free, 2 * there + SPARE_BYTES
+    if free < needed:
+        raise LedgerError(
+            f"the ledger {path} is to be brought from schema {found} to {newest}, which takes {needed >> 20} MiB more, "
+            f"and {free >> 20} are free",
+            hint="make room there and start again; the ledger is unchanged, and the version that wrote it can use it",
+        )
+
+
+def _remove_partial(path: Path) -> None:
+    """Removes what a copy that was not finished left, with what SQLite has beside it."""
+    for left in path.parent.glob(f"{path.name}.before-migration-from-*.partial*"):
+        left.unlink(missing_ok=True)
+
+
+def _same(one: Path, other: Path) -> bool:
+    if one.stat().st_size != other.stat().st_size:
+        return False
+    digests = []
+    for path in (one, other):
+        with path.open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").digest())
+    return digests[0] == digests[1]
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

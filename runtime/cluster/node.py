@@ -24,6 +24,7 @@ from runtime.cluster import folder, listening, token
 from runtime.cluster.process_session import ProcessSession
 from runtime.cluster.settings import HOST_VARIABLE, HostSettings
 from runtime.errors import InfrastructureError, RefusedError
+from runtime.extra_packages import install_command
 from runtime.model import FrozenModel
 from runtime.settings import LOOPBACK, PORTS, Address, Interface, RuntimeSettings
 from runtime.shutdown import Shutdown
@@ -197,7 +198,7 @@ def _live(settings: NodeSettings, stop: Shutdown, notify: Callable[[str], None])
 
 def _check(settings: NodeSettings) -> None:
     if importlib.util.find_spec("ray") is None:
-        raise RefusedError("Ray is not installed", hint="pip install 'assay[ray]', the same version on every host")
+        raise RefusedError("Ray is not installed", hint=f"{install_command('ray')}, the same version on every host")
     if settings.head and settings.address.rpartition(":")[0] != settings.interface:
         raise RefusedError(
             f"the head's address {settings.address} is not on this machine's interface {settings.interface}",

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance import config_reference
 from appliance.config import Settings
 from appliance.config_layers import ConfigError
 from appliance.learning.recipe import Recipe
@@ -155,6 +156,11 @@ def test_a_key_that_resembles_none_is_answered_with_those_that_there_are(places:
         ("sandbox = 3\n", "sandbox is a section and no value"),
         ("[threads]\nmany = 3\n", "threads is a value and no section"),
         ("data = '~nobodyatall/x'\n", "does not exist"),
+        ("data = ''\n", "data = '': it names no file and no folder"),
+        ('[api]\nsocket = "a\\u0000b"\n', "it names no file and no folder"),
+        ("[gateway]\nredact = ['a', 1]\n", "gateway.redact.1 = 1"),
+        ("[recipe.training]\nlearning_rate = inf\n", "recipe.training.learning_rate has no end"),
+        ("[schedule]\nweekdays = 'mon'\n", 'list, such as ["a", "b"]'),
     ],
 )
 def test_a_wrong_value_names_the_file_the_key_and_the_reason(places: Places, text: str, message: str) -> None:
@@ -169,6 +175,31 @@ def test_a_wrong_variable_is_blamed_and_not_the_file_under_it(places: Places) ->
     (places.etc / "config.toml").write_text("[jobs]\nattempts = 4\n")
     places.environ["ASSAY_JOBS__ATTEMPTS"] = "four"
     assert str(places.error()).startswith("ASSAY_JOBS__ATTEMPTS: jobs.attempts:")
+
+
+def test_every_key_that_has_a_default_can_be_set_by_its_variable_as_a_file_would_have_it(places: Places) -> None:
+    written = {
+        key.variable: key for key in config_reference.keys().values() if key.default is not None and key.name != "data"
+    }
+    places.environ |= {
+        name: key.default if isinstance(key.default, str) else json.dumps(key.default) for name, key in written.items()
+    }
+    settings = places.load()
+    for name, key in written.items():
+        assert settings.leaves()[key.name] == key.default, name
+        if places.environ[name]:
+            assert settings.origins()[key.name] == name
+
+
+def test_a_variable_with_a_list_is_written_as_in_a_file_and_a_wrong_one_is_blamed(places: Places) -> None:
+    places.environ["ASSAY_GATEWAY__REDACT"] = r"""['falcon-\d+', "hunter"]"""
+    assert places.load().gateway.redact == (r"falcon-\d+", "hunter")
+    for wrong in ("mon, fri", '["mon"]\nkey = 3', '["mon"', "\udcff"):
+        places.environ["ASSAY_SCHEDULE__WEEKDAYS"] = wrong
+        error = places.error()
+        assert str(error).startswith("ASSAY_SCHEDULE__WEEKDAYS: schedule.weekdays: ")
+    places.environ["ASSAY_SCHEDULE__WEEKDAYS"] = "[" * 5000
+    assert "ASSAY_SCHEDULE__WEEKDAYS" in str(places.error())
 
 
 def test_bad_toml_names_the_file_and_the_line(places: Places) -> None:

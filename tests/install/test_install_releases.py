@@ -234,6 +234,9 @@ def test_a_checkout_of_git_is_named_by_its_commit_and_by_what_was_changed(source
         ("changed", "are not those"),
         ("extra", "is not in"),
         ("runsc", "runsc is not in"),
+        ("c-1.0.tar.gz", "c-1.0.tar.gz is not in"),
+        ("links.html", "links.html is not in"),
+        (".hidden", ".hidden is not in"),
     ],
 )
 def test_an_offline_folder_is_used_only_when_every_sum_holds(sources, tmp_path, what, said) -> None:
@@ -246,9 +249,74 @@ def test_an_offline_folder_is_used_only_when_every_sum_holds(sources, tmp_path, 
         (folder / "a-1.0-py3-none-any.whl").write_bytes(b"another")
     if what == "runsc":
         (folder / "runsc").write_bytes(b"of somebody else")
+    if "." in what:
+        (folder / what).write_bytes(b"what pip would take as well")
     if what == "extra":
         (folder / "b-1.0-py3-none-any.whl").write_bytes(b"unknown")
     result = release(sources, f"OFFLINE='{folder}'; use_offline; echo \"$PIP_NO_INDEX $PIP_FIND_LINKS\"")
     assert (result.returncode, said in result.stderr) == (5 if said else 0, True)
     if not said:
         assert result.stdout.splitlines()[-1] == f"1 {folder}"
+
+
+def test_an_offline_folder_with_any_name_is_where_pip_looks(sources, tmp_path) -> None:
+    folder = tmp_path / "my wheels, 50% \u00e9 #1"
+    folder.mkdir()
+    wheel(folder, "other", "1.0")
+    subprocess.run("sha256sum ./*.whl >SHA256SUMS", shell=True, check=True, cwd=folder, timeout=120)
+    pip = 'pip download -q --no-deps --dest "$HOME/out" other'
+    done = release(sources, f"VENV='{sys.prefix}'; OFFLINE='{folder}'; use_offline; {pip}", PIP_CONFIG_FILE=os.devnull)
+    assert done.returncode == 0, done.stderr
+    assert (sources.parent / "home" / "out" / "other-1.0-py3-none-any.whl").exists()
+
+
+def test_two_do_not_fill_one_folder_for_another_machine(sources, tmp_path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    call = f"exec 7<'{folder}'; flock 7; WHEELS='{folder}'; . \"$ROOT/install/wheels.sh\"; fill_wheels"
+    refused = release(sources, call)
+    assert (refused.returncode, f"another install.sh fills {folder}" in refused.stderr) == (5, True)
+
+
+def test_whatever_fails_says_what_to_do_and_ends_as_documented(sources) -> None:
+    failed = release(sources, "trap clean_up EXIT; install_release", ASSAY_BIN="/dev/null/bin")
+    assert failed.returncode == 5
+    assert "mkdir: " in failed.stderr
+    assert "what to do: see to what it says, and run this again" in failed.stderr
+    assert release(sources, "trap clean_up EXIT; install_release").returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
+def test_a_full_disk_while_sources_are_copied_leaves_nothing_in_use(sources) -> None:
+    prefix = sources.parent / "home" / ".local" / "lib" / "assay"
+    prefix.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", prefix], check=True, timeout=120)
+    try:
+        full = release(sources, "trap clean_up EXIT; install_release")
+        assert (full.returncode, "No space left" in full.stderr) == (5, True), full.stderr
+        assert "run this again" in full.stderr
+        assert not (prefix / "current").exists()
+        subprocess.run(["mount", "-o", "remount,size=8m", prefix], check=True, timeout=120)
+        assert release(sources, "trap clean_up EXIT; install_release").returncode == 0
+        assert used(sources) == "0.1.0"
+    finally:
+        subprocess.run(["umount", "-l", prefix], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("name", ["with a space", "a&b#c", "50%"])
+def test_a_prefix_that_systemd_would_read_otherwise_has_no_units(sources, name) -> None:
+    done = release(sources, f'PREFIX="$HOME/{name}"; install_release')
+    assert done.returncode == 0, done.stderr
+    assert "no units: systemd reads" in done.stdout
+    assert not (sources.parent / "home" / name / "releases" / "0.1.0" / "units").exists()
+    assert used(sources) == "0.1.0"
+
+
+def test_releases_whose_one_in_use_is_gone_are_removed_and_data_that_nobody_knows_is_not(sources) -> None:
+    prefix = sources.parent / "home" / ".local" / "lib" / "assay"
+    assert release(sources, "install_release").returncode == 0
+    shutil.rmtree(prefix / "releases" / "0.1.0")
+    refused = release(sources, "PURGE=1; uninstall_releases")
+    assert (refused.returncode, "the data folder is not known" in refused.stderr) == (5, True)
+    assert release(sources, "uninstall_releases").returncode == 0
+    assert not prefix.exists()

@@ -338,6 +338,44 @@ def test_purge_removes_the_data_folder_that_the_configuration_names_and_nothing_
     assert (checkout / "pyproject.toml").exists()
 
 
+def test_purge_removes_what_a_link_leads_to_and_says_where_there_is_nothing(checkout: Path) -> None:
+    able_environment(checkout)
+    data, link = checkout.parent / "on another disk", checkout.parent / "data"
+    (data / "run").mkdir(parents=True)
+    (data / "ledger.sqlite3").write_text("yours")
+    link.symlink_to(data)
+    result = install(checkout, "--uninstall", "--purge", ASSAY_DATA=str(link))
+    assert result.returncode == 0, result.stderr
+    assert not data.exists()
+    shutil.copytree(ROOT / "appliance", checkout / "appliance", ignore=lambda *_: ["__pycache__"])
+    able_environment(checkout)
+    result = install(checkout, "--uninstall", "--purge", ASSAY_DATA=str(data))
+    assert f"there is no data in {data}; where ASSAY_DATA names another folder" in result.stdout
+
+
+@pytest.mark.parametrize("kind", ["holds the checkout", "holds something else"])
+def test_purge_takes_no_folder_that_holds_more_than_data(checkout: Path, kind: str) -> None:
+    venv = able_environment(checkout)
+    data = checkout.parent if kind == "holds the checkout" else checkout.parent / "photos"
+    data.mkdir(exist_ok=True)
+    (data / ("ledger.sqlite3" if kind == "holds the checkout" else "one.jpeg")).write_text("mine")
+    result = install(checkout, "--uninstall", "--purge", ASSAY_DATA=str(data))
+    assert (result.returncode, "remove the data by hand" in result.stderr) == (5, True), result.stderr
+    assert len(list(data.iterdir())) > 0
+    assert (venv / "bin" / "python").exists()
+
+
+def test_an_environment_that_something_runs_from_is_not_removed(checkout: Path) -> None:
+    venv = make_environment(checkout)
+    with subprocess.Popen([venv / "bin" / "python", "-c", "input()"], stdin=subprocess.PIPE) as running:
+        refused = install(checkout, "--uninstall")
+        told = install(checkout, "--uninstall", "--dry-run")
+        running.communicate(b"\n")
+    assert (refused.returncode, f"process {running.pid} runs from {venv}" in refused.stderr) == (5, True)
+    assert f"process {running.pid} runs from {venv}" in told.stdout
+    assert install(checkout, "--uninstall").returncode == 0
+
+
 @pytest.mark.parametrize("flags", [["--uninstall"], ["--uninstall", "--purge"]])
 def test_while_a_daemon_works_nothing_is_removed(checkout: Path, flags: list[str]) -> None:
     venv = able_environment(checkout)
@@ -391,11 +429,23 @@ def test_a_folder_that_is_no_environment_is_never_touched(checkout: Path) -> Non
     assert (precious / "thesis.txt").read_text() == "years of work"
 
 
-def test_two_installers_do_not_work_on_one_checkout(checkout: Path) -> None:
+def test_a_folder_of_the_system_is_no_environment_though_it_has_a_python(checkout: Path) -> None:
+    """Such as /usr, whose packages are the distribution's."""
+    folder = checkout.parent / "usr"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").symlink_to(sys.executable)
+    result = install(checkout, "--prefix", str(folder))
+    assert (result.returncode, "is no sound environment" in result.stderr) == (5, True), result.stdout
+    assert [path.name for path in folder.rglob("*")] == ["bin", "python"]
+
+
+@pytest.mark.parametrize("flags", [["--dry-run"], ["--uninstall"]])
+def test_two_installers_do_not_work_on_one_checkout(checkout: Path, flags: list[str]) -> None:
+    make_environment(checkout)
     descriptor = os.open(checkout, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        result = install(checkout, "--dry-run")
+        result = install(checkout, *flags)
     finally:
         os.close(descriptor)
     assert result.returncode == 5

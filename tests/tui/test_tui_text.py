@@ -136,6 +136,16 @@ def test_a_rollouts_detail_says_what_its_session_used() -> None:
     assert "bytes printed" not in rollout_text(RolloutView.of(one)).plain
 
 
+def test_a_rollout_whose_tokens_are_not_kept_any_more_is_not_said_to_have_none() -> None:
+    one = made.judged("r")
+    nodes = tuple(node.model_copy(update={"ids": (), "logprobs": ()}) for node in one.rollout.nodes)
+    view = RolloutView.of(one.model_copy(update={"rollout": one.rollout.model_copy(update={"nodes": nodes})}))
+    text = rollout_text(view).plain
+    assert f"{view.turns} turns, " in text
+    assert "0 tokens" not in text
+    assert view.weights == one.rollout.weights
+
+
 def test_failed_calls_are_counted_beside_all_calls() -> None:
     assert rollouts.counted([]).plain == "0"
     assert rollouts.counted([ToolStatus.OK, ToolStatus.PARSE_ERROR, ToolStatus.TIMEOUT]).plain == "3 2✗"

@@ -62,6 +62,20 @@ def test_what_was_logged_is_there_at_the_next_start(tmp_path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("name", ["a#b", "50%41", "x?mode=rwc"])
+def test_a_log_is_verified_in_a_folder_with_any_name(tmp_path: Path, name: str) -> None:
+    three(tmp_path / name)
+    with AuditedLedger(
+        tmp_path / name / "ledger.sqlite3",
+        log_file(tmp_path / name),
+        load_or_make(tmp_path / name, "daemon"),
+        lambda: AT,
+    ):
+        pass
+    assert holds(tmp_path / name)
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
 def test_a_line_that_a_kill_cut_anywhere_is_completed(tmp_path) -> None:
     path = three(tmp_path)
     whole = path.read_bytes()

@@ -351,6 +351,20 @@ def test_a_store_is_never_made_of_a_folder_of_something_else_nor_in_the_data_fol
         backed_up(tmp_path, tmp_path / "store")
 
 
+@pytest.mark.parametrize("name", ["models", "policy.toml", "jobs/job-9"])
+def test_a_link_in_the_data_folder_makes_no_backup_for_what_it_leads_to_would_be_missing(used, tmp_path, name) -> None:
+    data = shutil.copytree(used, tmp_path / "data")
+    path, elsewhere = data / name, tmp_path / "larger disk"
+    path.parent.mkdir(exist_ok=True)
+    if path.exists():
+        path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+    with pytest.raises(BackupError, match=f"{name} is a link") as caught:
+        backed_up(data, tmp_path / "store")
+    assert "mount --bind" in caught.value.hint
+    assert BackupStore(tmp_path / "store").names() == []
+
+
 def test_a_ledger_that_is_a_large_file_is_copied_in_steps(tmp_path) -> None:
     source, target = tmp_path / "a", tmp_path / "b"
     with sqlite3.connect(source) as sql:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import os
+import sqlite3
 import stat
 import tarfile
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -151,8 +154,76 @@ def test_a_known_secret_is_never_left_whatever_stands_around_it(secret: str, bef
     assert encoded not in Redactor([secret]).text(f"{before} {encoded} {after}")
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "AWS_SECRET_ACCESS_KEY=VALUE",
+        "SECRET_KEY = 'VALUE'",
+        "export DB_PASS=VALUE",
+        "private_key=VALUE",
+        "signing-key: VALUE",
+        "pwd=VALUE",
+        r"{\"password\": \"VALUE\"}",
+        r'"{\\\"token\\\": \\\"VALUE\\\"}"',
+        r'password="a\"VALUE"',
+        'password="VALUE',
+        "tokenValue=VALUE",
+        "password := VALUE",
+        "token: |\n  VALUE",
+        "password%3DVALUE",
+        "password=" + "x" * 4_100 + "VALUE",
+        "--password VALUE",
+        "--teacher-api-key=VALUE",
+        "(b'x-api-key', b'VALUE')",
+        "<password>VALUE</password>",
+        "machine h login u password VALUE",
+        "Authorization: Token VALUE",
+        "authorization: Digest username=x, response=VALUE",
+        "Cookie: a=1; sid=VALUE; b=2",
+        "https://ada:pa@VALUE@host/x",
+        "https://VALUE-0123456789@host/x",
+        "https://h/x?y=1&sig=VALUE&z=2",
+        "https://hooks.slack.com/services/T000/B000/VALUE",
+        "sk_live_VALUE0123456789",
+        "AIzaVALUE0123456789012345678901",
+        "npm_VALUE0123456789012345",
+        "glrt-VALUE0123456789",
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVALUE\n-----END PGP PRIVATE KEY BLOCK-----",
+        "said\nQUJD\r\nVALUE\n-----END RSA PRIVATE KEY-----",
+    ],
+)
+def test_what_looks_like_a_secret_is_taken_out_in_every_shape_that_programs_write(shape: str) -> None:
+    planted = shape.replace("VALUE", "SeKr3tVALUE99x")
+    assert "SeKr3t" not in Redactor([]).text(f"before {planted}\nafter")
+    assert Redactor([]).text(f"before {planted}\nafter").startswith("before ")
+
+
+def test_a_known_secret_is_taken_out_of_an_address_too() -> None:
+    secret = "kX9+planted/Token=77"
+    for form in ("kX9%2Bplanted%2FToken%3D77", base64.urlsafe_b64encode(secret.encode()).decode().rstrip("=")):
+        assert form not in Redactor([secret]).text(f"https://example.org/x?y={form}&z=1")
+
+
+@pytest.mark.parametrize(
+    "text", ["A\n" * 100_000, "-" * 200_000, "token" + "\\" * 200_000, "a@" * 100_000, "a://" * 50_000]
+)
+def test_a_hostile_text_is_looked_at_in_a_time_that_grows_with_its_length(text: str) -> None:
+    begun = time.process_time()
+    Redactor([]).text(f"{text}-----END PRIVATE KEY-----")
+    assert time.process_time() - begun < 15
+
+
+def test_a_row_that_somebody_edited_into_nonsense_ends_no_report(data, tmp_path) -> None:
+    with closing(sqlite3.connect(data / "ledger.sqlite3")) as ledger:
+        ledger.execute("UPDATE events SET payload = '{broken' WHERE sequence = (SELECT max(sequence) FROM events)")
+        ledger.commit()
+    assert "this row is no JSON" in report(data, tmp_path / "report.tar.gz")["assay-bug-report/events.jsonl"]
+
+
 def test_digests_and_ordinary_sentences_stay_as_they_are() -> None:
     text = f"the candidate {'ab' * 32} passed; 12 tokens a second; key bindings; the password policy holds"
+    assert Redactor([]).text(text) == text
+    text = "max_tokens=512 tokenizer: seedling pass=12 PWD=/srv/x; the token is refused; http://127.0.0.1:8210/v1?y=1"
     assert Redactor([]).text(text) == text
     assert Redactor([], "/srv/ada").text("/srv/ada/data") == "~/data"
 

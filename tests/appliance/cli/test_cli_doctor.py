@@ -13,6 +13,7 @@ import guest_roots as building
 import pytest
 from forked_commands import run_forked
 
+from appliance import policy_files
 from appliance.cli import doctor
 from appliance.cli.doctor_isolation import self_test
 from appliance.cli.documents.doctor_checks import CheckGrade, ok, warning
@@ -101,6 +102,16 @@ def test_the_disk_is_looked_at_where_the_data_folder_will_be(tmp_path: Path) -> 
     check = doctor.disk(tmp_path / "not" / "yet" / "there")
     assert check.figure.endswith(str(tmp_path))
     assert not (tmp_path / "not").exists()
+
+
+def test_the_disk_is_held_to_what_the_policy_asks_for_before_a_cycle(tmp_path: Path) -> None:
+    check = doctor.disk(tmp_path, least=1_000_000)
+    assert (check.grade, "no cycle begins" in check.advice) == (CheckGrade.WARNING, True)
+    assert "the policy asks for 1e+06" in check.figure
+    content = policy_files.written_policy(tmp_path)[0].replace(b"min_free_gib = 1.0", b"min_free_gib = 900000.0")
+    (tmp_path / "policy.toml").write_bytes(content)
+    checks = (one for one in doctor.examine(Settings(data=tmp_path), selftest=False) if one.name == "disk")
+    assert "the policy asks for 900000" in next(checks).figure
 
 
 def test_a_policy_with_an_unknown_key_fails_with_the_key_in_the_message(tmp_path: Path) -> None:

@@ -8,21 +8,24 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import ledger_records as made
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import URL, create_engine
 
 from appliance.ledger import schema
 from appliance.ledger.database import Database
 from appliance.ledger.ledger import LedgerError
+from appliance.ledger.read_only import ReadOnlyLedger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.ledger.tables import METADATA
 from appliance.records.events import Event
@@ -174,12 +177,89 @@ def test_a_migration_that_fails_leaves_the_ledger_as_it_was(path: Path, later_sc
         ledger.put_cycle(made.cycle())
     script = later_scripts / "versions" / "r9999_source.py"
     script.write_text(script.read_text() + "    op.execute('DROP TABLE cycles')\n    op.execute('not SQL')\n")
-    with pytest.raises(LedgerError, match="could not be migrated") as caught:
-        Database(path, later_scripts)
-    assert f"before-migration-from-{schema.NEWEST}" in caught.value.hint
+    for _ in range(3):  # as a service manager tries it
+        with pytest.raises(LedgerError, match="could not be migrated") as caught:
+            Database(path, later_scripts)
+        assert "it is unchanged" in caught.value.hint
+        assert "sqlalche.me" not in str(caught.value)
+    assert list(path.parent.glob("*.before-migration-*")) == [], "copies of what is unchanged would fill the disk"
     assert "source" not in columns(path, "events")
     with SqliteLedger(path) as ledger:
         assert ledger.cycles() == [made.cycle()]
+
+
+def test_after_kills_in_the_middle_one_copy_lies_there_and_the_next_start_migrates(
+    path: Path, later_scripts: Path
+) -> None:
+    with SqliteLedger(path) as ledger:
+        ledger.put_cycle(made.cycle())
+    program = "import sys; from pathlib import Path; from appliance.ledger.database import Database\n"
+    program += "Database(Path(sys.argv[1]), Path(sys.argv[2])).close()"
+    script = later_scripts / "versions" / "r9999_source.py"
+    whole = script.read_text()
+    script.write_text(f"{whole}    op.execute('DELETE FROM cycles')\n    import os\n    os.kill(os.getpid(), 9)\n")
+    path.with_name(f"{path.name}.before-migration-from-0001-20260101T000000.partial-journal").write_text("half")
+    for _ in range(2):
+        assert run(program, path, later_scripts).returncode == -9
+        time.sleep(1.1)  # names have seconds
+    assert len(list(path.parent.glob("*.before-migration-*"))) == 1
+    with SqliteLedger(path) as ledger:
+        assert ledger.cycles() == [made.cycle()]
+    script.write_text(whole)
+    Database(path, later_scripts).close()
+    assert "source" in columns(path, "events")
+    assert len(list(path.parent.glob("*.before-migration-*"))) == 1
+
+
+def test_a_copy_that_cannot_be_written_is_not_left_half(of_before: Path) -> None:
+    before = of_before.read_bytes()
+    program = "import resource, signal, sys; from pathlib import Path; from appliance.ledger.database import Database\n"
+    program += "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    program += "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\nDatabase(Path(sys.argv[1]))"
+    done = run(program, of_before)
+    assert "nothing of this record was written" in done.stderr.splitlines()[-1]
+    assert of_before.read_bytes() == before
+    assert list(of_before.parent.glob("*.before-migration-*")) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
+def test_a_migration_without_room_is_refused_before_anything_is_written(of_before: Path, small_disk: Path) -> None:
+    path = small_disk / of_before.name
+    shutil.copy2(of_before, path)
+    before = path.read_bytes()
+    with pytest.raises(
+        LedgerError, match=r"from schema 0003 to \d+, which takes \d+ MiB more, and \d are free"
+    ) as caught:
+        Database(path)
+    assert "make room there" in caught.value.hint
+    assert (path.read_bytes(), [one.name for one in small_disk.iterdir()]) == (before, [path.name])
+
+
+@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004", "0005"])
+def test_a_ledger_of_every_earlier_schema_is_brought_up_to_date(path: Path, of_before: Path, revision: str) -> None:
+    if revision < "0003":
+        of_before.unlink()
+    _bring_to(path, revision)
+    with SqliteLedger(path) as ledger:
+        assert len(ledger.rollouts(RolloutFilter(family="divisors"), limit=9)) == (0 if revision < "0003" else 4)
+        ledger.put_cycle(made.cycle("night-7"))
+    (backup,) = path.parent.glob(f"{path.name}.before-migration-from-{revision}-*")
+    with closing(sqlite3.connect(backup)) as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == (revision,)
+    Database(path).close()
+    assert len(list(path.parent.glob("*.before-migration-*"))) == 1
+
+
+def _bring_to(path: Path, revision: str) -> None:
+    """As a version with that schema would have left it."""
+    config = Config()
+    config.set_main_option("script_location", str(schema.SCRIPTS))
+    engine = create_engine(URL.create("sqlite", database=str(path)))
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"PRAGMA application_id={schema.APPLICATION_ID}")
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+    engine.dispose()
 
 
 def test_a_ledger_of_a_newer_version_is_refused_and_left_alone(path: Path, later_scripts: Path) -> None:
@@ -271,6 +351,7 @@ import resource, sys
 from pathlib import Path
 import ledger_records as made
 from appliance.ledger.ledger import LedgerError
+from appliance.ledger.read_only import ReadOnlyLedger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.ledger.tables import METADATA
 
@@ -335,6 +416,7 @@ def test_a_limit_on_files_is_reported_and_the_ledger_goes_on_when_it_is_lifted(p
 
 WRITE = """
 import sys
+import time
 from pathlib import Path
 import ledger_records as made
 from appliance.ledger.sqlite import SqliteLedger
@@ -371,3 +453,20 @@ def test_a_first_start_that_was_killed_leaves_a_file_that_the_next_start_complet
     with SqliteLedger(path) as ledger:
         ledger.put_event(Event(kind="note", text="here", created=made.AT))
         assert len(ledger.events()) == 1
+
+
+@pytest.mark.parametrize("name", ["a#b", "50%41", "x?mode=rwc"])
+def test_a_ledger_is_read_in_a_folder_with_any_name_and_nothing_is_made_beside_it(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name / "ledger.sqlite3"
+    with SqliteLedger(path) as ledger:
+        ledger.put_cycle(made.cycle())
+    with ReadOnlyLedger(path) as reader:
+        assert reader.cycles() == [made.cycle()]
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
+def test_who_only_reads_a_ledger_of_a_newer_version_is_told_to_use_that(path: Path, later_scripts: Path) -> None:
+    Database(path, later_scripts).close()
+    with pytest.raises(LedgerError, match="of version 9999") as caught:
+        ReadOnlyLedger(path)
+    assert "use the newer version" in caught.value.hint

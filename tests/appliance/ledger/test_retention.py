@@ -13,7 +13,7 @@ from sqlalchemy import event
 from appliance.ledger import database
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.rollouts import Purpose
+from appliance.records.rollouts import Message, Purpose, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import RolloutFilter
 from verifiers.contract.verdict import Outcome
 
@@ -37,6 +37,36 @@ def bytes_of(path: Path) -> int:
         return sum(len(text.encode()) for (text,) in connection.execute("SELECT payload FROM rollouts"))
 
 
+def without_words(node: Message) -> Message:
+    call = node.call and node.call.model_copy(update={"code": "", "arguments": {}, "output": "", "error": ""})
+    return node.model_copy(update={"ids": (), "logprobs": (), "call": call})
+
+
+def test_what_was_counted_of_a_night_is_counted_again_when_its_tokens_are_gone(tmp_path: Path) -> None:
+    odd = ToolCall(code="?", status=ToolStatus.PARSE_ERROR)
+    world = ToolCall(tool="dig", arguments={"where": "here"}, status=ToolStatus.OK)
+    said: list[dict[str, object]] = [
+        {"call": odd, "ended": RolloutEnd.TURNS},
+        {"call": world, "ended": RolloutEnd.TOKENS},
+        {"call": world, "ended": RolloutEnd.TOKENS},
+        {"nodes": 1, "ended": RolloutEnd.TOKENS},
+    ]
+    with SqliteLedger(tmp_path / "ledger.sqlite3") as ledger:
+        judged = []
+        for number, how in enumerate(said):
+            one = made.judged(f"r{number}", purpose=Purpose.VALIDATION)
+            *first, last = one.rollout.nodes
+            nodes = (*first, last.model_copy(update={"call": how.get("call")}))[: how.get("nodes", 3)]
+            rollout = one.rollout.model_copy(update={"nodes": nodes, "ended": how["ended"]})
+            judged.append(one.model_copy(update={"rollout": rollout, "verdict": made.verdict(passed=False)}))
+        ledger.put_rollouts(judged)
+        before = ledger.pass_counts("night-1")
+        assert [(one.cut, one.no_room, one.malformed, one.asked_world) for one in before] == [(2, 1, 1, 2)]
+        assert ledger.drop_tokens(["night-1"]).rollouts == len(said)
+        assert ledger.pass_counts("night-1") == before
+        assert ledger.drop_tokens(["night-1"]).rollouts == 0
+
+
 def test_only_training_s_tokens_of_the_cycles_that_are_named_are_dropped(tmp_path: Path, ledger: SqliteLedger) -> None:
     path = tmp_path / "ledger.sqlite3"
     answer = ledger.rollout("old.train.0").rollout.model_copy(update={"id": "old.train.3", "answer": "größer ∞"})
@@ -49,8 +79,9 @@ def test_only_training_s_tokens_of_the_cycles_that_are_named_are_dropped(tmp_pat
     after = {one.rollout.id: one for one in ledger.rollouts(limit=100)}
     for name, one in before.items():
         if name.startswith(("old.train", "old.validation")):
-            emptied = one.model_copy(update={"rollout": one.rollout.model_copy(update={"nodes": ()})})
-            assert after[name] == emptied
+            nodes = tuple(map(without_words, one.rollout.nodes))
+            assert after[name] == one.model_copy(update={"rollout": one.rollout.model_copy(update={"nodes": nodes})})
+            assert after[name].rollout.weights == one.rollout.weights
         else:
             assert after[name] == one
     assert ledger.drop_tokens(["old"]) == (0, 0)
