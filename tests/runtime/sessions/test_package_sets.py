@@ -147,9 +147,10 @@ def test_a_set_whose_removal_was_killed_is_found_by_nobody(empty: Path, monkeypa
             raise SystemExit(9)
         really(folder, ignore_errors=True)
 
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+    with monkeypatch.context() as patch:
         patch.setattr("runtime.package_sets.shutil.rmtree", killed)
-        extend_set("mine", empty, {"mine.py": b"x = 2"}, empty.parent)
+        with pytest.raises(SystemExit):
+            extend_set("mine", empty, {"mine.py": b"x = 2"}, empty.parent)
     with pytest.raises(RefusedError, match="no set of packages"):
         find_set(first.digest, empty.parent)
 
