@@ -39,7 +39,7 @@ class StatusCollector(Collector):
             "assay_ledger_sound", "1: the ledger is what the signed log says; 0: it is not.", not status.tampered
         )
         # Of a state without a job too: a figure that comes and goes cannot be compared with the one before.
-        yield _by("assay_jobs", "Jobs by state.", "state", dict.fromkeys(JobState, 0) | status.jobs)
+        yield _by("assay_jobs", "Jobs by state.", "state", {one.value: 0 for one in JobState} | status.jobs)
         yield _gauge("assay_worker_running", "1: a worker is at work.", status.worker.state == "running")
         yield _gauge("assay_worker_failures", "Crashes in a row without progress.", status.worker.failures)
         yield _gauge(
