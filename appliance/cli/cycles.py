@@ -10,7 +10,7 @@ import typer
 
 from appliance.cli.logs import event_lines
 from appliance.cli.named import CycleId, CycleOrNewest
-from appliance.cli.options import Data, Json, Limit, client_of
+from appliance.cli.options import Data, Json, Limit, Seed, client_of
 from appliance.cli.show import (
     cycle_state,
     points,
@@ -44,7 +44,7 @@ app = typer.Typer(help="Start a cycle now; list, show, watch, cancel or resume o
 @app.command("start")
 def start(
     context: typer.Context,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Otherwise the next one.")] = None,
+    seed: Seed = None,
     anew: Annotated[
         bool, typer.Option("--anew", help="Also while a candidate waits for nothing but a person's approval.")
     ] = False,

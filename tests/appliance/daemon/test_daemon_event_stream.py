@@ -240,3 +240,11 @@ def test_a_query_that_nobody_reads_is_refused(standing, path: str, said: str) ->
     with pytest.raises(ApiError, match=said) as refused:
         ApiConnection(standing.socket).request("GET", path, {}, None)
     assert refused.value.exit_code == 2
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 62, 10**30])
+def test_a_seed_that_no_weights_can_be_drawn_from_begins_no_cycle(standing, seed: int) -> None:
+    standing.ready()
+    with pytest.raises(ApiError, match="seed") as refused:
+        ApiConnection(standing.socket).request("POST", "/v1/cycles", {}, json.dumps({"seed": seed}).encode())
+    assert refused.value.exit_code == 2
