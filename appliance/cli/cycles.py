@@ -10,8 +10,18 @@ import typer
 
 from appliance.cli.logs import event_lines
 from appliance.cli.named import CycleId, CycleOrNewest
-from appliance.cli.options import Data, Json, Limit, client_of
-from appliance.cli.show import cycle_state, points, short, show_fields, show_json, show_line, show_records, show_table
+from appliance.cli.options import Data, Json, Limit, Seed, client_of
+from appliance.cli.show import (
+    cycle_state,
+    points,
+    short,
+    show_fields,
+    show_json,
+    show_json_line,
+    show_line,
+    show_records,
+    show_table,
+)
 from appliance.client.api_client import ApiClient
 from appliance.client.messages import StartCycle
 from appliance.errors import ExitCode, UsageError
@@ -34,7 +44,7 @@ app = typer.Typer(help="Start a cycle now; list, show, watch, cancel or resume o
 @app.command("start")
 def start(
     context: typer.Context,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Otherwise the next one.")] = None,
+    seed: Seed = None,
     anew: Annotated[
         bool, typer.Option("--anew", help="Also while a candidate waits for nothing but a person's approval.")
     ] = False,
@@ -79,7 +89,7 @@ def watch(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None
             if not as_json:
                 show_line(str(line))
         if found != last and as_json:
-            typer.echo(found.model_dump_json())
+            show_json_line(found)
         elif last is None:
             show_line(cycle_state(found))
         if found.state.rests:

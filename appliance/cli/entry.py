@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 INTERRUPTED = 130
 
@@ -10,10 +11,22 @@ def leave(*_: object) -> None:
     os._exit(INTERRUPTED)
 
 
+def open_closed_streams() -> None:
+    """Puts /dev/null where whoever started this closed standard input, output or error. A file of ours would otherwise
+    get that number, and be written to by whoever prints."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    for place, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(place, "w" if place else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
 def main() -> None:
     """While modules are loaded and when the interpreter ends, nothing has to be tidied up; between the two, whatever
     runs may catch KeyboardInterrupt."""
     signal.signal(signal.SIGINT, leave)
+    open_closed_streams()
     from appliance.cli.main import main as run
 
     signal.signal(signal.SIGINT, signal.default_int_handler)

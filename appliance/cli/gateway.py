@@ -183,7 +183,7 @@ def sessions_show(
         ]
     )
     for one in kept.said:
-        typer.echo(f"\n{one.role}:")
+        typer.echo(f"\n{printable(one.role)}:")
         typer.echo(printable(one.text, lines=True))
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
 
-import typer
-
 from appliance.cli.live_line import USUAL_COLUMNS, LiveLine, columns_of
-from appliance.cli.show import show_fields, show_line
+from appliance.cli.show import show_fields, show_json_line, show_line
 from appliance.client.api_client import ApiClient
 from appliance.client.messages import JobDetail
 from appliance.errors import ExitCode
@@ -65,7 +62,7 @@ class JobProgress:
             return
         self._last = seen
         if self._as_json:
-            typer.echo(json.dumps(job.model_dump(mode="json"), ensure_ascii=True))
+            show_json_line(job)
         else:
             show_line(_line(job, seconds=False))
 

@@ -1,4 +1,4 @@
-"""`assay logs`: what the daemon did, and what its worker and its broker wrote."""
+"""`assay logs`: what the daemon did, and what its worker, its broker and its gateway wrote."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ class LogSource(StrEnum):
     DAEMON = "daemon"
     WORKER = "worker"
     BROKER = "broker"
+    GATEWAY = "gateway"
 
 
 def logs(
@@ -46,7 +47,7 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
     data: Data = None,
 ) -> None:
-    """The last lines of what the daemon, its worker or its broker did.
+    """The last lines of what the daemon, its worker, its broker or its gateway did.
 
     Example: assay logs worker --follow
     """
@@ -78,10 +79,12 @@ def event_lines(api: ApiClient, limit: int, *, after: int | None = None) -> Iter
     """The newest events and all that follow, one line each; None whenever there is no further one now."""
     after = max(0, api.status().last_event - limit) if after is None else after
     while True:
-        for numbered in api.events(after=after):
+        found = api.events(after=after)
+        for numbered in found:
             after = numbered.number
             yield event_line(numbered.event)
-        yield None
+        if not found:  # after a whole page there may be more
+            yield None
 
 
 def event_line(event: Event) -> str:
@@ -107,10 +110,12 @@ def _on_disk(data: Path, source: LogSource, limit: int) -> Iterator[str | None]:
             yield from _file_lines(part, source, limit)
         after = max(0, ledger.newest_event() - limit)
         while True:
-            for number, event in ledger.events(after=after):
+            found = ledger.events(after=after)
+            for number, event in found:
                 after = number
                 yield event_line(event)
-            yield None
+            if not found:
+                yield None
 
 
 def _file_lines(log: Callable[..., LogPart], source: LogSource, limit: int) -> Iterator[str | None]:

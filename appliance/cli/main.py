@@ -12,7 +12,7 @@ import json
 import os
 import select
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -68,7 +68,7 @@ COMMANDS = {
     ),
     "rollouts": CommandRow("rollouts:app", "List what the model tried, and read one attempt."),
     "prune": CommandRow("prune:prune", "Drop the tokens of old training rollouts from the ledger."),
-    "logs": CommandRow("logs:logs", "The last lines of what the daemon, its worker or its broker did."),
+    "logs": CommandRow("logs:logs", "The last lines of what the daemon, its worker, its broker or its gateway did."),
     "curriculum": CommandRow("curriculum:app", "What the model is asked: look at it, try it, add work of your own."),
     "check": CommandRow("check:app", "Check answers, proofs, programs and texts, yours or anybody's."),
     "sandbox": CommandRow("sandbox:app", "Run code in sandboxes, and look at them."),
@@ -114,12 +114,18 @@ def main() -> None:
     gc.set_threshold(COLLECT_AFTER, 20, 50)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some takes longer than a command
     command = typer.main.get_command(app)
+    typed = sys.argv[1:]
+    # What is mistyped is told to a program, too, though nothing was parsed. Of `demo`, --json names a file.
+    for_program = "--json" in typed and "demo" not in typed
     try:
-        command(prog_name="assay")
+        left_with = command(prog_name="assay", standalone_mode=not for_program)
+        sys.exit(left_with if isinstance(left_with, int) else 0)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError as broken:
         sys.exit(_unread(broken))
+    except typer.Abort:  # only where a program asked
+        sys.exit(_told("nobody answered what was asked", "answer it at a terminal, or give it as an option", 1))
     except SystemExit as left:
         # The parser of the command line makes 1 of a broken pipe, which is the code of a verdict.
         broken_below = left.__context__
@@ -127,7 +133,18 @@ def main() -> None:
             raise
         sys.exit(_unread(broken_below))
     except Exception as error:  # noqa: BLE001 - the outermost frame: shown to the person, never swallowed
-        sys.exit(complain(error))
+        sys.exit(_mistyped(error) if for_program and hasattr(error, "format_message") else complain(error))
+
+
+def _mistyped(error: Any) -> int:
+    """Tells a program what the parser of the command line found."""
+    hint = f"`{error.ctx.command_path} --help` says what can be given" if getattr(error, "ctx", None) else ""
+    return _told(error.format_message(), hint, error.exit_code)
+
+
+def _told(message: str, hint: str, code: int) -> int:
+    typer.echo(json.dumps({"message": message, "hint": hint, "exit_code": code}, ensure_ascii=True), err=True)
+    return code
 
 
 def _unread(broken: BrokenPipeError) -> int:
@@ -157,9 +174,7 @@ def complain(error: Exception) -> int:
         traceback.print_exception(error)
     explained = explain(error)
     if JSON_ASKED.get():
-        failure = {"message": explained.message, "hint": explained.hint, "exit_code": int(explained.code)}
-        typer.echo(json.dumps(failure, ensure_ascii=True), err=True)
-        return int(explained.code)
+        return _told(explained.message, explained.hint, int(explained.code))
     columns = columns_of(sys.stderr)
     typer.echo(wrapped(f"assay: {printable(explained.message, lines=True)}", columns, indent=2), err=True)
     if explained.hint:

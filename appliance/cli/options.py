@@ -47,6 +47,9 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Print JSON, for a program (`assay schema` has its schema).", callback=_json_asked),
 ]
+MOST_SEED = (1 << 62) - 1
+"""What a model's first weights can be drawn from has 63 bits, and a later cycle takes the next one."""
+Seed = Annotated[int | None, typer.Option("--seed", min=0, max=MOST_SEED, help="Otherwise the next one.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many, newest first.")]
 Person = Annotated[str | None, typer.Option("--as", metavar="NAME", help="Who asks; otherwise the name of the login.")]
 

@@ -50,6 +50,8 @@ def in_words(error: BaseException | None) -> str:
     if faults is None:
         return ""
     fault = faults(include_url=False)[0]
+    if fault["type"] == "value_error":
+        return printable(str(fault["msg"]).removeprefix("Value error, "))
     if fault["type"] not in PLAIN:
         return ""
     given = printable(str(fault["input"]), limit=SHOWN)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.options import Data, Json, client_of, settings_of, socket_of
+from appliance.cli.options import MOST_SEED, Data, Json, client_of, settings_of, socket_of
 
 if TYPE_CHECKING:
     from appliance.client import Status
@@ -91,7 +91,7 @@ def doctor(
 
 def demo(
     context: typer.Context,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Everything random follows from it.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=MOST_SEED, help="Everything random follows from it.")] = 0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew instead of going on.")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result there.")] = None,
     data: Data = None,

@@ -40,6 +40,11 @@ def show_json(value: BaseModel | Sequence[BaseModel]) -> None:
     typer.echo(json.dumps(content, indent=2, ensure_ascii=True))
 
 
+def show_json_line(value: BaseModel) -> None:
+    """One line of JSON among several; ASCII only, too."""
+    typer.echo(json.dumps(value.model_dump(mode="json", by_alias=True), ensure_ascii=True))
+
+
 def show_progress(text: str) -> None:
     """One line on standard error that is written over, where that is a terminal; without text it is cleared."""
     columns = columns_of(sys.stderr)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.options import Data, Json, client_of, settings_of
+from appliance.cli.options import Data, Json, Seed, client_of, settings_of
 from appliance.cli.show import show_fields, show_json, show_line, show_table
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def train(
         bool, typer.Option("--resume", help="Go on with the unfinished training of this recipe.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan of the stages, and start nothing.")] = False,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Otherwise the next one.")] = None,
+    seed: Seed = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:

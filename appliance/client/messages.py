@@ -165,7 +165,7 @@ class Approved(FrozenModel):
 
 class StartCycle(FrozenModel):
     kind: Literal["demo", "night"] = "night"
-    seed: int | None = None
+    seed: int | None = Field(default=None, ge=0, lt=1 << 62)
     """None takes the next one."""
     anew: bool = False
     """Begins one that trains another candidate also while one waits for nothing but a person."""
@@ -179,7 +179,7 @@ class StartTraining(FrozenModel):
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
     """Of all its stages: which training a resumed one has to be."""
     stages: tuple[dict[str, Any], ...] = Field(min_length=1, max_length=16)
-    seed: int | None = None
+    seed: int | None = Field(default=None, ge=0, lt=1 << 62)
     """None takes the next one."""
 
 

@@ -78,11 +78,19 @@ def make_app(
     ]
     for route in listed:
         wakes = route.method == "POST" and route.path in WAKING
-        handler = _waking(route.handler, wake) if wakes else route.handler
+        handler = _waking(_handler(route), wake) if wakes else _handler(route)
         routes.append(Route(route.path, _endpoint(handler, route.most), methods=[route.method]))
     app = Starlette(routes=routes, exception_handlers={HTTPException: _no_such_route, Exception: _unforeseen})
     app.router.redirect_slashes = False
     return app
+
+
+def _handler(route: ApiRoute) -> Handler:
+    def handle(asked: ApiRequest) -> object:
+        asked.require_known(route.asked_with)
+        return route.handler(asked)
+
+    return handle  # type: ignore[return-value]
 
 
 def _waking(handler: Handler, wake: Callable[[], None]) -> Handler:

@@ -36,6 +36,13 @@ class ApiRequest:
         self.content = body
         self._query = query
 
+    def require_known(self, names: Sequence[str]) -> None:
+        """Raises RequestError where the query asks for what nobody here looks at: a mistyped filter filters nothing."""
+        for name in self._query:
+            if name not in names:
+                hint = f"ask with {', '.join(names)}, or without a query" if names else "ask without a query"
+                raise RequestError(f"{name[:80]!r} in the query means nothing here", hint=hint)
+
     def text(self, name: str) -> str | None:
         return self._query.get(name)
 
@@ -106,11 +113,28 @@ class ApiRoute:
     """Names of the query's parameters, or the shape of a filter; `limit` and `after` are whole numbers."""
     most: int = MAX_BODY_BYTES
     """Bytes of a body."""
+    needs_query: bool = False
+    """Whether there is no answer without all of the query's parameters."""
+    streams: bool = False
+    """Whether the answer is a stream of server-sent events, each of that type."""
+
+    @property
+    def asked_with(self) -> Sequence[str]:
+        """Names of what its query may have."""
+        return self.query if isinstance(self.query, Sequence) else (*self.query.model_fields, "limit")
 
 
-def get(path: str, answer: Any, handler: Handler, about: str, query: Sequence[str] | type[BaseModel] = ()) -> ApiRoute:
+def get(
+    path: str,
+    answer: Any,
+    handler: Handler,
+    about: str,
+    query: Sequence[str] | type[BaseModel] = (),
+    *,
+    needs_query: bool = False,
+) -> ApiRoute:
     """A route that only reads."""
-    return ApiRoute("GET", path, handler, answer, about, query=query)
+    return ApiRoute("GET", path, handler, answer, about, query=query, needs_query=needs_query)
 
 
 def post(

@@ -23,6 +23,7 @@ from appliance.daemon import views
 from appliance.daemon.api_requests import ApiRequest, ApiRoute
 from appliance.daemon.errors import RequestError
 from appliance.ledger.ledger import Ledger
+from appliance.records.events import Event
 from appliance.slow_readers import STALL_SECONDS, TimedStream
 
 POLL_SECONDS = 0.5
@@ -44,17 +45,18 @@ class EventStream:
         """How many there are."""
 
     async def endpoint(self, request: Request) -> Response:
-        """Events after `Last-Event-ID`, or after `?after=`; without either, those from now on."""
+        """Events after `Last-Event-ID`, or after `?after=`; without either, those from now on. So does one that no
+        event has yet: its reader has seen another ledger, as before a backup was put back, and would wait for long."""
         asked = ApiRequest({}, {**request.query_params, **_resumed(request)}, b"")
         try:
             after = asked.optional_number("after")
         except RequestError as error:
             return _refused(Failure(message=str(error), hint=error.hint, exit_code=2), 400)
-        if self.open >= MOST_STREAMS:
+        newest = await run_in_threadpool(self._ledger.newest_event)
+        if self.open >= MOST_STREAMS:  # nobody else is asked between this and the beginning of the stream
             text = f"{MOST_STREAMS} streams are open"
             return _refused(Failure(message=text, hint="close one, or ask /v1/events", exit_code=4), 429)
-        start = await run_in_threadpool(self._ledger.newest_event) if after is None else after
-        return _Stream(self, start)
+        return _Stream(self, newest if after is None else min(after, newest))
 
     async def lines(self, after: int) -> AsyncIterator[bytes]:
         """What stands in a stream that begins behind that event."""
@@ -104,7 +106,7 @@ def _refused(failure: Failure, status: int) -> Response:
     return Response(failure.model_dump_json(), status_code=status, media_type="application/json")
 
 
-def _never(asked: ApiRequest) -> NumberedEvent:
+def _never(asked: ApiRequest) -> Event:
     raise RequestError("this route is a stream", hint="read it as server-sent events")
 
 
@@ -112,7 +114,8 @@ STREAM = ApiRoute(
     "GET",
     "/v1/events/stream",
     _never,
-    NumberedEvent,
+    Event,
     "Events as they come, as server-sent events; `Last-Event-ID` or `after` resumes.",
     query=("after",),
+    streams=True,
 )

@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 
 from appliance.client.status import Status
 from appliance.records.cycles import CycleState
+from appliance.records.jobs import JobState
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 UNFIT = re.compile(r"[^a-zA-Z0-9_]")
@@ -37,7 +38,8 @@ class StatusCollector(Collector):
         yield _gauge(
             "assay_ledger_sound", "1: the ledger is what the signed log says; 0: it is not.", not status.tampered
         )
-        yield _by("assay_jobs", "Jobs by state.", "state", status.jobs)
+        # Of a state without a job too: a figure that comes and goes cannot be compared with the one before.
+        yield _by("assay_jobs", "Jobs by state.", "state", {one.value: 0 for one in JobState} | status.jobs)
         yield _gauge("assay_worker_running", "1: a worker is at work.", status.worker.state == "running")
         yield _gauge("assay_worker_failures", "Crashes in a row without progress.", status.worker.failures)
         yield _gauge(

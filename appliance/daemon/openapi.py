@@ -18,6 +18,7 @@ from appliance.daemon.api_requests import MAX_LIMIT, ApiRoute, MetricsText
 
 REF = "#/components/schemas/{model}"
 NUMBERS = {"limit": {"type": "integer", "minimum": 0, "maximum": MAX_LIMIT}, "after": {"type": "integer", "minimum": 0}}
+LAST_SEEN = {"name": "Last-Event-ID", "in": "header", "required": False, "schema": NUMBERS["after"]}
 _PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
 
 
@@ -75,8 +76,12 @@ def _renamed(value: Any, suffix: str) -> Any:
 
 
 def _operation(route: ApiRoute, schemas: dict[Any, Any]) -> dict[str, Any]:
+    said = "What was asked for."
     if route.answer is MetricsText:
         content: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
+    elif route.streams:
+        said = f"Server-sent events: `id` is an event's number, `data` is it as {route.answer.__name__}."
+        content = {"text/event-stream": {"schema": {"type": "string"}}}
     else:
         content = {"application/json": {"schema": schemas["serialization", route.answer]}}
     failure = {"application/json": {"schema": schemas["serialization", Failure]}}
@@ -85,11 +90,11 @@ def _operation(route: ApiRoute, schemas: dict[Any, Any]) -> dict[str, Any]:
         "operationId": re.sub(r"\W+", "_", named),
         "summary": route.about,
         "responses": {
-            "200": {"description": "What was asked for.", "content": content},
+            "200": {"description": said, "content": content},
             "default": {"description": "Why it was not done, and what to do.", "content": failure},
         },
     }
-    if parameters := [*_in_path(route.path), *_in_query(route)]:
+    if parameters := [*_in_path(route.path), *_in_query(route), *([LAST_SEEN] if route.streams else [])]:
         made["parameters"] = parameters
     if route.body is bytes:
         made["requestBody"] = {"required": True, "content": {"application/octet-stream": {"schema": {}}}}
@@ -114,7 +119,8 @@ def _in_query(route: ApiRoute) -> list[dict[str, Any]]:
         listed = {name: _inlined(one, defined) for name, one in shape["properties"].items()} | {
             "limit": NUMBERS["limit"]
         }
-    return [{"name": name, "in": "query", "required": False, "schema": schema} for name, schema in listed.items()]
+    needed = route.needs_query
+    return [{"name": name, "in": "query", "required": needed, "schema": schema} for name, schema in listed.items()]
 
 
 def _inlined(value: Any, defined: dict[str, Any]) -> Any:

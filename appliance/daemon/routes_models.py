@@ -45,6 +45,7 @@ def model_routes(core: Core) -> list[ApiRoute]:
             lambda asked: governance.compare(asked.needed("a"), asked.needed("b")),
             "Two models on the same sealed questions.",
             ("a", "b"),
+            needs_query=True,
         ),
         post(
             "/v1/models/{digest}/approve",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from appliance.client.nights import ComingNight, NoticesTried, PauseSchedule, PromotionView, ScheduleView
 from appliance.daemon.api_requests import ApiRequest, ApiRoute, get, post
@@ -13,6 +13,7 @@ from appliance.daemon.promotions import promotions
 from appliance.nights.calendar import zone_name
 from appliance.nights.idle import unknown
 
+LONGEST_PAUSE = timedelta(days=36_500)
 TRIAL = Notice("Assay: a trial", "Nothing happened. This is how the end of a night is told.\n", {"trial": True})
 
 
@@ -74,7 +75,8 @@ def schedule_view(core: Core, limit: int) -> ScheduleView:
 
 
 def until_time(text: str, now: str) -> str:
-    """In UTC. Raises RequestError for what is no time, has no zone, or has passed."""
+    """In UTC. Raises RequestError for what is no time, has no zone, has passed, or is further away than nights can be
+    counted."""
     if not text:
         return ""
     try:
@@ -83,6 +85,12 @@ def until_time(text: str, now: str) -> str:
         raise RequestError(f"{text!r} is no time", hint="write it as 2026-12-01T08:00+01:00") from error
     if until.tzinfo is None:
         raise RequestError(f"{text!r} has no time zone", hint="write it as 2026-12-01T08:00+01:00")
-    if until <= datetime.fromisoformat(now):
+    ahead = until - datetime.fromisoformat(now)
+    if ahead <= timedelta():
         raise RequestError(f"{text!r} has passed", hint="name a later time, or `assay schedule resume`")
+    if ahead > LONGEST_PAUSE:
+        raise RequestError(
+            f"{text!r} is more than {LONGEST_PAUSE.days:,} days away",
+            hint="pause without a time: nights then wait for `assay schedule resume`",
+        )
     return until.astimezone(UTC).isoformat(timespec="seconds")

@@ -9,6 +9,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from pydantic import Field
+
 from appliance.client.screen import AuditLine, CycleCurves, MachineView, ModelLineage
 from appliance.daemon.api_requests import ApiRoute, get
 from appliance.daemon.core import Core
@@ -20,10 +22,18 @@ from appliance.daemon.views import checkpoint_views_of
 from appliance.places import broker_socket
 from appliance.records.checkpoints import Checkpoint
 from policies import audit
+from runtime.model import FrozenModel
 
 CHUNK = 1 << 16
 MOST_BYTES = 20_000
 """Of an entry whose content goes out with it."""
+
+
+class AuditBefore(FrozenModel):
+    """Which entries of the audit log are asked for."""
+
+    before: int | None = Field(default=None, ge=0)
+    """A number: those below it."""
 
 
 class ScreenViews:
@@ -113,8 +123,8 @@ def screen_routes(core: Core) -> list[ApiRoute]:
         get(
             "/v1/audit",
             list[AuditLine],
-            lambda asked: screen.audit(asked.optional_number("before"), asked.limit(100)),
+            lambda asked: screen.audit(asked.filter(AuditBefore).before, asked.limit(100)),
             "Entries of the audit log, newest first.",
-            ("before", "limit"),
+            AuditBefore,
         ),
     ]

@@ -193,7 +193,7 @@ class GatewayApi:
             while not (await asyncio.wait((reply,), timeout=BEAT_SECONDS))[0]:
                 yield BEAT
             options = asked.request.stream_options
-            for chunk in chunks(await reply, usage=options is not None and options.include_usage):
+            for chunk in chunks(await reply, usage=options is not None and bool(options.include_usage)):
                 yield chunk
         except GatewayError as error:
             yield error_chunk(error)

@@ -63,7 +63,8 @@ async def read_body(request: Request, shape: type[M], seconds: float = BODY_SECO
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in fault["loc"])[:200]
-        refused = fault["type"] in ("extra_forbidden", "literal_error") or fault["loc"][:1] == ("stop",)
+        refused = fault["type"] in ("extra_forbidden", "literal_error", "none_required")
+        refused |= fault["loc"][:1] in (("stop",), ("logit_bias",))
         said = "is not supported here" if refused else fault["msg"]
         raise GatewayError(400, f"{where or 'the body'}: {said}", param=where or None) from error
 

@@ -1,7 +1,8 @@
 """A request of `/v1/chat/completions`, as far as it can be answered here.
 
 What always holds: every field has a bound; a field that would change the distribution that is sampled from, or that
-cannot be kept, is refused by its name and never passed over in silence.
+cannot be kept, is refused by its name and never passed over in silence. What is null asks for nothing, as with OpenAI;
+nothing is read as another type than it was sent as.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ TOOL_NAME = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 
 
 class _Sent(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class TextPart(_Sent):
@@ -136,8 +137,8 @@ class AssayFields(_Sent):
 
 
 class StreamOptions(_Sent):
-    include_usage: bool = False
-    include_obfuscation: bool = False
+    include_usage: bool | None = None
+    include_obfuscation: bool | None = None
 
 
 class ChatRequest(_Sent):
@@ -146,12 +147,12 @@ class ChatRequest(_Sent):
     tools: Annotated[list[SentTool], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: Literal["auto", "none"] = "auto"
     parallel_tool_calls: bool | None = None
-    stream: bool = False
+    stream: bool | None = None
     stream_options: StreamOptions | None = None
-    max_tokens: int | None = Field(None, ge=1, le=1 << 20, strict=True)
-    max_completion_tokens: int | None = Field(None, ge=1, le=1 << 20, strict=True)
+    max_tokens: int | None = Field(None, ge=1, le=1 << 20)
+    max_completion_tokens: int | None = Field(None, ge=1, le=1 << 20)
     temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
-    seed: int | None = Field(None, ge=-(1 << 63), lt=1 << 63, strict=True)
+    seed: int | None = Field(None, ge=-(1 << 63), lt=1 << 63)
     user: str | None = Field(None, max_length=256)
     metadata: Annotated[dict[str, Annotated[str, Field(max_length=512)]], Field(max_length=16)] | None = None
     store: Literal[False] | None = None
@@ -160,6 +161,14 @@ class ChatRequest(_Sent):
     presence_penalty: Literal[0] | None = None
     frequency_penalty: Literal[0] | None = None
     logprobs: Literal[False] | None = None
+    top_logprobs: None = None
+    logit_bias: Annotated[dict[str, float], Field(max_length=0)] | None = None
+    service_tier: None = None
+    reasoning_effort: None = None
+    verbosity: None = None
+    modalities: None = None
+    prediction: None = None
+    audio: None = None
     stop: Annotated[list[str], Field(max_length=0)] | None = None
     response_format: dict[Literal["type"], Literal["text"]] | None = None
     assay: AssayFields = AssayFields()

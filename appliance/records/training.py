@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from appliance.records.clustered_interval import AttemptSums
 from appliance.records.record import Record
 from appliance.records.rollouts import Purpose, Rollout
@@ -25,7 +27,7 @@ class RolloutFilter(Record):
     job: str | None = None
     """A job's rollouts carry the job's id as their cycle."""
     purpose: Purpose | None = None
-    step: int | None = None
+    step: int | None = Field(default=None, ge=0, lt=1 << 62)
     family: str | None = None
     outcome: Outcome | None = None
     before: str | None = None

@@ -1,21 +1,24 @@
 """Installs a set of packages for guests: exact versions, wheels only, for the interpreter that guests have.
 
 What always holds: a set is named by the digest of its versions, of the files that were added to it and of that
-interpreter, and appears by one rename, so it is complete or absent. It holds no `.pth` file and no program. Added files
-are never imported on the host. pip fetches it with whatever configuration it has
+interpreter, and appears and goes by one rename, so it is complete or absent. One process changes the folder of sets at
+a time; others wait, and what one that was killed left goes with the next. A set holds no `.pth` file and no program.
+Added files are never imported on the host. pip fetches it with whatever configuration it has
 here; nothing is fetched when a sandbox uses it. A name points to one set, and an older one of that name is removed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from runtime.backends.packages import DIGEST, INSIDE, SETS, find_set
@@ -28,6 +31,8 @@ INSTALL_SECONDS = 900
 PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][0-9A-Za-z.+!]*")
 UNWANTED = ("*.pth", "*.pyi", "*.a", "*.h")
 NAME_SUFFIX = ".name"
+BUILDING, LEAVING = "new-", "old-"
+"""How folders begin that are not sets yet, or not any more."""
 
 
 class InstalledSet(FrozenModel):
@@ -115,34 +120,67 @@ def _contents(added: Mapping[str, bytes]) -> list[str]:
 
 def _kept(name: str, digest: str, folder: Path, build: Callable[[Path], None]) -> InstalledSet:
     """The set of that digest, built unless it is there, and the one of that name from now on."""
-    target, earlier = folder / digest, set_named(name, folder)
+    target = folder / digest
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if not (target / DIGEST).exists():
-            temporary = Path(tempfile.mkdtemp(prefix="new-", dir=folder))
-            try:
-                build(temporary)
-                (temporary / DIGEST).write_text(f"{digest}\n")
-                temporary.chmod(0o755)
-                temporary.rename(target)
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
-        new_name = folder / f"{name}{NAME_SUFFIX}.new"
-        new_name.write_text(f"{digest}\n")
-        new_name.rename(folder / f"{name}{NAME_SUFFIX}")
+        with _alone(folder):
+            _sweep(folder)
+            earlier = set_named(name, folder)
+            if not _is_whole(target):
+                _remove(target)
+                temporary = Path(tempfile.mkdtemp(prefix=BUILDING, dir=folder))
+                try:
+                    build(temporary)
+                    (temporary / DIGEST).write_text(f"{digest}\n")
+                    temporary.chmod(0o755)
+                    temporary.rename(target)
+                finally:
+                    shutil.rmtree(temporary, ignore_errors=True)
+            new_name = folder / f"{name}{NAME_SUFFIX}.new"
+            new_name.write_text(f"{digest}\n")
+            new_name.rename(folder / f"{name}{NAME_SUFFIX}")
+            named = {set_named(one.name.removesuffix(NAME_SUFFIX), folder) for one in _names(folder)}
+            if earlier is not None and earlier not in named:
+                _remove(folder / earlier)
+            size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     except OSError as error:
         raise InfrastructureError(
             f"the packages of {name} could not be kept in {folder}: {error}",
             hint="Free some disk space, and try again.",
         ) from error
-    if earlier not in (
-        None,
-        digest,
-        *(set_named(one.name.removesuffix(NAME_SUFFIX), folder) for one in _names(folder)),
-    ):
-        shutil.rmtree(folder / str(earlier), ignore_errors=True)
-    size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     return InstalledSet(digest=digest, folder=target, mib=-(-size >> 20))
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Waits until no other process changes the sets in there."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
+
+
+def _sweep(folder: Path) -> None:
+    """Takes away what was left by processes that were killed. Nobody builds or removes now."""
+    for left in (*folder.glob(f"{BUILDING}*"), *folder.glob(f"{LEAVING}*")):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _is_whole(target: Path) -> bool:
+    with contextlib.suppress(RefusedError):
+        find_set(target.name, target.parent)
+        return True
+    return False
+
+
+def _remove(target: Path) -> None:
+    """Takes its name first: a set that is removed is found by nobody, however far that went."""
+    if target.exists():
+        leaving = Path(tempfile.mkdtemp(prefix=LEAVING, dir=target.parent))
+        target.rename(leaving / target.name)
+        shutil.rmtree(leaving, ignore_errors=True)
 
 
 def _names(folder: Path) -> list[Path]:

@@ -17,6 +17,8 @@ from appliance.cli import json_reference
 from appliance.cli.demo_appliance import PASSPHRASE, DemoAppliance, demo_appliance
 from appliance.cli.json_outputs import OUTPUTS, schema_of
 from appliance.cli.main import app
+from appliance.cli.show import show_json_line
+from appliance.gateway.sessions import SaidText
 from policies.contract.decision import Decision
 from policies.policy import read_content
 
@@ -219,6 +221,32 @@ FILES = (
     *("backup create", "backup ls", "backup verify", "backup rm", "audit export", "bug-report", "rollouts show"),
     *("curriculum export", "curriculum harbor", "key new", "key admit"),
 )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("jobs ls --limit x --json", "this is no whole number"),
+        ("jobs ls --json --nothing", "No such option: --nothing"),
+        ("jobs show --json", "Missing argument"),
+        ("jobs lss --json", "Did you mean 'ls'?"),
+        ("statsu --json", "Did you mean 'status'?"),
+        ("logs --json", "No such option: --json"),
+    ],
+)
+def test_what_is_mistyped_is_one_document_too(tmp_path: Path, words: str, said: str) -> None:
+    ran = run_forked(tuple(words.split()), environ(tmp_path))
+    assert (ran.returncode, ran.stdout) == (2, b"")
+    failure = json.loads(ran.stderr)
+    assert (said in failure["message"], "--help" in failure["hint"], failure["exit_code"]) == (True, True, 2)
+
+
+def test_a_line_of_json_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show_json_line(SaidText(role="user", text="\x9b31m \u202e \x1b[31m"))
+    out = capsys.readouterr().out
+    assert out.isascii()
+    assert out.count("\n") == 1
+    assert json.loads(out)["text"] == "\x9b31m \u202e \x1b[31m"
 
 
 def test_what_failed_is_one_document_on_standard_error(tmp_path: Path) -> None:

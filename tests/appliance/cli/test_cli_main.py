@@ -19,6 +19,7 @@ from appliance.errors import ExitCode
 from appliance.records.cycles import Cycle, CycleState
 
 ASSAY = (sys.executable, "-m", "appliance.cli.main")
+RUN = "from appliance.cli.entry import main; main()"
 DOCS = Path(__file__).parents[3] / "docs" / "cli.md"
 
 
@@ -199,6 +200,9 @@ def test_the_phase_of_a_cycle_is_said_where_it_says_more_than_its_state(state: s
         ["demo", "--data", ""],
         ["--data", "", "status"],
         ["submit", "--question", "q", "--expect", "1", "--attempts", "many"],
+        ["cycle", "start", "--seed", str(1 << 62)],
+        ["train", "--recipe", "seedling", "--dry-run", "--seed", str(1 << 62)],
+        ["demo", "--seed", str(1 << 62)],
     ],
     ids=" ".join,
 )
@@ -260,6 +264,20 @@ def test_who_wants_no_more_of_the_output_ends_the_command_with_a_code_of_its_own
     finally:
         os.close(writing)
     assert (result.returncode, result.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("closed", ["0", "1", "2", "0 1 2"])
+def test_a_command_whose_streams_are_closed_does_its_work_and_prints_into_no_file_of_ours(
+    tmp_path: Path, closed: str
+) -> None:
+    shutting = "; ".join(f"os.close({number})" for number in closed.split())
+    places = {"ASSAY_DATA": str(tmp_path / "data"), "HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    started = f"import os, sys; {shutting}; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    ended = subprocess.run(
+        [sys.executable, "-c", started, "-c", RUN, "schema"], env=places, capture_output=True, timeout=120, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert ("1" in closed) == (ended.stdout == b"")
 
 
 def test_a_file_that_nobody_can_read_ends_with_the_code_of_usage_and_is_never_waited_for(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvicorn
@@ -16,6 +17,7 @@ from daemon_kit import until
 from openapi_spec_validator import validate
 from starlette.applications import Starlette
 from starlette.routing import Route
+from starlette.types import Message
 
 from appliance.client.connection import ApiConnection
 from appliance.client.failures import ApiError
@@ -23,9 +25,10 @@ from appliance.client.messages import NumberedEvent
 from appliance.config import Settings
 from appliance.daemon.api import api_routes
 from appliance.daemon.core import Core
-from appliance.daemon.event_stream import MOST_STREAMS, EventStream, framed
+from appliance.daemon.event_stream import MOST_STREAMS, STREAM, EventStream, framed
 from appliance.daemon.listening import listen
 from appliance.daemon.openapi import document
+from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.events import Event
 
 
@@ -126,6 +129,54 @@ def test_what_is_no_number_is_refused_and_streams_are_bounded(stream: tuple[Even
     assert Reader(stream[1]).status == 429
 
 
+def test_a_reader_of_another_ledger_hears_what_happens_from_now_on(
+    core: Core, stream: tuple[EventStream, Path]
+) -> None:
+    core.events.add("test", "before the backup was put back")
+    reader = Reader(stream[1], "Last-Event-ID: 5000")
+    until(lambda: reader.file.readline() == b"retry: 2000\n")
+    core.events.add("test", "after it")
+    assert reader.event() == (2, "after it")
+    reader.close()
+
+
+class Gathering:
+    """A ledger whose readers go on together, once so many have asked."""
+
+    def __init__(self, ledger: SqliteLedger, count: int) -> None:
+        self._ledger, self._all = ledger, threading.Barrier(count, timeout=120)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+    def newest_event(self) -> int:
+        self._all.wait()
+        return self._ledger.newest_event()
+
+
+async def test_many_that_ask_at_once_get_no_more_streams_than_there_are(core: Core) -> None:
+    count = MOST_STREAMS + 3
+    app = Starlette(routes=[Route("/", EventStream(Gathering(core.ledger, count)).endpoint)])
+    answered: list[int] = []
+
+    async def receive() -> Message:
+        return await asyncio.Future()
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            answered.append(message["status"])
+
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
+    async with asyncio.timeout(240):
+        asking = [asyncio.ensure_future(app(dict(scope), receive, send)) for _ in range(count)]
+        while len(answered) < count:
+            await asyncio.sleep(0.02)
+    for one in asking:
+        one.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    assert sorted(answered) == [200] * MOST_STREAMS + [429] * 3
+
+
 def test_an_event_is_three_lines_whatever_stands_in_it() -> None:
     event = Event(kind="\n\nid: 1", text="\u2028\r\n\x00\x85end", figures={}, created="now")
     assert framed(NumberedEvent(number=3, event=event)).count(b"\n") == 4
@@ -157,3 +208,43 @@ def test_every_route_names_the_types_of_what_goes_in_and_comes_out(core: Core) -
     assert sum(len(one) for one in told["paths"].values()) == len(routes)
     for route in routes:
         assert route.about.endswith(".")
+
+
+def test_the_document_says_what_a_query_needs_and_what_a_stream_is(core: Core) -> None:
+    told = document([*api_routes(core, lambda: None, lambda: None), STREAM])
+
+    def parameters(path: str) -> dict[str, tuple[bool, object]]:
+        found = told["paths"][path]["get"]["parameters"]
+        return {one["name"]: (one["required"], one["schema"].get("type")) for one in found}
+
+    assert parameters("/v1/models/compare") == {"a": (True, "string"), "b": (True, "string")}
+    assert parameters("/v1/events/stream") == {"after": (False, "integer"), "Last-Event-ID": (False, "integer")}
+    assert set(told["paths"]["/v1/events/stream"]["get"]["responses"]["200"]["content"]) == {"text/event-stream"}
+    (before,) = (one for one in told["paths"]["/v1/audit"]["get"]["parameters"] if one["name"] == "before")
+    assert {"type": "integer", "minimum": 0} in before["schema"]["anyOf"]
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/v1/rollouts?outcom=pass", "'outcom' in the query means nothing here"),
+        ("/v1/jobs?state=queued", "'state' in the query means nothing here"),
+        ("/v1/status?limit=1", "'limit' in the query means nothing here"),
+        (f"/v1/rollouts?step={10**30}", "step"),
+        ("/v1/rollouts?step=-1", "step"),
+        ("/v1/audit?before=x", "before"),
+    ],
+)
+def test_a_query_that_nobody_reads_is_refused(standing, path: str, said: str) -> None:
+    standing.ready()
+    with pytest.raises(ApiError, match=said) as refused:
+        ApiConnection(standing.socket).request("GET", path, {}, None)
+    assert refused.value.exit_code == 2
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 62, 10**30])
+def test_a_seed_that_no_weights_can_be_drawn_from_begins_no_cycle(standing, seed: int) -> None:
+    standing.ready()
+    with pytest.raises(ApiError, match="seed") as refused:
+        ApiConnection(standing.socket).request("POST", "/v1/cycles", {}, json.dumps({"seed": seed}).encode())
+    assert refused.value.exit_code == 2

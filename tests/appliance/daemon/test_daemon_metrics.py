@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from appliance.client.status import Status, WorkerStatus
 from appliance.daemon.metrics import exposition
 from appliance.records.cycles import Cycle, CycleState
+from appliance.records.jobs import JobState
 
 
 def figures(text: str) -> dict[tuple[str, ...], float]:
@@ -75,7 +76,7 @@ def test_a_running_cycle_is_told_with_its_phases_and_its_steps_figures_whatever_
     assert found["assay_cycle_seconds", "training"] == 12.5
     assert found["assay_training_success",] == 0.25
     assert found["assay_training_odd_name__",] == 2.0
-    assert found["assay_jobs", "queued"] == 3
+    assert {state: found["assay_jobs", state] for state in JobState} == dict.fromkeys(JobState, 0) | {"queued": 3}
     assert found["assay_champion_info", "a" * 12] == 1
     assert found["assay_events_total",] == 17
     assert found["assay_ledger_sound",] == 0

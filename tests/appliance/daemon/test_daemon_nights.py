@@ -12,7 +12,7 @@ from daemon_kit import dispatched, until
 
 from appliance.config import Settings
 from appliance.daemon.core import Core
-from appliance.daemon.errors import BrokenError
+from appliance.daemon.errors import BrokenError, RequestError
 from appliance.daemon.routes_nights import schedule_view, until_time
 from appliance.nights.idle import MachineSnapshot
 from appliance.records.cycles import CycleState
@@ -302,6 +302,17 @@ def test_a_pause_holds_nights_until_its_end_or_a_person_s_word(clock) -> None:
         core.nights.book.resume()
         assert clock.look(core, NIGHT + timedelta(hours=4)) == {"2026-11-24": NightState.RUNNING}
         assert [one.key for one in schedule_view(core, 2).coming] == ["2026-11-25", "2026-11-26"]
+
+
+@pytest.mark.parametrize("until", ["9999-12-31T23:59:59+00:00", "9999-12-31T23:59:59-12:00", "2200-01-01T00:00+01:00"])
+def test_a_pause_that_no_calendar_reaches_is_refused_with_the_one_to_ask_for(clock, until: str) -> None:
+    with pytest.raises(RequestError, match="days away") as refused:
+        until_time(until, clock.now())
+    assert "without a time" in refused.value.hint
+    with clock.core() as core:
+        core.nights.book.pause(until_time("2126-01-01T00:00+00:00", clock.now()))
+        assert schedule_view(core, 3).coming[0].key == "2126-01-01"
+        assert core.nights.next_time is not None
 
 
 def test_a_schedule_that_is_switched_off_begins_and_misses_nothing(clock) -> None:

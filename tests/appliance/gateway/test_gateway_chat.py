@@ -101,6 +101,17 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"top_p": 0.5}, "top_p"),
     ({"stop": ["x"]}, "stop: is not supported here"),
     ({"logprobs": True}, "logprobs"),
+    ({"extra_body": {"top_logprobs": 2}}, "top_logprobs: is not supported here"),
+    ({"logit_bias": {"7": 1}}, "logit_bias"),
+    ({"reasoning_effort": "low"}, "reasoning_effort: is not supported here"),
+    ({"extra_body": {"stream": "yes"}}, "stream"),
+    ({"extra_body": {"stream": 1}}, "stream"),
+    ({"extra_body": {"temperature": "1"}}, "temperature"),
+    ({"extra_body": {"temperature": True}}, "temperature"),
+    ({"extra_body": {"max_tokens": "5"}}, "max_tokens"),
+    ({"extra_body": {"max_tokens": 5.5}}, "max_tokens"),
+    ({"extra_body": {"parallel_tool_calls": "no"}}, "parallel_tool_calls"),
+    ({"extra_body": {"messages": [{"role": "user", "content": 7}]}}, "messages"),
     ({"temperature": 3}, "temperature"),
     ({"max_tokens": 0}, "max_tokens"),
     ({"response_format": {"type": "json_object"}}, "response_format"),
@@ -145,6 +156,28 @@ def test_what_cannot_be_answered_is_refused_by_name_and_the_engine_hears_nothing
     assert said in f"{refused.value.message} {refused.value.param}"
     assert refused.value.type == "invalid_request_error"
     assert gateway.engine.steps == before
+
+
+NULLS = [
+    *("stream", "stream_options", "temperature", "top_p", "max_tokens", "max_completion_tokens", "n", "seed", "stop"),
+    *("logprobs", "top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty", "metadata", "store", "user"),
+    *("service_tier", "reasoning_effort", "response_format", "tools", "parallel_tool_calls", "modalities"),
+]
+
+
+def test_what_is_null_asks_for_nothing(gateway) -> None:
+    said = gateway.ask(extra_body=dict.fromkeys(NULLS))
+    assert (said.choices[0].message.content, said.choices[0].finish_reason) == ("hello", "stop")
+    assert gateway.ask(extra_body={"temperature": 1, "stream_options": {"include_usage": None}}).usage is not None
+
+
+@pytest.mark.parametrize("short", [-1, 0, 1])
+def test_a_limit_of_tokens_counts_the_one_that_ends_the_turn(gateway, short: int) -> None:
+    whole = len(gateway.renderer.answer("hello"))
+    said = gateway.ask(max_tokens=whole + short)
+    assert said.choices[0].finish_reason == ("length" if short < 0 else "stop")
+    assert said.usage.completion_tokens == min(whole, whole + short)
+    assert said.usage.total_tokens == said.usage.prompt_tokens + said.usage.completion_tokens
 
 
 def test_an_unknown_model_a_missing_one_and_one_that_changed_are_said(gateway) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,56 @@ def test_a_set_is_extended_by_files_and_by_nothing_that_it_has_already(toy: tupl
             extend_set("toy-other", base.folder, {path: b""}, sets)
     shutil.rmtree(changed.folder)
     (sets / "toy-mine.name").unlink()
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    """A set without a file, for those that are made of it."""
+    finished(tmp_path / "sets", DIGEST)
+    return tmp_path / "sets" / DIGEST
+
+
+def test_several_that_install_at_once_wait_for_one_another(empty: Path) -> None:
+    def extend(content: bytes) -> str:
+        return extend_set("mine", empty, {"mine.py": content}, empty.parent).digest
+
+    with ThreadPoolExecutor(6) as threads:
+        found = list(threads.map(extend, [b"x = 1"] * 4 + [b"x = 2"] * 2))
+    assert set_named("mine", empty.parent) in found
+    kept = {path.name for path in empty.parent.iterdir()}
+    assert kept == {DIGEST, "mine.name", set_named("mine", empty.parent)}
+
+
+def test_what_a_kill_left_is_no_set_and_goes_with_the_next_one(empty: Path) -> None:
+    sets, added = empty.parent, {"mine.py": b"x = 1"}
+    made = extend_set("mine", empty, added, sets)
+    (made.folder / "digest").unlink()
+    for left in ("new-half", "old-half"):
+        (sets / left / "pip").mkdir(parents=True)
+    assert extend_set("mine", empty, added, sets) == made
+    assert {path.name for path in sets.iterdir()} == {DIGEST, "mine.name", made.digest}
+    assert (made.folder / "mine.py").read_bytes() == b"x = 1"
+
+
+def test_a_set_whose_removal_was_killed_is_found_by_nobody(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = extend_set("mine", empty, {"mine.py": b"x = 1"}, empty.parent)
+
+    really = shutil.rmtree
+
+    def killed(folder: Path, **_: object) -> None:
+        first_files = [file for file in Path(folder).rglob("mine.py") if file.read_bytes() == b"x = 1"]
+        for file in first_files:
+            file.unlink()
+        if first_files:
+            raise SystemExit(9)
+        really(folder, ignore_errors=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("runtime.package_sets.shutil.rmtree", killed)
+        with pytest.raises(SystemExit):
+            extend_set("mine", empty, {"mine.py": b"x = 2"}, empty.parent)
+    with pytest.raises(RefusedError, match="no set of packages"):
+        find_set(first.digest, empty.parent)
 
 
 def test_a_session_has_the_packages_that_it_asked_for_imported_ahead_and_others_do_not(
