@@ -100,12 +100,17 @@ class LeanVerifier:
         *,
         memory_mib: int = BOX_MIB,
         most: int | None = None,
+        alone: bool = False,
     ) -> None:
-        """`launch` gives boxes of the program `toolchain.program`. `most` checks at once: None is one for each core."""
+        """`launch` gives boxes of the program `toolchain.program`. `most` checks at once: None is one for each core.
+        `alone`: it is asked about one statement, and its boxes may run that one's code."""
         self._toolchain = toolchain
         if isinstance(launch, ToolBoxes):
             boxes = launch
             launch = lambda: boxes.box(PROGRAM, memory_mib=memory_mib, tmp_mib=TMP_MIB, pids=128)  # noqa: E731
+        self._launch, self._alone = launch, alone
+        self._others: set[LeanVerifier] = set()
+        """For statements with code of their own, while they are asked."""
         self._boxes = LeanBoxes(launch, most or len(os.sched_getaffinity(0)))
         self._memory_mib = memory_mib - TMP_MIB
         self._mark = f"assay_{secrets.token_hex(8)}"
@@ -121,17 +126,35 @@ class LeanVerifier:
 
     def close(self) -> None:
         self._boxes.close()
+        for other in tuple(self._others):
+            other.close()
 
     def verify(self, spec: LeanSpec, submission: str, seconds: float = 60.0) -> Verdict:
         """Raises SpecError for a statement that does not compile, and nothing else."""
         began = time.monotonic()
         statement = read_statement(spec)
+        if not self._alone and screen(statement.source):
+            return self._verified_alone(spec, submission, seconds)
         limit = min(seconds, spec.seconds)
         judged = self._judged(spec, statement, submission, limit)
         theorem = {"theorem": escaped(statement.full_name), "statement_sha256": digest(spec), "kernel_replayed": "no"}
         seconds = round(time.monotonic() - began, 4)
         judged = judged._replace(evidence=theorem | judged.evidence)
         return judged.verdict(self.name, self.version, tools=self.tools(), seconds=seconds)
+
+    def _verified_alone(self, spec: LeanSpec, submission: str, seconds: float) -> Verdict:
+        """Of a statement whose own code may run where it is compiled and checked: in boxes that no other is asked in,
+        before or after."""
+        memory_mib = self._memory_mib + TMP_MIB
+        other = LeanVerifier(self._launch, self._toolchain, memory_mib=memory_mib, most=1, alone=True)
+        self._others.add(other)
+        try:
+            if self._boxes.is_closed:
+                other.close()
+            return other.verify(spec, submission, seconds)
+        finally:
+            other.close()
+            self._others.discard(other)
 
     def _judged(self, spec: LeanSpec, statement: LeanStatement, submission: str, limit: float) -> Judgement:
         """`limit` is the whole clock in seconds, also for reading the text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -276,6 +277,51 @@ def test_boxes_of_one_kind_never_do_the_others_work(local: Local, toolchain: Too
     verifier._boxes.headers = ""  # as where headers cannot be imported beforehand
     assert verifier.verify(TRUE, GOOD).passed
     assert sorted(map(sorted, asked.values())) == [["AssayCheck", "AssayStatement", "Replay"], ["AssaySubmission"]]
+
+
+@pytest.mark.parametrize(
+    "own", ["#eval 1 + 1", 'macro "two" : term => `(2)', "def f : IO Unit := unsafeIO", "run_cmd pure ()"]
+)
+def test_a_statement_with_code_of_its_own_has_boxes_that_nobody_else_is_asked_in(
+    local: Local, toolchain: Toolchain, own: str
+) -> None:
+    """Whether Lean takes it is another matter: its code has run by then."""
+
+    class Box:
+        isolation = "process"
+
+        def __init__(self) -> None:
+            self.said: list[str] = []
+            self.killed = False
+
+        def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
+            assert not self.killed
+            self.said.append(str(message))
+            return local.ask(message, seconds)
+
+        def kill(self) -> None:
+            self.killed = True
+
+    boxes: list[Box] = []
+
+    def launch() -> Box:
+        boxes.append(Box())
+        return boxes[-1]
+
+    verifier = LeanVerifier(launch, toolchain, most=1)
+    assert verifier.verify(TRUE, GOOD).passed
+    shared = list(boxes)
+    with contextlib.suppress(SpecError):
+        verifier.verify(LeanSpec(statement=f"{own}\ntheorem target : 2 + 2 = 4 := sorry"), GOOD)
+    alone = boxes[len(shared) :]
+    assert alone
+    assert all(box.killed for box in alone)
+    assert not any(box.killed for box in shared)
+    assert verifier.verify(TRUE, GOOD).passed
+    assert len(boxes) == len(shared) + len(alone)
+    assert any(own in said for box in alone for said in box.said)
+    assert not any(own in said for box in shared for said in box.said)
+    verifier.close()
 
 
 def test_closed_boxes_are_no_boxes(local: Local, toolchain: Toolchain) -> None:
