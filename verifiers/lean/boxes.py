@@ -82,7 +82,7 @@ class LeanBoxes:
 
     def _take(self, role: Role) -> tuple[LeanBox, int]:
         with self._lock:
-            if self.is_closed:
+            if self.is_closed():
                 raise LeanUnavailable(CLOSED)
             if self._free[role]:
                 found = self._free[role].pop()
@@ -102,12 +102,11 @@ class LeanBoxes:
         self.headers = str(description.get("headers", ""))[:1000]
         with self._lock:
             self._busy.add(box)
-        if self.is_closed:
+        if self.is_closed():
             box.kill()
             raise LeanUnavailable(CLOSED)
         return box, 0
 
-    @property
     def is_closed(self) -> bool:
         return self._closed
 

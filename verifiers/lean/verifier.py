@@ -149,7 +149,7 @@ class LeanVerifier:
         other = LeanVerifier(self._launch, self._toolchain, memory_mib=memory_mib, most=1, alone=True)
         self._others.add(other)
         try:
-            if self._boxes.is_closed:
+            if self._boxes.is_closed():
                 other.close()
             return other.verify(spec, submission, seconds)
         finally:
