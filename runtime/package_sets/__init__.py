@@ -3,19 +3,23 @@
 What always holds: a set is named by the digest of its versions, of the files that were added to it and of that
 interpreter, and appears by one rename, so it is complete or absent. It holds no `.pth` file and no program. Added files
 are never imported on the host. pip fetches it with whatever configuration it has
-here; nothing is fetched when a sandbox uses it. A name points to one set, and an older one of that name is removed.
+here; nothing is fetched when a sandbox uses it. A name points to one set, and an older one of that name is removed. One
+at a time installs, others wait for it; who was killed leaves nothing that counts, and the next one sweeps it away.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from runtime.backends.packages import DIGEST, INSIDE, SETS, find_set
@@ -28,6 +32,9 @@ INSTALL_SECONDS = 900
 PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][0-9A-Za-z.+!]*")
 UNWANTED = ("*.pth", "*.pyi", "*.a", "*.h")
 NAME_SUFFIX = ".name"
+NEW = "new-"
+"""How what is being built is called."""
+SET = re.compile(r"[0-9a-f]{16}")
 
 
 class InstalledSet(FrozenModel):
@@ -54,8 +61,7 @@ def set_named(name: str, sets: Path | None = None) -> str | None:
 def installed_names(sets: Path | None = None) -> list[str]:
     """The names of the sets that are installed whole."""
     folder = sets or sets_folder()
-    names = sorted(one.name.removesuffix(NAME_SUFFIX) for one in _names(folder))
-    return [name for name in names if set_named(name, folder) is not None]
+    return [name for name in sorted(_named(folder)) if set_named(name, folder) is not None]
 
 
 def install_set(
@@ -115,34 +121,61 @@ def _contents(added: Mapping[str, bytes]) -> list[str]:
 
 def _kept(name: str, digest: str, folder: Path, build: Callable[[Path], None]) -> InstalledSet:
     """The set of that digest, built unless it is there, and the one of that name from now on."""
-    target, earlier = folder / digest, set_named(name, folder)
+    target = folder / digest
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if not (target / DIGEST).exists():
-            temporary = Path(tempfile.mkdtemp(prefix="new-", dir=folder))
-            try:
-                build(temporary)
-                (temporary / DIGEST).write_text(f"{digest}\n")
-                temporary.chmod(0o755)
-                temporary.rename(target)
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
-        new_name = folder / f"{name}{NAME_SUFFIX}.new"
-        new_name.write_text(f"{digest}\n")
-        new_name.rename(folder / f"{name}{NAME_SUFFIX}")
+        with _alone_in(folder):
+            earlier = set_named(name, folder)
+            _sweep(folder)
+            if not (target / DIGEST).exists():
+                temporary = Path(tempfile.mkdtemp(prefix=NEW, dir=folder))
+                try:
+                    build(temporary)
+                    (temporary / DIGEST).write_text(f"{digest}\n")
+                    temporary.chmod(0o755)
+                    temporary.rename(target)
+                finally:
+                    shutil.rmtree(temporary, ignore_errors=True)
+            new_name = folder / f"{name}{NAME_SUFFIX}.new"
+            new_name.write_text(f"{digest}\n")
+            new_name.rename(folder / f"{name}{NAME_SUFFIX}")
+            if earlier is not None and earlier not in map(partial(set_named, sets=folder), _named(folder)):
+                _remove(folder / earlier)
+            size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     except OSError as error:
         raise InfrastructureError(
             f"the packages of {name} could not be kept in {folder}: {error}",
             hint="Free some disk space, and try again.",
         ) from error
-    if earlier not in (
-        None,
-        digest,
-        *(set_named(one.name.removesuffix(NAME_SUFFIX), folder) for one in _names(folder)),
-    ):
-        shutil.rmtree(folder / str(earlier), ignore_errors=True)
-    size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     return InstalledSet(digest=digest, folder=target, mib=-(-size >> 20))
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Waits until nobody else changes what is there; who is killed waits no longer."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
+
+
+def _sweep(folder: Path) -> None:
+    """Removes what somebody who was killed left: what was being built, and what was being removed."""
+    for one in folder.iterdir():
+        if one.name.startswith(NEW) or (SET.fullmatch(one.name) and not (one / DIGEST).exists()):
+            shutil.rmtree(one, ignore_errors=True)
+
+
+def _remove(target: Path) -> None:
+    """Removes a set; from its first step on it is none."""
+    (target / DIGEST).unlink(missing_ok=True)
+    shutil.rmtree(target, ignore_errors=True)
+
+
+def _named(folder: Path) -> list[str]:
+    return [one.name.removesuffix(NAME_SUFFIX) for one in _names(folder)]
 
 
 def _names(folder: Path) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,34 @@ def test_a_set_is_extended_by_files_and_by_nothing_that_it_has_already(toy: tupl
             extend_set("toy-other", base.folder, {path: b""}, sets)
     shutil.rmtree(changed.folder)
     (sets / "toy-mine.name").unlink()
+
+
+def test_two_who_install_the_same_at_once_have_the_same(toy: tuple[Path, InstalledSet]) -> None:
+    sets, base = toy
+    added = {f"twice/{number}.py": b"x = 1\n" for number in range(40)} | {"twice/__init__.py": b""}
+    with ThreadPoolExecutor(4) as several:
+        found = list(several.map(lambda _: extend_set("toy-twice", base.folder, added, sets), range(4)))
+    assert len(set(found)) == 1
+    assert set_named("toy-twice", sets) == found[0].digest
+    shutil.rmtree(found[0].folder)
+    (sets / "toy-twice.name").unlink()
+
+
+def test_what_somebody_who_was_killed_left_is_no_set_and_is_swept(toy: tuple[Path, InstalledSet]) -> None:
+    sets, base = toy
+    added = {"half/__init__.py": b"x = 1"}
+    found = extend_set("toy-half", base.folder, added, sets)
+    (found.folder / "digest").unlink()  # as a removal begins
+    (sets / "new-abc").mkdir()
+    (sets / "new-abc" / "large.bin").write_bytes(b"0")
+    assert set_named("toy-half", sets) is None
+    assert extend_set("toy-half", base.folder, added, sets) == found
+    assert (found.folder / "half" / "__init__.py").exists()
+    assert sorted(path.name for path in sets.iterdir()) == sorted(
+        [base.digest, found.digest, "toy.name", "toy-half.name"]
+    )
+    shutil.rmtree(found.folder)
+    (sets / "toy-half.name").unlink()
 
 
 def test_a_session_has_the_packages_that_it_asked_for_imported_ahead_and_others_do_not(
