@@ -123,8 +123,13 @@ def rm(
 def keeper_of(context: typer.Context, data: Path | None, named: str, *, dry_run: bool) -> ApiClient:
     """Who keeps what was checked. Raises UsageError where the name is taken: before anything is checked."""
     from appliance.client.api_client import ApiClient
+    from appliance.client.own_tasks import JOBS, SESSIONS
     from appliance.own_taskset_files import names_in
+    from curriculum.registry import TASKSETS
 
+    if named in (JOBS, SESSIONS, *TASKSETS):
+        what = "a taskset of the product" if named in TASKSETS else "what is collected of your work"
+        raise UsageError(f"{named} is {what}", "choose another --name")
     if not dry_run and f"own/{named}" in names_in(data_of(context, data)):
         raise UsageError(
             f"own/{named} is there already", f"give another --name, or `assay curriculum rm own/{named}` first"
