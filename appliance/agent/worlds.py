@@ -104,6 +104,8 @@ class TaskWorlds:
                 branch.give(failed)
         elif lease.shared:
             holder = next(one for one in self._prepared if lease in one.sharing)
+            for before in [one for one in self._prepared if lease in one.branched]:
+                before.branched += branches  # what was read there has to stand for them, too
             for branch in branches:
                 branch.state = world.state_kept if undo else world.state
                 if holder.has_calls_for(branch, self._sessions.limits.calls):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from appliance.cli.lazy_group import CommandRow, lazy_group
-from appliance.cli.options import Data, Json, client_of, settings_of
+from appliance.cli.options import Data, Json, settings_of
 from appliance.cli.show import show_json, show_line, show_progress, show_records
 from appliance.errors import ExitCode
 
@@ -148,7 +148,7 @@ def add(
     Example: assay curriculum adapter add reasoning_gym chain_sum --tasks 20
     """
     from appliance.cli.broker_target import patient_sessions
-    from appliance.cli.curriculum_add import Refused, let_through, name_of, sealed_questions, show_added
+    from appliance.cli.curriculum_add import Refused, keeper_of, let_through, name_of, sealed_questions, show_added
     from appliance.cli.own_use import how_to_train
     from curriculum.adapters import adapter_named
     from curriculum.foreign.given import rows_given
@@ -159,7 +159,7 @@ def add(
     adapter, place = adapter_named(name), Path(chosen)
     given = _given(place, tasks, batch) if adapter.tasks_given else None
     named = name_of(Path(f"{name}_{chosen if given is None else package}"), taskset)
-    api = client_of(context, data)
+    keeper = keeper_of(context, data, named, dry_run=dry_run)
     sealed = [] if dry_run else sealed_questions(context, data)
 
     def say(count: int) -> None:
@@ -185,7 +185,7 @@ def add(
     if kept and not dry_run:
         source, known = source_of(name, place.name if given else chosen, package, None if given else batch or 0)
         content = OwnContent(name=named, licence=licence or known, source=source, added="", rows=kept)
-        api.add_taskset(content.model_dump_json().encode())
+        keeper.add_taskset(content.model_dump_json().encode())
     use = how_to_train(settings_of(context, data), f"own/{named}")
     show_added(named, kept, refused, use=use, dry_run=dry_run, as_json=as_json)
     raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)

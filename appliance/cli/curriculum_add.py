@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from appliance.cli.options import Data, Json, client_of, data_of, settings_of
+from appliance.cli.options import Data, Json, client_of, data_of, settings_of, socket_of
 from appliance.cli.show import show_fields, show_json, show_line, show_progress
 from appliance.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from appliance.client.api_client import ApiClient
     from curriculum.contract.task import Task
     from curriculum.own.columns import OwnKind
     from curriculum.own.rows import OwnRow
@@ -27,6 +28,10 @@ KINDS = ("auto", "answer", "program", "lean", "smt", "checklist", "exact")
 SHOWN_ROWS = 5
 SHOWN_REASONS = 12
 REASON = 160
+ENVELOPE = 10_000
+"""Bytes of what is kept beside the rows, at most."""
+KEEP_SECONDS = 600.0
+"""That the daemon may take until it has read and kept what was added."""
 
 
 class Refused(NamedTuple):
@@ -74,7 +79,7 @@ def add(
     if folders and kind != "auto":
         raise UsageError("a Harbor task folder brings its own check", "leave --kind out")
     named = name_of(place, name)
-    api = client_of(context, data)
+    keeper = keeper_of(context, data, named, dry_run=dry_run)
     sealed = [] if dry_run else sealed_questions(context, data)
     refused: list[Refused] = []
     if folders:
@@ -83,7 +88,7 @@ def add(
         rows, left_out = harbor_rows(context, data, folders)
         refused += [Refused(*one) for one in left_out]
     else:
-        rows = list(_read(place, kind, refused))
+        rows = list(problems_in(place, kind, refused))
     accepted: list[OwnRow] = []
     if rows:
         kinds = {kind_of(row.spec) for row in rows}
@@ -95,7 +100,7 @@ def add(
         from curriculum.own.taskset import OwnContent
 
         content = OwnContent(name=named, licence=licence, source=source or place.name, added="", rows=kept)
-        api.add_taskset(content.model_dump_json().encode())
+        keeper.add_taskset(content.model_dump_json().encode())
     use = how_to_train(settings_of(context, data), f"own/{named}")
     show_added(named, kept, refused, use=use, dry_run=dry_run, as_json=as_json)
     raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)
@@ -115,6 +120,23 @@ def rm(
     show_json(removed) if as_json else show_line(f"{removed.name} is removed")
 
 
+def keeper_of(context: typer.Context, data: Path | None, named: str, *, dry_run: bool) -> ApiClient:
+    """Who keeps what was checked. Raises UsageError where the name is taken: before anything is checked."""
+    from appliance.client.api_client import ApiClient
+    from appliance.client.own_tasks import JOBS, SESSIONS
+    from appliance.own_taskset_files import names_in
+    from curriculum.registry import TASKSETS
+
+    if named in (JOBS, SESSIONS, *TASKSETS):
+        what = "a taskset of the product" if named in TASKSETS else "what is collected of your work"
+        raise UsageError(f"{named} is {what}", "choose another --name")
+    if not dry_run and f"own/{named}" in names_in(data_of(context, data)):
+        raise UsageError(
+            f"own/{named} is there already", f"give another --name, or `assay curriculum rm own/{named}` first"
+        )
+    return ApiClient(socket_of(context, data), timeout_seconds=KEEP_SECONDS)
+
+
 def name_of(place: Path, name: str | None) -> str:
     from curriculum.names import NAME
 
@@ -126,21 +148,27 @@ def name_of(place: Path, name: str | None) -> str:
     return named
 
 
-def _read(place: Path, kind: str, refused: list[Refused]) -> Iterator[OwnRow]:
-    """The rows that are problems with a check. Raises UsageError."""
+def problems_in(place: Path, kind: str, refused: list[Refused]) -> Iterator[OwnRow]:
+    """The rows that are problems with a check. Raises UsageError, also for more than a taskset may have: before hours
+    are spent on checks."""
     from typing import cast
 
     from appliance.cli.own_files import rows_in
     from curriculum.own.columns import RowError, row_of
-    from curriculum.own.taskset import MOST_ROWS
+    from curriculum.own.taskset import MOST_BYTES, MOST_ROWS
 
+    size = ENVELOPE
     for number, row in enumerate(rows_in(place), 1):
         if number > MOST_ROWS:
             raise UsageError(f"{place} has more than {MOST_ROWS:,} rows", "take a part of it")
         try:
             if row.values is None:
                 raise RowError(row.problem)
-            yield row_of(row.values, cast("OwnKind", kind), row.origin)
+            found = row_of(row.values, cast("OwnKind", kind), row.origin)
+            size += len(found.model_dump_json().encode()) + 1
+            if size > MOST_BYTES:
+                raise UsageError(f"the problems of {place} take more than {MOST_BYTES >> 20} MiB", "take a part of it")
+            yield found
         except RowError as error:
             refused.append(Refused(row.origin, str(error)))
 

@@ -24,7 +24,7 @@ def reverify(
     as_json: Json = False,
 ) -> None:
     """Judge stored answers anew where their verifier has another version by now, and name the rewards, promotions and
-    bundles that would be different. Nothing is changed. Exit code 1 where something would be.
+    bundles that would be different. Nothing is changed. Exit code 1 where something would be, or got no verdict now.
 
     Example: assay curriculum reverify --json
     """
@@ -59,7 +59,7 @@ def _show(found: Reverification) -> None:
             ("without a spec", found.unknown or None),
             ("no verdict now", found.broken or None),
             ("different", found.different),
-            ("bundles", len(found.bundles)),
+            ("different bundles", len(found.bundles)),
             ("took", f"{found.seconds:.1f} s"),
         ]
     )
@@ -70,7 +70,9 @@ def _show(found: Reverification) -> None:
             (one.id, one.work, one.step, one.verifier, " -> ".join(one.versions), *one.outcomes)
             for one in (*found.rewards, *found.bundles)
         ],
-        empty="no reward and no bundle would be different",
+        empty="no reward and no bundle would be different" + (", of what got a verdict" if found.broken else ""),
     )
+    if found.broken:
+        show_line(f"not known of {found.broken}: `assay doctor` says which of their tools cannot be called here")
     for decision, text in found.promotions.items():
         show_line(f"decision {decision}, {text}")

@@ -1,7 +1,8 @@
 """Reads rows of problems from files: JSON lines, CSV, Parquet, or a folder of such files.
 
-What always holds: a row comes with the file and the number that a person finds it by; one that cannot be read is told
-like any other that is refused. Another format is another function and a row of `READERS`.
+What always holds: a row comes with the file and the number that a person finds it by: the line that it begins on, or of
+what has no lines its place; one that cannot be read is told like any other that is refused. A name that is there twice
+has no value: neither of two is chosen. Another format is another function and a row of `READERS`.
 """
 
 from __future__ import annotations
@@ -53,6 +54,19 @@ def _endings() -> str:
     return ", ".join(READERS)
 
 
+class _TwiceError(ValueError):
+    """Says which name an object has twice."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _TwiceError(f"it says {twice[:40]!a} twice")
+    return found
+
+
 def _json_lines(path: Path) -> Iterator[ReadRow]:
     with path.open("rb") as stream:
         for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
@@ -62,7 +76,10 @@ def _json_lines(path: Path) -> Iterator[ReadRow]:
             if not line.strip():
                 continue
             try:
-                found = json.loads(line)
+                found = json.loads(line, object_pairs_hook=_once)
+            except _TwiceError as error:
+                yield ReadRow(origin, None, str(error))
+                continue
             except (ValueError, RecursionError):
                 yield ReadRow(origin, None, "it is no JSON")
                 continue
@@ -71,7 +88,7 @@ def _json_lines(path: Path) -> Iterator[ReadRow]:
 
 def _json(path: Path) -> Iterator[ReadRow]:
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(path.read_bytes(), object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no JSON: {error}", "write a list, or end the name with .jsonl") from error
     if not isinstance(found, list):
@@ -83,17 +100,31 @@ def _json(path: Path) -> Iterator[ReadRow]:
 
 def _table(path: Path) -> Iterator[ReadRow]:
     csv.field_size_limit(LONGEST_LINE)
+    number = 0
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
-            for number, found in enumerate(reader, 1):
-                origin = f"{path.name}:{number}"
-                if None in found or None in found.values():
+            reader = csv.reader(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
+            names: list[str] | None = None
+            for cells in reader:
+                origin, number = f"{path.name}:{number + 1}", reader.line_num
+                if names is None:
+                    names = cells
+                    _require_names(path, names)
+                elif len(cells) == len(names):
+                    yield ReadRow(origin, dict(zip(names, cells, strict=True)))
+                elif cells:
                     yield ReadRow(origin, None, "it has other columns than the first line")
-                else:
-                    yield ReadRow(origin, dict(found))
     except (csv.Error, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is no CSV in UTF-8: {error}", "save it so, the names in its first line") from error
+        raise UsageError(
+            f"{path} is no CSV in UTF-8 behind line {number}: {error}", "save it so, the names in its first line"
+        ) from error
+
+
+def _require_names(path: Path, names: list[str]) -> None:
+    """Raises UsageError for two columns of one name; those without one do not count."""
+    told = [name.strip().casefold() for name in names]
+    if twice := next((name for name, one in zip(names, told, strict=True) if one and told.count(one) > 1), ""):
+        raise UsageError(f"{path} has two columns called {twice[:40]!a}", "rename one of them, or leave it out")
 
 
 def _parquet(path: Path) -> Iterator[ReadRow]:

@@ -66,7 +66,8 @@ class Reverification(Record):
 
     @property
     def same(self) -> bool:
-        return not self.different and not self.bundles
+        """Whether all that was judged again got a verdict, and the same."""
+        return not (self.different or self.bundles or self.broken)
 
 
 def reverify(

@@ -8,9 +8,7 @@ from appliance.curriculum.certificates import record_certificate
 from appliance.daemon.api_requests import ApiRoute, get, post
 from appliance.daemon.core import Core
 from curriculum.certification.certificate import Certificate
-from curriculum.own.taskset import OwnContent
-
-MAX_TASKSET_BYTES = 64 << 20
+from curriculum.own.taskset import MOST_BYTES, OwnContent
 
 
 def curriculum_routes(core: Core) -> list[ApiRoute]:
@@ -34,7 +32,7 @@ def curriculum_routes(core: Core) -> list[ApiRoute]:
             lambda asked: core.collected.collect(asked.body(CollectedRows)),
             "Adds candidates that were checked, by key, to own/jobs or own/sessions.",
             CollectedRows,
-            MAX_TASKSET_BYTES,
+            MOST_BYTES,
         ),
         post(
             "/v1/tasksets",
@@ -42,7 +40,7 @@ def curriculum_routes(core: Core) -> list[ApiRoute]:
             lambda asked: core.own_work.add(asked.body(OwnContent)),
             "Keeps the owner's problems.",
             OwnContent,
-            MAX_TASKSET_BYTES,
+            MOST_BYTES,
         ),
         post(
             "/v1/tasksets/{name:path}/remove",

@@ -4,7 +4,8 @@ The agents: *null* says what the taskset itself lists as saying nothing; *empty*
 *random* the answer of another task of the same level; *hack* claims success, admits that it does not know, repeats all
 numbers of the question, or names what is asked about. Each answers every task of every level. Where a level has few
 different answers, a guess is worth something: an agent is then held to that chance instead of 2 %, and the report says
-so. A rate is above its bar where the lower end of its 95 % interval (Wilson) is.
+so. Where most tasks of a level have one and the same answer, no check tells work from none, and that is a fault. A rate
+is above its bar where the lower end of its 95 % interval (Wilson) is.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from verifiers.selftest_cases import CLAIMS, SAYS_NOTHING
 SEEDS = 50
 MOST = 0.02
 """That an agent which does no work may pass."""
+MOST_ALIKE = 2 / 3
+"""Of a level's tasks that may have the same answer, by the lower end of the interval."""
 REFERENCE = "reference"
 NULL, EMPTY, ECHO, RANDOM, HACK = "null", "empty", "echo", "random", "hack"
 GUESSES = (NULL, RANDOM)
@@ -80,6 +83,8 @@ def certify(
             before = worst.get(agent)
             worse = before is None or (found.rate < before.rate if agent == REFERENCE else found.rate > before.rate)
             worst[agent] = found if worse else worst[agent]
+        if _low(alike := _alike(drafts), len(drafts)) > MOST_ALIKE:
+            faults.append(f"level {level}: {alike} of {len(drafts)} tasks have the same answer: who says it passes")
     if not tasks:
         faults.append("no level has a task")
     elif not isinstance(taskset, Finite):  # whose levels without a row are passed over
@@ -170,7 +175,11 @@ AGENTS = (REFERENCE, NULL, EMPTY, ECHO, RANDOM, HACK)
 
 def commonest(drafts: Sequence[TaskDraft]) -> float:
     """The share of the answer that most of them have: what the best guess is worth."""
-    return max(Counter(draft.answer for draft in drafts).values()) / len(drafts)
+    return _alike(drafts) / len(drafts)
+
+
+def _alike(drafts: Sequence[TaskDraft]) -> int:
+    return max(Counter(draft.answer for draft in drafts).values())
 
 
 def _fault(agent: str, found: AgentRate) -> str:

@@ -18,8 +18,8 @@ and may be forked between two calls, so it keeps nothing outside its own memory 
   their own time: a world bounds what the model can have it do, for a call that takes longer gets SIGURG, has a second
   more, and then breaks the world, and the rollout is lost. No clock in the guest tells what others took: read none;
 - any exception but `ToolError` breaks the world likewise; what the program prints is dropped;
-- of a call's text 12,000 bytes are kept; a submission has to fit there packed (some 40,000 letters of prose), or it is
-  none;
+- of a call's text 12,000 bytes are kept, less what `STATE` takes; a submission has to fit there packed (some 40,000
+  letters of prose), or it is none;
 - `STATE`, where the program defines it, is plain data as JSON has it, of which 8,000 bytes are kept packed. It belongs
   to the rollout: it is what the rollout's last call left whenever `call` or `submission` begins (what `ToolError` ended
   has left nothing), and the host carries it from call to call. No model is shown it;

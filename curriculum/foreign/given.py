@@ -11,6 +11,7 @@ started with, `tools`, those that the model may call, and `score`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
@@ -27,7 +28,6 @@ from curriculum.worlds.world import World
 from runtime.errors import InfrastructureError
 from runtime.model import FrozenModel
 from runtime.sandbox import Priority, SessionPool
-from verifiers.contract.kinds import AnswerForm
 
 TURNS = 30
 """Calls of the server's tools in one task."""
@@ -91,8 +91,6 @@ def _row(
         raise RowError(task.problem)
     asks = _asks(task.values)
     problem = _scored(task) if asks.score else row_of(task.values, "auto", task.origin)
-    if not asks.score and problem.form is AnswerForm.WORLD:
-        raise RowError("its check is about files, and a server's world submits none")
     arguments = tuple(map(str, asks.arguments))
     if arguments not in servers:
         servers[arguments] = _listed(pool, package, arguments)
@@ -137,14 +135,13 @@ def _asks(values: Mapping[str, Any]) -> _Asks:
 def _scored(task: GivenTask) -> OwnRow:
     """A task that the server alone scores."""
     assert task.values is not None
-    try:
-        row_of(task.values, "auto", task.origin)
-    except RowError:
-        question = question_of(task.values)
-    else:
+    given = any(value and str(name).strip().lower() == "spec" for name, value in task.values.items())
+    with suppress(RowError):
+        given = given or bool(row_of(task.values, "auto", task.origin))
+    if given:
         raise RowError("it has a check and a score of the server's: leave one of them out")
     try:
-        return OwnRow(question=question, spec=FOREIGN_SPEC, origin=task.origin)
+        return OwnRow(question=question_of(task.values), spec=FOREIGN_SPEC, origin=task.origin)
     except ValidationError:
         raise RowError(f"it has no question, or one longer than {QUESTION_CHARS:,} characters") from None
 

@@ -1,7 +1,8 @@
 """Reads a problem out of a row, whatever its columns are called: GSM8K, MATH, MBPP, HumanEval, APPS, miniF2F.
 
 What always holds: a row gives one problem with one check, or a RowError that says what is missing; nothing in a row is
-run or evaluated, and a check is built of what the row says alone.
+run or evaluated, and a check is built of what the row says alone. A date, a number of a telephone or of a version, a
+range or a score is a name and no sum: `1/2/2024` is not 1/4048.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from datetime import date, time
+from decimal import Decimal
 from math import isfinite
 from typing import Any, Literal
 
@@ -18,6 +21,7 @@ from pydantic_core import PydanticSerializationError
 from curriculum.contract.errors import CurriculumError
 from curriculum.own.program_tests import examples_of, runs_of
 from curriculum.own.rows import QUESTION_CHARS, OwnRow
+from verifiers.contract.kinds import AnswerForm
 from verifiers.contract.spec_data import first_fault
 from verifiers.registry.spec import SPEC, Spec
 
@@ -33,6 +37,7 @@ CHECKLIST = ("checklist", "rubric", "rubrics", "items")
 FUNCTION = ("entry_point", "function", "fn_name", "function_name")
 LONGEST_ANSWER = 2_000
 _GROUPED = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
+_NAMED_BY_NUMBERS = re.compile(r"\+?\d+(?:[-\u2013]\d+)+|\d+(?:[/.]\d+){2,}")
 _MATHEMATICS = re.compile(r"[0-9\\=<>^+*/()\[\]{}]|^[A-Za-z]$")
 
 
@@ -60,7 +65,10 @@ def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
         raise RowError(f"it has no question (a column named {', '.join(QUESTION[:4])} or so)")
     if len(question) > QUESTION_CHARS:
         raise RowError(f"its question is longer than {QUESTION_CHARS:,} characters")
-    return OwnRow(question=question, spec=spec, answer=answer, origin=origin)
+    made_row = OwnRow(question=question, spec=spec, answer=answer, origin=origin)
+    if made_row.form is AnswerForm.WORLD:
+        raise RowError("its check is about what a world holds at the end, and a row of a table has none")
+    return made_row
 
 
 def question_of(row: Mapping[str, Any]) -> str:
@@ -70,9 +78,16 @@ def question_of(row: Mapping[str, Any]) -> str:
 
 def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
     """What is filled in, by the column's name in small letters: tables write what is missing as a float that is no
-    number."""
-    named = {str(name).strip().lower(): value for name, value in row.items() if value not in (None, "", [], {})}
-    return {name: value for name, value in named.items() if not (isinstance(value, float) and not isfinite(value))}
+    number. Raises RowError for two values of one name."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        short = str(name).strip().lower()
+        if value in (None, "", [], {}) or (isinstance(value, float) and not isfinite(value)):
+            continue
+        if short in found and found[short] != value:
+            raise RowError(f"it has two columns called {short[:40]!a}")
+        found[short] = value
+    return found
 
 
 def kind_of_columns(columns: Mapping[str, Any]) -> str:
@@ -83,7 +98,7 @@ def kind_of_columns(columns: Mapping[str, Any]) -> str:
         if _value(columns, names) is not None:
             return kind
     answer = final_answer(columns)
-    return "answer" if _MATHEMATICS.search(answer) else "exact"
+    return "answer" if _MATHEMATICS.search(answer) and not _NAMED_BY_NUMBERS.fullmatch(answer) else "exact"
 
 
 def final_answer(columns: Mapping[str, Any]) -> str:
@@ -188,9 +203,11 @@ def _text(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
     value = _value(columns, names)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, date | time):  # as tables of types have them
+        return value.isoformat()
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         return ""
-    return str(value).strip()
+    return f"{value:f}" if isinstance(value, Decimal) else str(value).strip()
 
 
 def _data(value: Any) -> Any:

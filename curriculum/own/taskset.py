@@ -36,6 +36,8 @@ from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
 MOST_ROWS = 100_000
+MOST_BYTES = 64 << 20
+"""Of a taskset as it is kept."""
 FORM_ROWS = 5_000
 """From which forms are told: what few of these share is no form."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -300,6 +301,28 @@ def test_a_branch_shares_another_world_where_its_own_has_no_calls_left(chat: Ren
     rollouts = roll(chat, narrow, task, turns, where="repair")
     assert [(rollout.answer, len(rollout.calls)) for rollout in rollouts] == [("6", 5)] * 3
     assert len({call.sandbox for rollout in rollouts for call in rollout.calls if call.tool == "look"}) == 2
+
+
+def test_a_branch_of_a_branch_falls_with_the_world_that_its_first_attempt_read(narrow: SessionPool) -> None:
+    """What it goes on from was read there, though it shares another one."""
+    arrived: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    worlds, task = TaskWorlds(narrow, arrived.put), world_task("tally")
+    first, beside = (worlds.lease(assigned(number, task), 6) for number in range(2))
+    while first.world is None or beside.world is None:
+        arrived.get(timeout=120)()
+    [branch] = worlds.fork(first, 1, undo=False)
+    while branch.world is None:
+        arrived.get(timeout=120)()
+    [later] = worlds.fork(branch, 1, undo=False)
+    apart, other = Future[str](), worlds.lease(assigned(2, task), 6)
+    apart.set_result("another digest than it had")
+    with pytest.raises(InfrastructureError, match="only reads"):
+        worlds.verify(beside, apart)
+    assert all(lease.failed is not None for lease in (first, beside, branch, later))
+    assert other.failed is None, "it began anew"
+    for lease in (first, beside, branch, later, other):
+        lease.close()
+    worlds.free(task.id, wanted=False)
 
 
 def test_a_shared_world_that_broke_is_given_to_nobody_else(

@@ -61,7 +61,9 @@ def test_problems_are_checked_added_shown_and_removed(standing, ask, tmp_path: P
     (row,) = json.loads(ask("curriculum", "ls", "--domain", "own", "--json").stdout)
     assert (row["name"], row["levels"], row["missing"]) == ("own/sums", 5, "")
     assert "What is" in ask("curriculum", "sample", "own/sums", "--count", "3").stdout
-    again = ask("curriculum", "add", str(tmp_path / "sums.jsonl"))
+    same_name = ask("curriculum", "add", str(tmp_path / "sums.jsonl"))
+    assert (same_name.returncode, "own/sums is there already" in same_name.stderr) == (2, True), same_name.stderr
+    again = ask("curriculum", "add", str(tmp_path / "sums.jsonl"), "--name", "others")
     assert (again.returncode, "accepted  0 of 18 rows" in again.stdout) == (1, True)
     assert "taskset.added" in ask("audit", "ls").stdout
     certified = ask("curriculum", "certify", "own/sums")

@@ -116,6 +116,11 @@ def test_where_there_are_two_answers_a_guess_is_at_chance_and_reported_so() -> N
     assert found.agents[HACK].chance == 0
 
 
+def test_tasks_that_have_one_answer_together_are_a_fault() -> None:
+    found = certified(Words(answers=1))
+    assert found.faults[0] == "level 0: 60 of 60 tasks have the same answer: who says it passes"
+
+
 def test_other_bytes_in_another_process_are_a_fault() -> None:
     assert "another process makes other tasks" in certified(Words(), elsewhere=lambda: "1:other").faults[0]
 

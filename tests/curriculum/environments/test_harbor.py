@@ -92,6 +92,13 @@ def test_a_folder_becomes_a_task_of_the_terminal(folder: Path) -> None:
     assert task.solution == "#!/bin/bash\ncp /work/words.txt /work/hello.txt\n"
 
 
+def test_folders_that_an_image_has_and_a_terminal_has_not_are_told(folder: Path) -> None:
+    with (folder / "environment/Dockerfile").open("a") as image:
+        image.write("RUN mkdir -p /app out /data/in\n")
+    [note] = [note for note in read(folder).notes if "Dockerfile makes" in note]
+    assert note.endswith("not there at first: out, /data/in")
+
+
 def test_the_score_of_a_foreign_test_is_evidence_and_never_a_pass(folder: Path, verifier: FilesVerifier) -> None:
     spec = read(folder).draft.spec
     solved = verifier.verify(spec, submission(hello_txt="hello\n", words_txt="hello\n"))

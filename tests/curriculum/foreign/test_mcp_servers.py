@@ -152,6 +152,11 @@ def test_what_the_servers_own_tool_scores_is_a_foreign_reward_and_no_verdict(poo
         ({**TASKS[0], "arguments": {"seed": 1}}, "its arguments cannot be used"),
         ({**TASKS[0], "arguments": ["x\0y"]}, "its arguments"),
         ({**TASKS[0], "score": "standing"}, "a check and a score"),
+        ({"question": "Well?", "score": "standing", "spec": {"kind": "nonsense"}}, "a check and a score"),
+        (
+            {"question": "Well?", "spec": {"kind": "files", "declared": ["a"], "files": [{"path": "a"}]}},
+            "a world holds",
+        ),
         ({"question": "Well?", "score": "rm"}, "no tool 'rm'"),
         ({"score": "standing"}, "no question"),
     ],

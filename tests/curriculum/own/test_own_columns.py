@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -101,6 +103,46 @@ def test_what_a_table_lacks_is_no_answer(missing: float | None) -> None:
     with pytest.raises(RowError, match="no question"):
         row_of({"question": missing, "answer": "5"}, "auto", "")
     assert row_of({"question": "6?", "answer": missing, "solution": r"\boxed{6}"}, "auto", "").answer == "6"
+
+
+@pytest.mark.parametrize(
+    "name", ["1/2/2024", "2024-5-1", "1.5.2024", "555-1234", "+49-30-1234", "192.168.0.1", "10\u201320"]
+)
+def test_a_date_or_a_number_that_names_something_is_no_sum(name: str) -> None:
+    assert row_of({"question": "Which one?", "answer": name}, "auto", "").spec.kind == "exact"
+    assert row_of({"question": "Which one?", "answer": name}, "answer", "").spec.kind == "answer"
+
+
+@pytest.mark.parametrize("value", ["1/2", "-7", "1.5", "2^10-1", "3-x", "1,000"])
+def test_a_value_is_compared_as_one(value: str) -> None:
+    assert row_of({"question": "How much?", "answer": value}, "auto", "").spec.kind == "answer"
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "answer"),
+    [
+        (Decimal("12.50"), "answer", "12.50"),
+        (Decimal("1E+3"), "answer", "1000"),
+        (date(2024, 5, 1), "exact", "2024-05-01"),
+    ],
+)
+def test_what_a_table_of_types_holds_is_an_answer(value: object, kind: str, answer: str) -> None:
+    made = row_of({"question": "Which?", "answer": value}, "auto", "")
+    assert (made.spec.kind, made.answer) == (kind, answer)
+
+
+def test_of_two_values_of_one_name_none_is_chosen() -> None:
+    with pytest.raises(RowError, match="two columns called 'answer'"):
+        row_of({"question": "6?", "answer": "6", "Answer ": "7"}, "auto", "")
+    assert row_of({"question": "6?", "answer": "6", "Answer ": ""}, "auto", "").answer == "6"
+
+
+def test_a_check_of_what_a_world_holds_needs_one() -> None:
+    spec = {"kind": "files", "declared": ["a.txt"], "files": [{"path": "a.txt", "equals": "hi"}]}
+    scored = {"kind": "files", "declared": ["r.json"], "foreign": {"rewards": ["r.json"]}}
+    for one in (spec, scored):
+        with pytest.raises(RowError, match="what a world holds"):
+            row_of({"question": "Make a.txt.", "spec": one}, "auto", "")
 
 
 def test_a_heading_is_no_mark_of_an_answer() -> None:

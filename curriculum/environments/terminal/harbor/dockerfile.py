@@ -31,11 +31,15 @@ class Image(NamedTuple):
     base: str
     workdir: str
     copies: tuple[Copied, ...]
+    folders: tuple[str, ...] = ()
+    """That it makes and leaves empty, as it names them: they are not there at first."""
 
 
 def read(text: str) -> Image:
     """Raises HarborError for anything that would make another machine than the sandbox's userland."""
-    base, workdir, copies = "", "/", []
+    base, workdir = "", "/"
+    copies: list[Copied] = []
+    folders: list[str] = []
     for line in _lines(text):
         word, _, rest = line.partition(" ")
         word, rest = word.upper(), rest.strip()
@@ -53,14 +57,14 @@ def read(text: str) -> Image:
         elif word in ("COPY", "ADD"):
             copies.append(_copied(rest, workdir))
         elif word == "RUN":
-            _refuse_run(rest)
+            folders += _made_by(rest)
         elif word not in WITHOUT_EFFECT:
             raise HarborError(f"its Dockerfile says {word[:20]}, which is not done here")
     if not base:
         raise HarborError("its Dockerfile has no FROM")
     if not re.match(r"/[A-Za-z0-9_][A-Za-z0-9_/-]*\Z", workdir) or workdir in ("/tmp", "/tests", "/logs"):  # noqa: S108
         raise HarborError(f"its working folder is {workdir[:60]!a}", hint="a WORKDIR such as /app can be stood for")
-    return Image(base, workdir.rstrip("/"), tuple(copies))
+    return Image(base, workdir.rstrip("/"), tuple(copies), tuple(folders))
 
 
 def refuse_network(text: str, what: str) -> None:
@@ -73,10 +77,12 @@ def refuse_network(text: str, what: str) -> None:
         )
 
 
-def _refuse_run(command: str) -> None:
+def _made_by(command: str) -> list[str]:
+    """The folders that a RUN makes. Raises HarborError for one that does anything else."""
     refuse_network(command, "its Dockerfile")
     if not re.fullmatch(r"mkdir (-p )?[\w./ -]+|true", command):
         raise HarborError(f"its Dockerfile runs {command[:60]!a}", hint="only files can be brought along, by COPY")
+    return [word for word in command.split()[1:] if word != "-p"]
 
 
 def _copied(rest: str, workdir: str) -> Copied:

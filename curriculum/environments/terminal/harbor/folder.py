@@ -11,10 +11,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import posixpath
 import re
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,6 +69,8 @@ def read(folder: Path, *, own_check: bool = True) -> HarborTask:
     notes = [f"the image {image.base} is stood for by a shell with small programs and Python"]
     if image.workdir != "/work":
         notes.append(f"{image.workdir} is /work here")
+    if empty := [name for name in image.folders if not _holds_a_file(name, image, files)]:
+        notes.append(f"folders that its Dockerfile makes are not there at first: {', '.join(empty)[:200]}")
     foreign = not (own_check and OWN_CHECK in texts)
     spec = _foreign(settings, texts, instruction, files, moved) if foreign else _own(texts[OWN_CHECK].text)
     if foreign:
@@ -96,6 +99,11 @@ def read(folder: Path, *, own_check: bool = True) -> HarborTask:
         world=world,
     )
     return HarborTask(name, draft, _moved(solution.text, moved) if solution else "", foreign, tuple(notes))
+
+
+def _holds_a_file(folder: str, image: Image, files: Sequence[PlacedFile]) -> bool:
+    below = posixpath.relpath(posixpath.join(image.workdir, folder), image.workdir)
+    return below == "." or any(one.path.startswith(f"{below}/") for one in files)
 
 
 def _texts(folder: Path) -> dict[str, FolderText]:
