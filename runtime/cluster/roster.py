@@ -17,6 +17,7 @@ from runtime.broker.messages import WireFailure
 from runtime.cluster import messages as m
 from runtime.cluster.frames import Frame, FrameKind
 from runtime.cluster.placement import HostPlacement
+from runtime.cluster.program import INSTALL
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.settings import ClusterSettings
 
@@ -35,6 +36,8 @@ class HostLost(NamedTuple):
 
 class Answered(NamedTuple):
     node: str
+    name: str
+    """Of the host."""
     report: m.Did | m.CallFailed
 
 
@@ -94,6 +97,10 @@ class Roster:
             self._peers[frame.host] = HostPeer(frame.host, frame.body.decode(), now)
             yield Frame(FrameKind.PACKET, frame.host, m.packet([self._hello]))
         elif peer is not None and frame.kind is FrameKind.DOWN:
+            if not peer.name:
+                self.problem = InfrastructureError(
+                    f"the host at {peer.address} fails when it is spoken to: {frame.body.decode()}", hint=INSTALL
+                )
             yield self._gone(peer, frame.body.decode())
         elif peer is not None:
             yield from self._packet(peer, frame.body, now)
@@ -121,7 +128,9 @@ class Roster:
             yield from self._give_up(peer, "it does not keep to the protocol")
             return
         for report in reports:
-            if isinstance(report, m.HostWelcome):
+            if isinstance(report, m.HostWelcome) and peer.name:
+                yield from self._give_up(peer, "it does not keep to the protocol")
+            elif isinstance(report, m.HostWelcome):
                 yield from self._welcome(peer, report)
             elif isinstance(report, m.Turned):
                 self.problem = report.failure.exception()
@@ -133,7 +142,7 @@ class Roster:
                     if report.draining and not self._placement.hosts[peer.name].load.total():
                         yield from self._give_up(peer, "it has left the cluster")
             else:
-                yield Answered(peer.node, report)
+                yield Answered(peer.node, peer.name, report)
             if peer.node not in self._peers:
                 return
 
