@@ -120,8 +120,8 @@ Address = Annotated[str, AfterValidator(_address)]
 
 
 def require_one_network(address: str, interface: str) -> None:
-    """Raises ValueError where one of a head's address and this machine's is on loopback and the other is not: hosts then
-    find no way back to this machine."""
+    """Raises ValueError where one of the head's address and this machine's is on loopback and the other is not: no host
+    finds the way back then."""
     head = address.rpartition(":")[0]
     if IPv4Address(head).is_loopback is not IPv4Address(interface).is_loopback:
         raise ValueError(

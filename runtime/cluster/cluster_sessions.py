@@ -74,9 +74,7 @@ class ClusterSessions(ClosesOnExit):
         self._lock = threading.Condition()
         self._numbers = itertools.count(1)
         self._placement = HostPlacement()
-        hello = m.DriverHello(
-            backend=backend, limits=limits, program=own_digest(), packages=packages_digest(packages)
-        )
+        hello = m.DriverHello(backend=backend, limits=limits, program=own_digest(), packages=packages_digest(packages))
         self._roster = Roster(settings, hello, self._placement)
         self._waiting: dict[int, PendingCall] = {}
         self._snapshots: dict[SnapshotId, str] = {}
@@ -313,10 +311,9 @@ class ClusterSessions(ClosesOnExit):
     def _lose(self, event: HostLost, later: Later) -> None:
         self._snapshots = {snapshot: home for snapshot, home in self._snapshots.items() if home != event.name}
         error = _lost(event.what, event.reason)
-        if event.name:
-            later.append(
-                partial(self._said, f"{event.what} and the sandboxes on it are lost: {event.reason[:SAID_CHARS]}")
-            )
+        became = "and the sandboxes on it are lost" if event.name else "is not used"
+        if not event.again:
+            later.append(partial(self._said, f"{event.what} {became}: {event.reason[:SAID_CHARS]}"))
         mine = [call for call, waiting in self._waiting.items() if waiting.node == event.node]
         later += [partial(self._waiting.pop(call).fail, error) for call in mine]
 

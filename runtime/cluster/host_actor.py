@@ -157,7 +157,7 @@ class HostActor:
             if hello.packages != packages_digest(self._settings.runtime.own.packages):
                 raise RefusedError(
                     "code in this host's sandboxes can import other packages than on the driver's machine",
-                    hint="run the same install.sh with the same options on every host, or set the same sandbox.packages",
+                    hint="install with the same options on every host, or set sandbox.packages to the same there",
                 )
             if self._settings.draining.exists():
                 raise BusyError("this host is leaving the cluster")

@@ -32,6 +32,8 @@ class HostLost(NamedTuple):
     """Empty for a host that had never joined."""
     what: str
     reason: str
+    again: bool
+    """It had never joined, for the very reason that it had before."""
 
 
 class Answered(NamedTuple):
@@ -63,6 +65,8 @@ class Roster:
     def __init__(self, settings: ClusterSettings, hello: m.DriverHello, placement: HostPlacement) -> None:
         self._settings, self._hello, self._placement = settings, hello, placement
         self._peers: dict[str, HostPeer] = {}
+        self._unused: dict[str, str] = {}
+        """By address: why a host never joined, when it was asked last."""
         self._past: Counter[str] = Counter()
         """What hosts that are gone had counted."""
         self._expected: int | None = None
@@ -176,9 +180,14 @@ class Roster:
             self._placement.lose(peer.name)
         else:
             self._settle_one()
+        again = not peer.name and self._unused.get(peer.address) == reason
+        if peer.name:
+            self._unused.pop(peer.address, None)
+        else:
+            self._unused[peer.address] = reason
         what = f"host {peer.name or peer.address} of the cluster"
-        log.warning("%s is lost: %s", what, reason)
-        return HostLost(peer.node, peer.name, what, reason)
+        log.log(logging.DEBUG if again else logging.WARNING, "%s is lost: %s", what, reason)
+        return HostLost(peer.node, peer.name, what, reason, again)
 
     def _settle_one(self) -> None:
         if self._expected is not None:

@@ -128,8 +128,11 @@ class LocalHost:
         settings.folder.mkdir(exist_ok=True)
         self.pools: list[ThreadPool] = []
         self.silent = False
+        self.refuses = ""
 
     def make_pool(self, limits: Limits) -> ThreadPool:
+        if self.refuses:
+            raise RefusedError(self.refuses)
         self.pools.append(ThreadPool(limits, self.most))
         return self.pools[-1]
 

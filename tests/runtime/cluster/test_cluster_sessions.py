@@ -262,6 +262,32 @@ def test_a_host_that_says_twice_that_it_is_there_is_given_up_and_used_when_it_co
     assert {cluster.pool.open().host for _ in range(4)} == {"a"}
 
 
+def test_a_host_that_turns_us_away_is_said_with_its_reason_and_once(tmp_path: Path) -> None:
+    hosts = {name: LocalHost(host_settings(name, tmp_path / name, shared_workers=1)) for name in ("a", "b")}
+    hosts["b"].refuses = "there is no runsc"
+    links: list[LocalLink] = []
+
+    def linked(settings: ClusterSettings, reactor: Reactor) -> LocalLink:
+        links.append(LocalLink(settings, reactor))
+        links[0].first = list(hosts.values())
+        return links[0]
+
+    said: list[str] = []
+    settings = ClusterSettings(address="127.0.0.2:6379", token=tmp_path / "token", connect_seconds=120)
+    with ClusterSessions(settings, Limits(), link=linked, said=said.append) as pool:
+        assert {pool.open().host for _ in range(4)} == {"a"}
+        links[0].join(hosts["b"])
+        until(lambda: len(links[0].dropped) == 2)
+        hosts["b"].refuses = "the broker does not start"
+        links[0].join(hosts["b"])
+        until(lambda: len(said) == 3)
+    assert sorted(said) == [
+        "host b of the cluster is not used: the broker does not start",
+        "host b of the cluster is not used: there is no runsc",
+        "sandboxes are on a",
+    ]
+
+
 def test_what_a_host_refuses_says_which_host_that_is(cluster: Cluster) -> None:
     session = cluster.pool.open(packages=PackageSet(digest="0" * 16))
     with pytest.raises(RefusedError, match=r"host a: .* no set of packages"):

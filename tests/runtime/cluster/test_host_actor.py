@@ -20,9 +20,7 @@ from runtime.errors import InfrastructureError, RefusedError
 from runtime.profile import BackendName
 from runtime.sandbox import CallStatus, ExecResult, FileEntry, FileKind, Limits, Priority, SessionPool, Tier
 
-HELLO = m.DriverHello(
-    backend=BackendName.GVISOR, limits=Limits(), program=own_digest(), packages=packages_digest()
-)
+HELLO = m.DriverHello(backend=BackendName.GVISOR, limits=Limits(), program=own_digest(), packages=packages_digest())
 
 
 class Driver:
