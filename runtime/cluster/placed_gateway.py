@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
-import os
 import signal
 import socket
 import sys
@@ -27,7 +27,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from runtime.broker.messages import WireFailure
 from runtime.cluster.frames import Frame, FrameDecoder, FrameKind
-from runtime.cluster.gateway import CLOSE_SECONDS, ERRORS, NAMESPACE, join, living_nodes, reason_of
+from runtime.cluster.gateway import CLOSE_SECONDS, ERRORS, NAMESPACE, join, living_nodes, own_job, reason_of
 from runtime.cluster.placed import PlacementRequest
 from runtime.cluster.placed_actor import LARGEST_PART, PlacedActor
 from runtime.cluster.program import INSTALL
@@ -47,6 +47,7 @@ class PlacedGateway:
         self._host = ""
         self._lost = False
         self._folders = 0
+        self._numbers = itertools.count()
 
     async def run(self) -> None:
         """Serves until the driver hangs up. Raises RayError, InfrastructureError."""
@@ -81,7 +82,7 @@ class PlacedGateway:
         self._actor = (
             ray.remote(PlacedActor)
             .options(
-                name=f"placed {os.getpid()} {id(strategy)}",
+                name=f"placed {own_job()} {next(self._numbers)}",
                 namespace=f"{NAMESPACE}-placed",
                 num_cpus=0,
                 num_gpus=self._placement.gpus,
