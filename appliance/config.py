@@ -23,7 +23,7 @@ from appliance.placement.settings import PlacementSettings
 from appliance.redaction import USUAL, Redaction
 from runtime.model import FrozenModel, UnitName
 from runtime.sandbox import Limits
-from runtime.settings import LOOPBACK, Address, Interface
+from runtime.settings import LOOPBACK, Address, Interface, require_one_network
 
 MOST_PADDED = 44
 """Columns after which the origin of a value begins, where the value leaves them."""
@@ -110,6 +110,12 @@ class ClusterSection(FrozenModel):
     """The file with the cluster's secret; otherwise `cluster-token` in the data folder."""
     folder: AbsolutePath | None = None
     """What this machine keeps of the cluster while it is in one; otherwise `cluster` in the data folder."""
+
+    @model_validator(mode="after")
+    def _one_network(self) -> Self:
+        if self.address is not None:
+            require_one_network(self.address, self.interface)
+        return self
 
 
 class TelemetrySettings(FrozenModel):

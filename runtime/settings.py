@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from runtime.model import FrozenModel
 from runtime.profile import BackendName
@@ -119,6 +119,17 @@ Interface = Annotated[str, AfterValidator(_interface)]
 Address = Annotated[str, AfterValidator(_address)]
 
 
+def require_one_network(address: str, interface: str) -> None:
+    """Raises ValueError where one of the head's address and this machine's is on loopback and the other is not: no host
+    finds the way back then."""
+    head = address.rpartition(":")[0]
+    if IPv4Address(head).is_loopback is not IPv4Address(interface).is_loopback:
+        raise ValueError(
+            f"this machine's address in the cluster is {interface}, from which {address} is not reached: "
+            "set cluster.interface, or --interface, to its address in the network of the cluster"
+        )
+
+
 class ClusterSettings(FrozenModel):
     """Says how a driver finds its hosts. The driver's own machine must be one of them."""
 
@@ -134,3 +145,8 @@ class ClusterSettings(FrozenModel):
     """A host that was silent for so long is lost, and its sessions with it."""
     retry_seconds: float = Field(3.0, gt=0)
     """A host that was lost is asked again after so long."""
+
+    @model_validator(mode="after")
+    def _one_network(self) -> Self:
+        require_one_network(self.address, self.interface)
+        return self

@@ -7,7 +7,7 @@ weights and proved; its conversations go on from their tokens (`appliance.infere
 
 from __future__ import annotations
 
-import itertools
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -102,12 +102,13 @@ def make_placed_engines(
     Raises ModelError for what the configuration cannot ask for in a cluster."""
     require_engines(name, placement, clustered=cluster is not None, device=device, vllm=vllm)
     assert cluster is not None
-    turns = itertools.count()
+    begun: Counter[int] = Counter()
     hosts: dict[int, str] = {}
 
     def start(first: int, settings: dict[str, Any]) -> PlacedEngineProcess:
         # One that is replaced goes to the next host: where it was may be what failed.
-        request = PlacementRequest(servant=SERVANT, gpus=placement.engine_gpus, prefer=first + next(turns) // count)
+        request = PlacementRequest(servant=SERVANT, gpus=placement.engine_gpus, prefer=first + begun[first])
+        begun[first] += 1
         made = PlacedEngineProcess(cluster, request, name, threads, settings)
         before, hosts[first] = hosts.get(first), made.host
         again = "" if before is None else f", in place of one that was on {before}"

@@ -49,7 +49,8 @@ def sessions(
         with suppress(HintedError):  # the pool goes on without its events
             say(text)
 
-    return ClusterSessions(cluster, runtime.limits, backend=runtime.backend, said=said)
+    packages = runtime.own.packages
+    return ClusterSessions(cluster, runtime.limits, backend=runtime.backend, packages=packages, said=said)
 
 
 class WorkContext:

@@ -90,8 +90,8 @@ class PartialRollouts:
             self._mine[rollout.id] = rollout
 
     def began_anew(self, rollout: str) -> None:
-        self._anew.add(rollout)
-        self._went_on.pop(rollout, None)
+        if self._went_on.pop(rollout, None) is not None:  # else it is of this process, which lost its host
+            self._anew.add(rollout)
         self._mine.pop(rollout, None)
 
     def look(self, under_way: Callable[[], Sequence[PartialRollout]]) -> None:

@@ -49,6 +49,12 @@ def find_packages(path: Path | None = None) -> Packages | None:
     return Packages(folder, digest)
 
 
+def packages_digest(path: Path | None = None) -> str:
+    """Gives the digest of those that `find_packages` finds; empty where there are none. Raises as that."""
+    found = find_packages(path)
+    return "" if found is None else found.digest
+
+
 def find_set(digest: str, sets: Path | None = None) -> Path:
     """Finds the folder of an installed set. Raises RefusedError where there is none."""
     folder = (sets if sets is not None else Path(sys.prefix) / SETS) / digest

@@ -15,15 +15,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
+from runtime.backends.packages import packages_digest
 from runtime.cluster import messages as m
 from runtime.cluster.frames import Frame, FrameKind
 from runtime.cluster.link import GatewayLink, Link
 from runtime.cluster.placement import Health, HostPlacement
+from runtime.cluster.program import own_digest
 from runtime.cluster.remote import RemoteSandbox, RemoteSession, T
 from runtime.cluster.roster import Answered, Event, HostLost, Roster
-from runtime.errors import BadRequestError, HostLostError, InfrastructureError, SandboxError
+from runtime.errors import BadRequestError, HostLostError, InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BackendName, PackageSet
 from runtime.reactor import Reactor
 from runtime.sandbox import NO_FILES, ClosesOnExit, Limits, Priority, Sandbox, Session, SnapshotId, Tier
@@ -54,11 +57,13 @@ class ClusterSessions(ClosesOnExit):
         limits: Limits,
         *,
         backend: BackendName = BackendName.GVISOR,
+        packages: Path | None = None,
         link: Callable[[ClusterSettings, Reactor], Link] = GatewayLink,
         said: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """Returns when the hosts that are there have said what they have. Hosts with another backend are not used.
-        Which hosts have sessions, and which were lost, is `said`.
+        """Returns when the hosts that are there have said what they have. Hosts with another backend or program, or
+        whose guests have other packages than this machine's (in the folder `packages`, or the installer's), are not
+        used. Which hosts have sessions, and which were lost, is `said`.
 
         Raises RefusedError when the cluster will not have us, InfrastructureError when no host is there in time.
         """
@@ -69,7 +74,8 @@ class ClusterSessions(ClosesOnExit):
         self._lock = threading.Condition()
         self._numbers = itertools.count(1)
         self._placement = HostPlacement()
-        self._roster = Roster(settings, m.DriverHello(backend=backend, limits=limits), self._placement)
+        hello = m.DriverHello(backend=backend, limits=limits, program=own_digest(), packages=packages_digest(packages))
+        self._roster = Roster(settings, hello, self._placement)
         self._waiting: dict[int, PendingCall] = {}
         self._snapshots: dict[SnapshotId, str] = {}
         """Where each lies."""
@@ -305,10 +311,9 @@ class ClusterSessions(ClosesOnExit):
     def _lose(self, event: HostLost, later: Later) -> None:
         self._snapshots = {snapshot: home for snapshot, home in self._snapshots.items() if home != event.name}
         error = _lost(event.what, event.reason)
-        if event.name:
-            later.append(
-                partial(self._said, f"{event.what} and the sandboxes on it are lost: {event.reason[:SAID_CHARS]}")
-            )
+        became = "and the sandboxes on it are lost" if event.name else "is not used"
+        if not event.again:
+            later.append(partial(self._said, f"{event.what} {became}: {event.reason[:SAID_CHARS]}"))
         mine = [call for call, waiting in self._waiting.items() if waiting.node == event.node]
         later += [partial(self._waiting.pop(call).fail, error) for call in mine]
 
@@ -321,7 +326,10 @@ class ClusterSessions(ClosesOnExit):
             return
         del self._waiting[report.call]
         if isinstance(report, m.CallFailed):
-            later.append(partial(waiting.fail, report.failure.exception()))
+            error = report.failure.exception()
+            if isinstance(error, RefusedError):  # it ends all work, and is for the person who can mend that host
+                error = RefusedError(f"host {event.name}: {error}", hint=error.hint)
+            later.append(partial(waiting.fail, error))
         else:
             later.append(partial(waiting.answer, report))
 

@@ -56,7 +56,7 @@ class HostProxy:
         self.actor: Any = (
             ray.remote(SessionsHost)
             .options(
-                name=f"{node} {os.getpid()} {next(self.numbers)}",
+                name=f"{node} {own_job()} {next(self.numbers)}",
                 namespace=NAMESPACE,
                 num_cpus=0,
                 max_restarts=0,
@@ -170,6 +170,11 @@ class Gateway:
 def known_nodes() -> list[dict[str, Any]]:
     listed: Any = ray.nodes
     return list(listed())
+
+
+def own_job() -> str:
+    """Names this driver among all of the cluster: a process number is of one machine only."""
+    return str(ray.get_runtime_context().get_job_id())
 
 
 def living_nodes() -> list[dict[str, Any]]:

@@ -23,8 +23,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from runtime.backends.packages import packages_digest
 from runtime.broker.messages import WireFailure
 from runtime.cluster import messages as m
+from runtime.cluster.program import INSTALL, own_digest
 from runtime.cluster.settings import HostSettings
 from runtime.errors import BadRequestError, BusyError, RefusedError, SandboxError
 from runtime.sandbox import Limits, Sandbox, Session, SessionPool, SnapshotId
@@ -64,10 +66,19 @@ class HostActor:
         self._closed = threading.Event()
 
     def submit(self, packets: list[bytes]) -> None:
-        """Takes packets in the order in which the driver made them. Raises ValueError for what is none."""
+        """Takes packets in the order in which the driver made them. Raises ValueError for what is none; a driver whose
+        first words are none is of another version, and turned away."""
         self._listen()
         for packet in packets:
-            for command in m.commands(packet):
+            try:
+                commands = m.commands(packet)
+            except ValueError:
+                if self._pool is not None:
+                    raise
+                error = BadRequestError("this host does not understand the driver", hint=INSTALL)
+                self._reports.put(m.Turned(failure=WireFailure.of(error)))
+                return
+            for command in commands:
                 try:
                     self._carry_out(command)
                 except SandboxError as error:
@@ -134,13 +145,19 @@ class HostActor:
         try:
             if hello.protocol != m.PROTOCOL:
                 raise BadRequestError(
-                    f"this host speaks version {m.PROTOCOL} of the protocol, the driver {hello.protocol}",
-                    hint="install the same version of Assay on every host",
+                    f"this host speaks version {m.PROTOCOL} of the protocol, the driver {hello.protocol}", hint=INSTALL
                 )
+            if hello.program != own_digest():
+                raise RefusedError("this host has another version of Assay than the driver", hint=INSTALL)
             if hello.backend is not self._settings.runtime.backend:
                 raise RefusedError(
                     f"this host runs code under {self._settings.runtime.backend}, not under {hello.backend}",
                     hint="the policies of the hosts have to agree on [sandboxes] model_code",
+                )
+            if hello.packages != packages_digest(self._settings.runtime.own.packages):
+                raise RefusedError(
+                    "code in this host's sandboxes can import other packages than on the driver's machine",
+                    hint="install with the same options on every host, or set sandbox.packages to the same there",
                 )
             if self._settings.draining.exists():
                 raise BusyError("this host is leaving the cluster")

@@ -17,7 +17,7 @@ from runtime.model import FrozenModel
 from runtime.profile import BackendName, PackageSet
 from runtime.sandbox import HOME, CallResult, ExecResult, FileEntry, Limits, Priority, SnapshotId, Tier, Usage
 
-PROTOCOL = 7
+PROTOCOL = 8
 What = Literal["run", "exec", "write", "read", "list", "snapshot", "prepare", "restore", "fork", "measure", "forget"]
 
 
@@ -46,6 +46,10 @@ class DriverHello(_ClusterMessage):
     backend: BackendName
     """What isolates the driver's code; a host that has another is of no use."""
     limits: Limits
+    program: str
+    """The digest of the driver's program (`runtime.cluster.program`)."""
+    packages: str
+    """The digest of what guests may import on the driver's machine; empty where that is the standard library."""
 
 
 class OpenSession(_AboutSession):

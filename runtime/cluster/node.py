@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from runtime.cluster import folder, listening, token
 from runtime.cluster.process_session import ProcessSession
@@ -26,7 +27,7 @@ from runtime.cluster.settings import HOST_VARIABLE, HostSettings
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.extra_packages import install_command
 from runtime.model import FrozenModel
-from runtime.settings import LOOPBACK, PORTS, Address, Interface, RuntimeSettings
+from runtime.settings import LOOPBACK, PORTS, Address, Interface, RuntimeSettings, require_one_network
 from runtime.shutdown import Shutdown
 
 SOCKET_PATH_BYTES = 107
@@ -55,6 +56,11 @@ class NodeSettings(FrozenModel):
     runtime: RuntimeSettings
     object_store_mib: int = Field(80, ge=75)
     """Of /dev/shm; nothing large is kept there."""
+
+    @model_validator(mode="after")
+    def _one_network(self) -> Self:
+        require_one_network(self.address, self.interface)
+        return self
 
     @property
     def first_port(self) -> int:

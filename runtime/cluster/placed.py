@@ -21,6 +21,7 @@ from pydantic import Field
 from runtime.broker.messages import WireFailure
 from runtime.cluster import listening, token
 from runtime.cluster.frames import Frame, FrameDecoder, FrameKind
+from runtime.cluster.program import own_digest
 from runtime.errors import InfrastructureError
 from runtime.model import FrozenModel
 from runtime.settings import ClusterSettings
@@ -38,6 +39,10 @@ class PlacementRequest(FrozenModel):
     """Of its host, which Ray gives to nobody else meanwhile."""
     prefer: int = Field(0, ge=0)
     """Without GPUs: the host that is asked first, counted in the order of their names, round and round."""
+    program: str = Field(default_factory=own_digest)
+    """The digest of the driver's program; what has another one is not used."""
+    silent_seconds: float = Field(60.0, gt=0)
+    """After so long without a word it is taken for lost."""
 
 
 class PlacedChannel:

@@ -16,6 +16,7 @@ import re
 from pathlib import Path
 from typing import Any, Protocol
 
+from runtime.cluster.program import own_digest
 from runtime.cluster.settings import HOST_VARIABLE, HostSettings
 from runtime.errors import BadRequestError, RefusedError
 
@@ -54,8 +55,8 @@ class PlacedActor:
         self._servant: Servant = getattr(importlib.import_module(module), name)()
 
     def ready(self) -> bytes:
-        """Says which host this is, and which process."""
-        return json.dumps({"host": self._name, "pid": os.getpid()}).encode()
+        """Says which host this is, which process, and which program."""
+        return json.dumps({"host": self._name, "pid": os.getpid(), "program": own_digest()}).encode()
 
     def ask(self, message: bytes) -> bytes:
         return json.dumps(self._servant.answer(json.loads(message))).encode()

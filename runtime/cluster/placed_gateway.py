@@ -4,17 +4,17 @@ process imports it.
     python -I -m runtime.cluster.placed_gateway DESCRIPTOR CLUSTER PLACEMENT
 
 What always holds: one actor, which ends with this process, and this with its driver; requests are answered in order.
-While an answer is awaited the actor is asked whether it lives: one whose host, or whose process, is gone or says
-nothing is lost, and this process says so and ends. Files are read and written here, on the driver's own machine, and
-go to the actor and back in parts.
+While an answer is awaited, or the end of a copy, the actor is asked whether it lives: one whose host, or whose process,
+is gone or says nothing is lost, and this process says so and ends. An actor whose program is not the driver's is asked
+for nothing. Files are read and written here, on the driver's own machine, and go to the actor and back in parts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
-import os
 import signal
 import socket
 import sys
@@ -27,17 +27,16 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from runtime.broker.messages import WireFailure
 from runtime.cluster.frames import Frame, FrameDecoder, FrameKind
-from runtime.cluster.gateway import CLOSE_SECONDS, ERRORS, NAMESPACE, join, living_nodes, reason_of
+from runtime.cluster.gateway import CLOSE_SECONDS, ERRORS, NAMESPACE, join, living_nodes, own_job, reason_of
 from runtime.cluster.placed import PlacementRequest
 from runtime.cluster.placed_actor import LARGEST_PART, PlacedActor
+from runtime.cluster.program import INSTALL
 from runtime.errors import InfrastructureError
 from runtime.settings import ClusterSettings
 
 READY_SECONDS = 180.0
 """In which an actor has begun, on a host that lives."""
 PULSE_SECONDS = 1.0
-SILENT_SECONDS = 60.0
-"""After so long without a word the actor is taken for lost."""
 
 
 class PlacedGateway:
@@ -48,11 +47,12 @@ class PlacedGateway:
         self._host = ""
         self._lost = False
         self._folders = 0
+        self._numbers = itertools.count()
 
     async def run(self) -> None:
         """Serves until the driver hangs up. Raises RayError, InfrastructureError."""
         try:
-            said = json.loads(await self._placed())
+            said = await self._placed()
             self._host = str(said["host"])
             self._send(said)
             decoder = FrameDecoder()
@@ -62,7 +62,7 @@ class PlacedGateway:
         finally:
             await self._close()
 
-    async def _placed(self) -> bytes:
+    async def _placed(self) -> dict[str, Any]:
         """Has the actor made: where Ray finds GPUs for it, otherwise on the first host of ours that takes it."""
         wanted = self._placement
         if wanted.gpus:
@@ -73,15 +73,16 @@ class PlacedGateway:
         for node in nodes[first:] + nodes[:first]:
             try:
                 return await self._made(NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
-            except (RayError, TimeoutError) as error:
+            except (RayError, TimeoutError, InfrastructureError) as error:
                 failure = error
+                self._kill()
         raise failure
 
-    async def _made(self, strategy: Any) -> bytes:
+    async def _made(self, strategy: Any) -> dict[str, Any]:
         self._actor = (
             ray.remote(PlacedActor)
             .options(
-                name=f"placed {os.getpid()} {id(strategy)}",
+                name=f"placed {own_job()} {next(self._numbers)}",
                 namespace=f"{NAMESPACE}-placed",
                 num_cpus=0,
                 num_gpus=self._placement.gpus,
@@ -93,33 +94,37 @@ class PlacedGateway:
             )
             .remote(self._placement.servant)
         )
-        said: bytes = await asyncio.wait_for(self._actor.ready.remote(), READY_SECONDS)
+        said: dict[str, Any] = json.loads(await asyncio.wait_for(self._actor.ready.remote(), READY_SECONDS))
+        if said.get("program") != self._placement.program:
+            raise InfrastructureError(f"{said['host']} has another version of Assay than this machine", hint=INSTALL)
         return said
 
     async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         if request["do"] == "ask":
-            answered = await self._alive_until(self._actor.ask.remote(json.dumps(request["message"]).encode()))
+            answered: bytes = await self._alive_until(self._actor.ask.remote(json.dumps(request["message"]).encode()))
             return {"answer": json.loads(answered)}
         if request["do"] == "put":
             return {"name": await self._put(Path(request["path"]))}
         await self._get(str(request["name"]), Path(request["path"]))
         return {}
 
-    async def _alive_until(self, asked: Any) -> bytes:
+    async def _alive_until(self, asked: Any) -> Any:
         """Raises InfrastructureError once its host is gone, which Ray itself says a minute later."""
-        answer, pulse = asyncio.ensure_future(asked), asyncio.ensure_future(self._actor.alive.remote())
+        answer, pulse = asyncio.ensure_future(asked), None
         heard = self._loop.time()
         while not (await asyncio.wait({answer}, timeout=PULSE_SECONDS))[0]:
             hosts = await self._loop.run_in_executor(None, living_nodes)
             if self._host not in {node["NodeName"] for node in hosts}:
                 self._lost = True
                 raise InfrastructureError(f"what was placed in the cluster is lost: {self._host} is gone")
-            if pulse.done():
-                pulse.result()
-                heard, pulse = self._loop.time(), asyncio.ensure_future(self._actor.alive.remote())
-            elif self._loop.time() - heard > SILENT_SECONDS:
+            if pulse is None or pulse.done():
+                if pulse is not None:
+                    pulse.result()
+                    heard = self._loop.time()
+                pulse = asyncio.ensure_future(self._actor.alive.remote())
+            elif self._loop.time() - heard > self._placement.silent_seconds:
                 raise InfrastructureError(f"what was placed on {self._host} says nothing")
-        return bytes(answer.result())
+        return answer.result()
 
     async def _put(self, path: Path) -> str:
         self._folders += 1
@@ -128,16 +133,16 @@ class PlacedGateway:
             with file.open("rb") as source:
                 offset = 0
                 while (part := source.read(LARGEST_PART)) or not offset:
-                    await self._actor.put.remote(folder, file.name, offset, part)
+                    await self._alive_until(self._actor.put.remote(folder, file.name, offset, part))
                     offset += len(part)
                     if len(part) < LARGEST_PART:
                         break
         return folder if path.is_dir() else f"{folder}/{path.name}"
 
     async def _get(self, folder: str, target: Path) -> None:
-        for name in json.loads(await self._actor.names.remote(folder)):
+        for name in json.loads(await self._alive_until(self._actor.names.remote(folder))):
             with (target / Path(name).name).open("xb") as file:
-                while part := await self._actor.get.remote(folder, name, file.tell()):
+                while part := await self._alive_until(self._actor.get.remote(folder, name, file.tell())):
                     file.write(part)
                     if len(part) < LARGEST_PART:
                         break
@@ -150,6 +155,10 @@ class PlacedGateway:
             return
         with contextlib.suppress(RayError, TimeoutError):
             await asyncio.wait_for(self._actor.close.remote(), CLOSE_SECONDS)
+        self._kill()
+
+    def _kill(self) -> None:
+        """Ends it without a message: one that took too long to begin is not to begin later."""
         with contextlib.suppress(RayError, ValueError):
             ray.kill(self._actor, no_restart=True)
 

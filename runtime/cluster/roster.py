@@ -17,6 +17,7 @@ from runtime.broker.messages import WireFailure
 from runtime.cluster import messages as m
 from runtime.cluster.frames import Frame, FrameKind
 from runtime.cluster.placement import HostPlacement
+from runtime.cluster.program import INSTALL
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.settings import ClusterSettings
 
@@ -31,10 +32,14 @@ class HostLost(NamedTuple):
     """Empty for a host that had never joined."""
     what: str
     reason: str
+    again: bool
+    """It had never joined, for the very reason that it had before."""
 
 
 class Answered(NamedTuple):
     node: str
+    name: str
+    """Of the host."""
     report: m.Did | m.CallFailed
 
 
@@ -60,6 +65,8 @@ class Roster:
     def __init__(self, settings: ClusterSettings, hello: m.DriverHello, placement: HostPlacement) -> None:
         self._settings, self._hello, self._placement = settings, hello, placement
         self._peers: dict[str, HostPeer] = {}
+        self._unused: dict[str, str] = {}
+        """By address: why a host never joined, when it was asked last."""
         self._past: Counter[str] = Counter()
         """What hosts that are gone had counted."""
         self._expected: int | None = None
@@ -94,6 +101,10 @@ class Roster:
             self._peers[frame.host] = HostPeer(frame.host, frame.body.decode(), now)
             yield Frame(FrameKind.PACKET, frame.host, m.packet([self._hello]))
         elif peer is not None and frame.kind is FrameKind.DOWN:
+            if not peer.name:
+                self.problem = InfrastructureError(
+                    f"the host at {peer.address} fails when it is spoken to: {frame.body.decode()}", hint=INSTALL
+                )
             yield self._gone(peer, frame.body.decode())
         elif peer is not None:
             yield from self._packet(peer, frame.body, now)
@@ -121,7 +132,9 @@ class Roster:
             yield from self._give_up(peer, "it does not keep to the protocol")
             return
         for report in reports:
-            if isinstance(report, m.HostWelcome):
+            if isinstance(report, m.HostWelcome) and peer.name:
+                yield from self._give_up(peer, "it does not keep to the protocol")
+            elif isinstance(report, m.HostWelcome):
                 yield from self._welcome(peer, report)
             elif isinstance(report, m.Turned):
                 self.problem = report.failure.exception()
@@ -133,7 +146,7 @@ class Roster:
                     if report.draining and not self._placement.hosts[peer.name].load.total():
                         yield from self._give_up(peer, "it has left the cluster")
             else:
-                yield Answered(peer.node, report)
+                yield Answered(peer.node, peer.name, report)
             if peer.node not in self._peers:
                 return
 
@@ -167,9 +180,14 @@ class Roster:
             self._placement.lose(peer.name)
         else:
             self._settle_one()
+        again = not peer.name and self._unused.get(peer.address) == reason
+        if peer.name:
+            self._unused.pop(peer.address, None)
+        else:
+            self._unused[peer.address] = reason
         what = f"host {peer.name or peer.address} of the cluster"
-        log.warning("%s is lost: %s", what, reason)
-        return HostLost(peer.node, peer.name, what, reason)
+        log.log(logging.DEBUG if again else logging.WARNING, "%s is lost: %s", what, reason)
+        return HostLost(peer.node, peer.name, what, reason, again)
 
     def _settle_one(self) -> None:
         if self._expected is not None:

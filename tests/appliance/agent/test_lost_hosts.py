@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_tasks import task_of
 from scripted_engine import Ids, ScriptedEngine
+from test_agent_keeping import Digests
 
 from appliance.agent.assignment import Assignment
 from appliance.agent.budget import AgentBudget
+from appliance.agent.keeping import RolloutKeeper
 from appliance.agent.loop import MOVES, Agent
 from appliance.inference.engine import GenerationRequest
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
 from appliance.rendering.renderer import Renderer
+from appliance.worker.partial_rollouts import PartialRollouts
 from runtime.errors import HostLostError, InfrastructureError
 from runtime.sandbox import CallResult, Session, SessionPool, Usage
 
@@ -65,7 +69,9 @@ class FailingHosts:
 LOST = HostLostError("host-1 is lost")
 
 
-def rolled(renderer: Renderer, pool: Any, first: str = "y = 5\nprint(y)") -> tuple[Rollout, Agent, ScriptedEngine]:
+def rolled(
+    renderer: Renderer, pool: Any, first: str = "y = 5\nprint(y)", keeper: RolloutKeeper | None = None
+) -> tuple[Rollout, Agent, ScriptedEngine]:
     """One rollout of two calls, of which the second needs what the first has left, and an answer."""
 
     def script(request: GenerationRequest, known: Ids) -> Ids:
@@ -76,6 +82,7 @@ def rolled(renderer: Renderer, pool: Any, first: str = "y = 5\nprint(y)") -> tup
 
     engine = ScriptedEngine(script, version="c@3")
     agent = Agent(engine, pool, renderer, AgentBudget(max_tokens=240), time.monotonic)
+    agent.keeper = keeper
     task = task_of("gcd of 12 and 18?")
     made = Assignment("r", task, "c", 3, 0, Purpose.TRAIN, temperature=1.0, seed=0)
     (rollout,) = agent.roll([made])
@@ -103,6 +110,16 @@ def test_one_whose_calls_cannot_be_made_once_more_begins_anew(renderer: Renderer
     rollout, agent, engine = rolled(renderer, pool, "import time\ny = time.time()\nprint(y)")
     assert (rollout.ended, agent.moved, pool.opened) == (RolloutEnd.ANSWERED, 1, 2)
     assert engine.tokens_sampled > rollout.sampled_tokens
+
+
+def test_what_a_lost_host_cost_is_not_said_to_be_of_an_earlier_process(
+    renderer: Renderer, sessions: SessionPool, tmp_path: Path
+) -> None:
+    keeper = PartialRollouts(tmp_path / "rollouts.json", time.monotonic, Digests())
+    rollout, agent, _ = rolled(
+        renderer, FailingHosts(sessions, 1, 1, LOST), "import time\ny = time.time()\nprint(y)", keeper
+    )
+    assert (rollout.ended, agent.moved, keeper.committed(3)) == (RolloutEnd.ANSWERED, 1, "")
 
 
 def test_one_that_loses_host_after_host_is_lost(renderer: Renderer, sessions: SessionPool) -> None:

@@ -16,6 +16,7 @@ import pytest
 from forked_commands import run_forked
 
 from appliance.config import Settings
+from appliance.config_layers import ConfigError
 from appliance.places import cluster_settings, runtime_settings
 from appliance.worker.context import sessions
 from runtime.cluster import ClusterSessions
@@ -90,6 +91,7 @@ def test_without_a_cluster_the_commands_say_so(data: Path) -> None:
     [
         (("join", "nowhere"), "not ADDRESS:PORT"),
         (("join", "10.0.0.1:6379", "--interface", "0.0.0.0"), "not the address of one interface"),
+        (("join", "10.0.0.1:6379"), "--interface"),
         (("start", "--interface", "127.0.0.1"), "127.0.0.2"),
     ],
 )
@@ -108,6 +110,8 @@ def test_a_configured_cluster_is_where_sessions_run(data: Path) -> None:
     alone = Settings.load({"data": data}, {}, data, data)
     assert cluster_settings(alone, data) is None
     given = {"ASSAY_CLUSTER__ADDRESS": "10.0.0.1:6379", "ASSAY_CLUSTER__INTERFACE": "10.0.0.2"}
+    with pytest.raises(ConfigError, match=r"10\.0\.0\.1:6379 is not reached.*cluster\.interface"):
+        Settings.load({"data": data}, {"ASSAY_CLUSTER__ADDRESS": "10.0.0.1:6379"}, data, data)
     together = Settings.load({"data": data}, given, data, data)
     assert cluster_settings(together, data) == ClusterSettings(
         address="10.0.0.1:6379", interface="10.0.0.2", token=data / "cluster-token"

@@ -36,10 +36,10 @@ from appliance.inference.weights import push_model
 from appliance.placement.engines import SERVANT, PlacedEngineProcess, make_placed_engines
 from appliance.placement.settings import PlacementSettings
 from appliance.scheduling.engine_pool import EnginePool
-from runtime.cluster import PlacementRequest
+from runtime.cluster import PlacedChannel, PlacementRequest
 from runtime.cluster.folder import clear
 from runtime.cluster.placed_actor import PlacedActor
-from runtime.errors import BadRequestError
+from runtime.errors import BadRequestError, InfrastructureError
 from runtime.settings import ClusterSettings
 
 __all__ = [
@@ -143,6 +143,39 @@ def test_what_the_cluster_cannot_give_is_refused_before_anything_starts(wrong: d
 def test_nothing_but_what_this_product_serves_is_begun_on_a_host() -> None:
     with pytest.raises(BadRequestError, match="no servant"):
         PlacedActor("os:system")
+
+
+def test_one_engine_of_two_is_replaced_on_one_host_after_the_other(cluster: ClusterSettings) -> None:
+    first, second = placed(cluster, 2)
+    push_model(first, tiny("qwen2"), "a")
+    was = [first.supervisor._process.host]
+    for _ in range(2):
+        os.kill(first.supervisor._process.pid, signal.SIGKILL)
+        first.score([(1, 2, 3)])
+        was.append(first.supervisor._process.host)
+    assert was == ["host-0", "host-1", "host-0"]
+    first.close()
+    second.close()
+
+
+def test_what_hangs_while_a_file_is_copied_to_it_is_lost_and_nobody_waits_for_it(
+    cluster: ClusterSettings, tmp_path: Path
+) -> None:
+    (tmp_path / "weights").write_bytes(bytes(100))
+    channel = PlacedChannel(cluster, PlacementRequest(servant=SERVANT, silent_seconds=4))
+    os.kill(channel.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(InfrastructureError, match="says nothing"):
+            channel.put(tmp_path / "weights")
+    finally:
+        os.kill(channel.pid, signal.SIGKILL)
+        channel.close()
+
+
+def test_nothing_is_placed_on_a_host_with_another_version_of_the_program(cluster: ClusterSettings) -> None:
+    with pytest.raises(InfrastructureError, match="another version of Assay") as refused:
+        PlacedChannel(cluster, PlacementRequest(servant=SERVANT, program="0" * 64))
+    assert "same version" in refused.value.hint
 
 
 def test_a_host_that_dies_takes_its_own_engine_and_the_other_samples_on(cluster: ClusterSettings, nodes: Nodes) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from runtime.cluster.frames import Frame, FrameKind
 from runtime.cluster.host_actor import HostActor
 from runtime.cluster.settings import HostSettings
-from runtime.errors import BadRequestError, BusyError, SandboxError
+from runtime.errors import BadRequestError, BusyError, RefusedError, SandboxError
 from runtime.profile import PackageSet
 from runtime.reactor import Reactor
 from runtime.sandbox import NO_FILES, CallResult, CallStatus, Limits, Priority, Tier, Usage
@@ -95,6 +95,8 @@ class ThreadPool:
         userland: bool = False,
         packages: PackageSet | None = None,
     ) -> ThreadSession:
+        if packages is not None:
+            raise RefusedError(f"this host has no set of packages {packages.digest} for guests")
         if len(self.sessions) >= self.most:
             raise BusyError("too many sessions wait", hint="come back later")
         session = ThreadSession(len(self.sessions), tier, {"files": dict(files)} if files else {})
@@ -126,8 +128,11 @@ class LocalHost:
         settings.folder.mkdir(exist_ok=True)
         self.pools: list[ThreadPool] = []
         self.silent = False
+        self.refuses = ""
 
     def make_pool(self, limits: Limits) -> ThreadPool:
+        if self.refuses:
+            raise RefusedError(self.refuses)
         self.pools.append(ThreadPool(limits, self.most))
         return self.pools[-1]
 

@@ -11,8 +11,11 @@ import pytest
 from cluster_hosts import GATE, HANGS, LocalHost, LocalLink, host_settings
 
 from runtime.cluster import ClusterSessions
+from runtime.cluster import messages as m
+from runtime.cluster.frames import Frame, FrameKind
 from runtime.cluster.placement import Health
-from runtime.errors import BadRequestError, BusyError, InfrastructureError, LimitError
+from runtime.errors import BadRequestError, BusyError, InfrastructureError, LimitError, RefusedError, SandboxError
+from runtime.profile import PackageSet
 from runtime.reactor import Reactor
 from runtime.sandbox import Limits, Tier
 from runtime.settings import ClusterSettings
@@ -247,6 +250,64 @@ def test_a_host_that_does_not_keep_to_the_protocol_is_given_up(cluster: Cluster)
     with pytest.raises(InfrastructureError, match="protocol"):
         waiting.result(120)
     assert cluster.pool.open().id.startswith("b/")
+
+
+def test_a_host_that_says_twice_that_it_is_there_is_given_up_and_used_when_it_comes_back(cluster: Cluster) -> None:
+    again = m.packet([m.HostWelcome(name="a", capacity={Tier.SHARED: 1000})])
+    cluster.link.inject("node-0", again)
+    until(lambda: cluster.link.dropped == ["node-0"])
+    assert {cluster.pool.open().host for _ in range(4)} == {"b"}
+    cluster.link.join(cluster.hosts["a"])
+    until(lambda: cluster.pool.hosts()["a"] is Health.READY)
+    assert {cluster.pool.open().host for _ in range(4)} == {"a"}
+
+
+def test_a_host_that_turns_us_away_is_said_with_its_reason_and_once(tmp_path: Path) -> None:
+    hosts = {name: LocalHost(host_settings(name, tmp_path / name, shared_workers=1)) for name in ("a", "b")}
+    hosts["b"].refuses = "there is no runsc"
+    links: list[LocalLink] = []
+
+    def linked(settings: ClusterSettings, reactor: Reactor) -> LocalLink:
+        links.append(LocalLink(settings, reactor))
+        links[0].first = list(hosts.values())
+        return links[0]
+
+    said: list[str] = []
+    settings = ClusterSettings(address="127.0.0.2:6379", token=tmp_path / "token", connect_seconds=120)
+    with ClusterSessions(settings, Limits(), link=linked, said=said.append) as pool:
+        assert {pool.open().host for _ in range(4)} == {"a"}
+        links[0].join(hosts["b"])
+        until(lambda: len(links[0].dropped) == 2)
+        hosts["b"].refuses = "the broker does not start"
+        links[0].join(hosts["b"])
+        until(lambda: len(said) == 3)
+    assert sorted(said) == [
+        "host b of the cluster is not used: the broker does not start",
+        "host b of the cluster is not used: there is no runsc",
+        "sandboxes are on a",
+    ]
+
+
+def test_what_a_host_refuses_says_which_host_that_is(cluster: Cluster) -> None:
+    session = cluster.pool.open(packages=PackageSet(digest="0" * 16))
+    with pytest.raises(RefusedError, match=r"host a: .* no set of packages"):
+        session.run("1")
+
+
+def test_hosts_that_fail_when_they_are_spoken_to_are_the_reason_why_there_is_none(tmp_path: Path) -> None:
+    class Failing(LocalLink):
+        def start(self, received: Callable[[Frame], None], ended: Callable[[SandboxError | None], None]) -> None:
+            super().start(received, ended)
+            self._send_report(Frame(FrameKind.NODES, body=b"1"))
+            self._send_report(Frame(FrameKind.UP, "node", b"10.0.0.2"))
+            self._send_report(Frame(FrameKind.DOWN, "node", b"ray::SessionsHost.submit()"))
+
+        def send(self, frame: Frame) -> None: ...
+
+    settings = ClusterSettings(address="127.0.0.2:6379", token=tmp_path / "token", connect_seconds=120)
+    with pytest.raises(InfrastructureError, match=r"10\.0\.0\.2 fails when it is spoken to") as failed:
+        ClusterSessions(settings, Limits(), link=Failing)
+    assert "same version" in failed.value.hint
 
 
 def test_a_machine_that_loses_the_cluster_loses_every_host(cluster: Cluster) -> None:

@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 from cluster_hosts import GATE, HANGS, ThreadPool, host_settings
 
+from runtime.backends.packages import packages_digest
 from runtime.cluster import messages as m
 from runtime.cluster.folder import in_use
 from runtime.cluster.host_actor import HostActor
+from runtime.cluster.program import digest_of, own_digest
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.profile import BackendName
 from runtime.sandbox import CallStatus, ExecResult, FileEntry, FileKind, Limits, Priority, SessionPool, Tier
 
-HELLO = m.DriverHello(backend=BackendName.GVISOR, limits=Limits())
+HELLO = m.DriverHello(backend=BackendName.GVISOR, limits=Limits(), program=own_digest(), packages=packages_digest())
 
 
 class Driver:
@@ -117,9 +119,40 @@ def test_a_host_with_another_isolation_than_the_drivers_is_of_no_use(tmp_path: P
     driver.actor.close()
 
 
+def test_a_host_with_another_program_or_other_packages_for_guests_is_of_no_use(tmp_path: Path) -> None:
+    for other, why in (({"program": "0" * 64}, "another version"), ({"packages": "0" * 64}, "other packages")):
+        driver = Driver(tmp_path)
+        driver.send(HELLO.model_copy(update=other), opened(1), call(1, 2, b"1"))
+        turned = driver.hear()[0]
+        assert isinstance(turned, m.Turned)
+        assert (turned.failure.error, why in turned.failure.message, driver.pools) == ("refused", True, [])
+        driver.actor.close()
+
+
+def test_a_driver_whose_first_words_make_no_sense_here_is_told_what_to_do(tmp_path: Path) -> None:
+    driver = Driver(tmp_path)
+    driver.actor.submit([b'[{"kind":"hello","protocol":9,"new":1}]'])
+    [turned] = driver.hear()
+    assert isinstance(turned, m.Turned)
+    assert "same version" in turned.failure.hint
+    driver.actor.close()
+
+
+def test_a_program_is_known_by_the_text_of_its_modules_wherever_they_lie(tmp_path: Path) -> None:
+    for name, text in (("a", "x = 1"), ("b", "x = 1"), ("c", "x = 2")):
+        (tmp_path / name / "runtime").mkdir(parents=True)
+        (tmp_path / name / "runtime" / "one.py").write_text(text)
+        (tmp_path / name / "README.md").write_text(name)
+    first, same, other = (digest_of(tmp_path / name) for name in "abc")
+    assert first == same != other
+    (tmp_path / "b" / "runtime" / "one.py").rename(tmp_path / "b" / "runtime" / "two.py")
+    assert digest_of(tmp_path / "b") != first
+
+
 @pytest.mark.parametrize("packet", [b"", b"{}", b'[{"kind":"hell"}]', b"\x80\x04N.", b'[{"kind":"close"}]'])
 def test_what_is_no_packet_is_refused_whole(tmp_path: Path, packet: bytes) -> None:
     driver = Driver(tmp_path)
+    driver.send(HELLO)
     with pytest.raises(ValueError, match="validation error"):
         driver.actor.submit([packet])
     driver.actor.close()
