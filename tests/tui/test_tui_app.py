@@ -782,6 +782,28 @@ async def test_without_a_daemon_the_screen_says_what_to_start_and_finds_it_when_
         assert pilot.app.focused is not None
 
 
+async def test_what_one_daemon_said_is_forgotten_where_another_one_answers(
+    appliance: Appliance, tmp_path: Path
+) -> None:
+    appliance.start()
+    made.put_night(appliance.core.ledger, appliance.data)
+    ledger = appliance.core.ledger
+    other = type(appliance)(tmp_path / "other")
+    other.socket = appliance.socket
+    async with open_app(appliance).run_test(size=(120, 40)) as pilot:
+        await shown(pilot, "4")
+        first = ledger.rollouts(limit=1)[0].rollout.id
+        await until(pilot, lambda: first in detail(pilot) and "model" in detail(pilot))
+        appliance.stop()
+        await until(pilot, lambda: "The daemon is not running." in of_absence(pilot))
+        other.start()
+        try:
+            other.core.ledger.put_rollouts([made.judged(first, answer="of the other one")])
+            await until(pilot, lambda: "of the other one" in detail(pilot))
+        finally:
+            other.stop()
+
+
 async def test_a_socket_that_nobody_answers_is_reported_as_such(appliance: Appliance) -> None:
     appliance.socket.parent.mkdir(parents=True)
     with socket.socket(socket.AF_UNIX) as deaf:
