@@ -147,6 +147,8 @@ def queue_text(status: Status, machine: MachineView | None) -> Text:
         ", ".join(f"{count} {name}" for name, count in jobs.items() if count and name not in ("running", "queued"))
         or "none yet",
     )
+    if aside := status.jobs.get("set_aside", 0):
+        _pair(text, "set aside", f"{aside}: `assay jobs resume`")
     if status.next_cycle:
         _pair(text, "next", f"{status.next_cycle[:10]} {clock(status.next_cycle)} UTC")
     broker = machine.sandboxes if machine is not None else None

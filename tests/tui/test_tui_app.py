@@ -830,6 +830,14 @@ def test_without_a_terminal_it_says_so(tmp_path: Path) -> None:
     assert "needs a terminal" in done.stderr
 
 
+def test_a_screen_that_there_is_not_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+    for more in ([], ["--web"]):
+        command = [sys.executable, "-m", "tui", "--socket", str(tmp_path / "s"), "--screen", "roloutts", *more]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "no screen 'roloutts': --screen takes now, learning, curriculum, rollouts" in done.stderr
+
+
 async def test_a_rollout_that_infrastructure_broke_is_no_failure_on_the_screen(appliance: Appliance) -> None:
     appliance.start()
     broken = made.judged("b", outcome=Outcome.INFRA_ERROR, answer=None, reason="a sandbox died", purpose=Purpose.JOB)

@@ -48,7 +48,7 @@ from tui.decisions import decision_detail, figure_text
 from tui.evaluation import ItemPair, summary_text
 from tui.jobs import JobRecord
 from tui.learning import bounds_of, heights_of, labels_of, subtitle_of, tasksets_text, ticks_of
-from tui.now import machine_text
+from tui.now import machine_text, queue_text
 from tui.panels import LEAST_CELLS, due, last_width
 from tui.progress import cycle_text, rate
 from tui.text import markup_safe, plain, sparkline, wilson
@@ -461,3 +461,8 @@ def test_a_taskset_that_was_lost_whole_has_no_share() -> None:
 
 def test_a_borders_title_has_no_markup_whatever_a_name_says() -> None:
     assert markup_safe("[bold red]x[/]\x1b[2J") == "(bold red]x(/]/x1b(2J"
+
+
+def test_jobs_that_are_set_aside_stand_on_now_with_what_to_do() -> None:
+    said = queue_text(snapshot(jobs={"set_aside": 2, "solved": 1}), None).plain.splitlines()
+    assert said[:3] == ["jobs      none waits", "ended     1 solved", "set aside 2: `assay jobs resume`"]
