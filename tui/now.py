@@ -67,8 +67,8 @@ class NowPane(Pane):
         self.query_one("#now-queue", PlainText).show(queue_text(status, answers.get("machine")))
         shown = events_with(self._events, self.filtered_by)[-MOST:]
         events = self.query_one("#now-events", Detail)
-        events.border_title = "events, newest first, times in UTC"
-        events.border_subtitle = markup_safe(f"/ {self.filtered_by}") if self.filtered_by else ""
+        filtered = f"  / {self.filtered_by}" if self.filtered_by else ""
+        events.border_title = markup_safe(f"events, newest first, times in UTC{filtered}")
         events.show_detail(events_text(shown[::-1], self.filtered_by), moved=False)
 
 
