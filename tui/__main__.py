@@ -9,7 +9,9 @@ import signal
 import sys
 from pathlib import Path
 
+from appliance.client import printable
 from tui.app import AssayApp
+from tui.views import VIEWS
 
 
 def main(argv: list[str]) -> int:
@@ -23,6 +25,10 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--web", action="store_true", help="serve it to a browser on this machine")
     parser.add_argument("--port", type=int, default=0, help="of --web")
     arguments = parser.parse_args(argv)
+    names = [view.name for view in VIEWS]
+    if arguments.screen and arguments.screen not in names:
+        sys.stderr.write(f"there is no screen {printable(arguments.screen)!r}: --screen takes {', '.join(names)}\n")
+        return 2
     if arguments.web:
         from tui.web import serve
 

@@ -9,6 +9,7 @@ order (`tui.ordered_keys`): what follows `:` or `/` is text, and what is typed b
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -44,6 +45,8 @@ ACTING = {"judge", "rollback", "submit", "cancel_job"}
 NEEDS_DAEMON = {*ACTING, "open_view", "filter", "open_record", "older", "newer"}
 AT_ONCE = {"q", "T", "question_mark", "ctrl+c", "ctrl+p", "ctrl+q"}
 """Keys that do not wait for the daemon's first answer."""
+OF_RECORDS = {"enter", "n", "p", "left_square_bracket", "right_square_bracket"}
+"""Keys that wait for the records of a page: what they do depends on them."""
 WITHOUT_DAEMON = {"quit", "light", "dark", "help"}
 """Commands."""
 
@@ -194,11 +197,11 @@ class AssayApp(OrderedKeysApp):
 
     def holds(self, typed: events.Key | events.Paste) -> bool:
         """While the daemon has not answered for the first time, keys wait for it, and are then dealt with; what opens a
-        record waits for the records."""
+        record or turns a page waits for the records."""
         key = typed.key if isinstance(typed, events.Key) else ""
         if self.screen is not self.main or key in AT_ONCE:
             return False
-        return self._asking or (key == "enter" and not isinstance(self.focused, Input) and self._records_come())
+        return self._asking or (key in OF_RECORDS and not isinstance(self.focused, Input) and self._records_come())
 
     def _records_come(self) -> bool:
         """Whether the table of this screen is still being read."""
@@ -251,7 +254,7 @@ class AssayApp(OrderedKeysApp):
         reading, pane = self._reading, self.pane
         if reading is None:
             return
-        self.main.query_one(TopLine).show_status(reading.status, read_only=self.read_only)
+        self.main.query_one(TopLine).show_status(reading.status, read_only=self.read_only, now=datetime.now(UTC))
         asked = pane.questions()
         same = {name for name, one in asked.items() if name in reading.asked and reading.asked[name].key == one.key}
         pane.show(reading.status, {name: one for name, one in reading.answers.items() if name in same})
@@ -411,6 +414,11 @@ class AssayApp(OrderedKeysApp):
 
         if self._reading is not None:
             self.put(submitting(self.client))
+
+    def action_command_palette(self) -> None:
+        """Not over a dialog: what is chosen there would act on the screen behind it."""
+        if self.screen is self.main:
+            super().action_command_palette()
 
     def action_help(self) -> None:
         from tui.dialogs import Dialog, ReadingScreen

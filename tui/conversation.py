@@ -19,7 +19,7 @@ from textual.widgets import Footer
 from appliance.client import ApiClient, ApiError, Role, RolloutDetail, RolloutView, ToolCall, TreeRollout, TurnText
 from tui.panels import PlainText
 from tui.signs import VERDICTS, signed
-from tui.text import BAD, DIM, GOOD, STRONG, add_block, add_field, percent, plain, short
+from tui.text import BAD, DIM, GOOD, STRONG, add_block, add_field, markup_safe, percent, plain, short
 
 WHO = {Role.USER: ("task", DIM), Role.ASSISTANT: ("model", STRONG), Role.TOOL: ("tool", DIM)}
 
@@ -108,7 +108,10 @@ def _used(view: RolloutView) -> str:
     usage = view.usage
     if not usage.calls:
         return ""
-    parts = [f"{usage.calls} calls in {usage.seconds:.2f} s", f"{usage.output_bytes:,} bytes printed"]
+    parts = [
+        f"{usage.calls} call{'' if usage.calls == 1 else 's'} in {usage.seconds:.2f} s",
+        f"{usage.output_bytes:,} bytes printed",
+    ]
     if usage.moves:
         parts.append(f"moved {usage.moves} times")
     if usage.cpu_seconds is not None:
@@ -164,9 +167,7 @@ class Conversations(ModalScreen[None]):
             pane.query_one(PlainText).show(plain(f"{found}: {found.hint}", BAD, lines=True))
             return
         self._trees[side] = found.tree
-        pane.border_title = (
-            f"{VERDICTS[found.rollout.verdict.outcome][0]}  {plain(found.rollout.family).plain}".replace("[", "(")
-        )
+        pane.border_title = markup_safe(f"{VERDICTS[found.rollout.verdict.outcome][0]}  {found.rollout.family}")
         pane.query_one(PlainText).show(rollout_text(found.rollout, found))
         pane.scroll_home(animate=False)
         self.refresh_bindings()

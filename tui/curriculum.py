@@ -48,7 +48,10 @@ class CurriculumPane(Pane):
         waits = "cycles" not in answers or any(
             one.kind != "evaluation" and one.id not in answers for one in self._cycles
         )
-        self.query_one(".pane-line", PlainText).show(head_text(len(nights), waits))
+        head = head_text(len(nights), waits)
+        if self.filtered_by:
+            head.append_text(plain(f"/ {self.filtered_by}", STRONG, limit=60))
+        self.query_one(".pane-line", PlainText).show(head)
         shown = map_text(counts, nights, self.filtered_by, waits=waits)
         self.query_one("#map", Detail).show_detail(shown, moved=False)
 
@@ -72,7 +75,7 @@ def head_text(nights: int, waits: bool) -> Text:
         text.append(f"{sign} ", style)
         text.append(f"{words[name]}   ", DIM)
     if waits:
-        text.append("counting …", CARE)
+        text.append("counting …   ", CARE)
     return text
 
 

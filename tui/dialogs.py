@@ -6,7 +6,8 @@ open.
 
 What always holds: a passphrase is never shown, also where it is typed too early, and is forgotten when the key was
 opened. A message stands above what is typed, and what is read scrolls, so it is in sight on 24 lines. Each dialog has
-its own last line: keys of the screen behind it do nothing, and are not shown.
+its own last line: keys of the screen behind it do nothing, and are not shown. What was asked for is asked for once,
+however often enter is pressed, and until it is answered the dialog stays.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from textual.widgets import Footer, Input
 
 from appliance.client import ApiError, KeyFileError, PredicateSpec, StatementRefused, SubmitJob
 from tui.panels import PlainText
-from tui.text import BAD, DIM, STRONG, plain
+from tui.text import BAD, CARE, DIM, STRONG, markup_safe, plain
 
 DIGITS = 8
 HEXADECIMAL = "0123456789abcdef"
@@ -38,9 +39,14 @@ class Dialog(ModalScreen[str | None]):
     """Ends with a sentence to show, or None when it was left."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave")]
+    working = False
+    """What was asked for is not answered yet."""
 
     def action_leave(self) -> None:
-        self.dismiss(None)
+        if self.working:
+            self.tell(plain("This was asked for, and cannot be called back: wait for the answer.", CARE))
+        else:
+            self.dismiss(None)
 
     def complain(self, message: str, hint: str = "") -> None:
         text = Text()
@@ -55,15 +61,25 @@ class Dialog(ModalScreen[str | None]):
             place.show(text)
             place.display = bool(text)
 
-    @work(thread=True, exclusive=True)
     def attempt(self, act: Callable[[], str]) -> None:
         """Does it outside the screen's own thread; `act` returns the sentence to end with."""
+        if not self.working:
+            self.working = True
+            self.tell(plain("working …", DIM))
+            self._do(act)
+
+    @work(thread=True)
+    def _do(self, act: Callable[[], str]) -> None:
         try:
             message = act()
         except (ApiError, KeyFileError, StatementRefused) as error:
-            self.app.call_from_thread(self.complain, str(error), error.hint)
+            self.app.call_from_thread(self._refused, str(error), error.hint)
         else:
             self.app.call_from_thread(self.dismiss, message)
+
+    def _refused(self, message: str, hint: str) -> None:
+        self.working = False
+        self.complain(message, hint)
 
 
 class DialogBox(Vertical):
@@ -181,6 +197,8 @@ class TypedConfirmation(Dialog):
         body.scroll_relative(y=direction * max(1, body.size.height - 1), animate=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
+        if self.working:
+            return
         typed, wrong = self._typed, f"That is not {self._asked}: nothing was done."
         secret = self.query_one_optional("#dialog-secret", Input)
         if secret is not None and event.input is typed:
@@ -198,7 +216,6 @@ class TypedConfirmation(Dialog):
             typed.focus()
             self.complain(wrong)
             return
-        self.tell(plain("working …", DIM))
         self.attempt(lambda: self._act(passphrase))
 
 
@@ -227,6 +244,8 @@ class SubmitDialog(Dialog):
         self.query_one("#question", Input).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
+        if self.working:
+            return
         question, check = (self.query_one(f"#{name}", Input) for name in ("question", "check"))
         if event.input is question and not check.value.strip():
             check.focus()
@@ -261,7 +280,7 @@ class ReadingScreen(Dialog):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="reading") as pane:
-            pane.border_title = plain(self._heading).plain.replace("[", "(")
+            pane.border_title = markup_safe(self._heading)
             yield PlainText.of(self._text)
         yield Footer(show_command_palette=False)
 

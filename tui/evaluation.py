@@ -57,18 +57,14 @@ def summary_text(pairs: Sequence[ItemPair]) -> Text:
     families = sorted({one.candidate.family for one in pairs})
     for family in families:
         own = [one for one in pairs if one.candidate.family == family and not one.change[0].endswith("broken")]
-        before, after = (
-            (
-                sum(bool(side.passed) for side in sides)
-                for sides in zip(*((one.champion, one.candidate) for one in own), strict=True)
-            )
-            if own
-            else (0, 0)
-        )
+        before, after = (sum(bool(getattr(one, side).passed) for one in own) for side in ("champion", "candidate"))
         low, high = wilson(after, len(own))
         text.append_text(plain(f"  {family:<14} ", DIM, limit=20))
+        if not own:
+            text.append("no item that both answered\n", DIM)
+            continue
         text.append(f"{before:>4} → {after:>4} of {len(own):<4}", STRONG)
-        text.append(f"  {percent(after / max(1, len(own))):>7} [{percent(low)}, {percent(high)}]  ")
+        text.append(f"  {percent(after / len(own)):>7} [{percent(low)}, {percent(high)}]  ")
         gained = after - before
         text.append(f"{gained:+d}\n", GOOD if gained > 0 else BAD if gained < 0 else DIM)
     return text

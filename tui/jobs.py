@@ -99,7 +99,8 @@ class JobsPane(TablePane):
         return [JobRecord(job, artifacts.get(job.artifact or "")) for job in client.jobs(limit=MOST)]
 
     def line(self, status: Status) -> Text:
-        return plain(", ".join(f"{count} {name}" for name, count in status.jobs.items()) or "none yet", DIM)
+        counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in status.jobs.items())
+        return plain(counts or "none yet", DIM)
 
     def action_cancel_job(self) -> None:
         record = self.selected

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 
 from appliance.client import ApiClient, LogPart, Status
 from tui.events import EventFeed
-from tui.now import events_text
+from tui.now import events_text, events_with
 from tui.panels import Detail, PlainText
 from tui.text import BAD, CARE, DIM, plain
 from tui.view import Answers, ApiQuestion, Pane
@@ -56,6 +56,7 @@ class LogsPane(Pane):
         for name in SOURCES:
             text.append(f" {name} ", "bold reverse" if name == self._source else DIM)
         text.append("   follows" if self._follows else "   f follows", DIM)
+        text.append("   times in UTC" if self._source == "events" else "", DIM)
         if self.filtered_by:
             text.append_text(plain(f"   / {self.filtered_by}", "bold", limit=60))
         self.query_one(".pane-line", PlainText).show(text)
@@ -66,8 +67,8 @@ class LogsPane(Pane):
         elif isinstance(found, LogPart):
             log.show_detail(lines_text(found.lines, self.filtered_by, self._source), moved=False)
         else:
-            shown = [one for one in found if self.filtered_by.casefold() in f"{one[1].kind} {one[1].text}".casefold()]
-            log.show_detail(events_text(shown), moved=False)
+            shown = events_with(found, self.filtered_by)
+            log.show_detail(events_text(shown, self.filtered_by), moved=False)
         if self._follows:
             log.call_after_refresh(log.scroll_end, animate=False)
 

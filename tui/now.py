@@ -13,7 +13,7 @@ from textual.containers import Horizontal
 from tui.events import EventFeed, Numbered
 from tui.panels import Detail, PlainText
 from tui.progress import cycle_text
-from tui.text import BAD, CARE, DIM, FAINT, STRONG, bar, clock, percent, plain, short, size
+from tui.text import BAD, CARE, DIM, FAINT, STRONG, bar, clock, markup_safe, percent, plain, short, size
 from tui.view import Answers, ApiQuestion, Pane
 
 if TYPE_CHECKING:  # loaded with the first answer
@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # loaded with the first answer
 BAR = 7
 CANDIDATE_LINES = 2
 """At most: more of them would leave no room for the events on 24 lines."""
+MOST = 200
+"""Events."""
 SCARCE = ("memory", "disk")
 """What work stops without."""
 JOB_ORDER = ("running", "queued", "solved", "unsolved", "failed", "cancelled")
@@ -44,9 +46,7 @@ class NowPane(Pane):
                 box = PlainText(id=f"now-{name}", classes="box")
                 box.border_title = name
                 yield box
-        detail = Detail(id="now-events")
-        detail.border_title = "events, newest first"
-        yield detail
+        yield Detail(id="now-events")
 
     def questions(self) -> Mapping[str, ApiQuestion]:
         return {
@@ -65,8 +65,11 @@ class NowPane(Pane):
         self.query_one("#now-work", PlainText).show(work_text(status))
         self.query_one("#now-machine", PlainText).show(machine_text(answers.get("machine")))
         self.query_one("#now-queue", PlainText).show(queue_text(status, answers.get("machine")))
-        shown = [one for one in reversed(self._events) if self.filtered_by.casefold() in one[1].text.casefold()]
-        self.query_one("#now-events", Detail).show_detail(events_text(shown[:200]), moved=False)
+        shown = events_with(self._events, self.filtered_by)[-MOST:]
+        events = self.query_one("#now-events", Detail)
+        filtered = f"  / {self.filtered_by}" if self.filtered_by else ""
+        events.border_title = markup_safe(f"events, newest first, times in UTC{filtered}")
+        events.show_detail(events_text(shown[::-1], self.filtered_by), moved=False)
 
 
 def candidate_text(status: Status, width: int) -> Text:
@@ -121,7 +124,10 @@ def machine_text(machine: MachineView | None) -> Text:
     _share(text, "disk", filled, f"{whole_size(machine.disk_free)} left")
     for number, gpu in enumerate(machine.gpus):
         memory = f"{size(gpu.used_bytes)} of {size(gpu.total_bytes)}  {gpu.name}"
-        _share(text, f"gpu {number}", gpu.busy or 0.0, memory)
+        if gpu.busy is None:
+            _pair(text, f"gpu {number}", f"load unknown, {memory}")
+        else:
+            _share(text, f"gpu {number}", gpu.busy, memory)
     if not machine.gpus:
         _pair(text, "gpu", "none")
     for process in machine.processes:
@@ -141,6 +147,8 @@ def queue_text(status: Status, machine: MachineView | None) -> Text:
         ", ".join(f"{count} {name}" for name, count in jobs.items() if count and name not in ("running", "queued"))
         or "none yet",
     )
+    if aside := status.jobs.get("set_aside", 0):
+        _pair(text, "set aside", f"{aside}: `assay jobs resume`")
     if status.next_cycle:
         _pair(text, "next", f"{status.next_cycle[:10]} {clock(status.next_cycle)} UTC")
     broker = machine.sandboxes if machine is not None else None
@@ -155,9 +163,15 @@ def queue_text(status: Status, machine: MachineView | None) -> Text:
     return text
 
 
-def events_text(events: Sequence[Numbered]) -> Text:
+def events_with(events: Sequence[Numbered], wanted: str) -> list[Numbered]:
+    """Those whose kind or text has what is wanted, in their order."""
+    return [one for one in events if wanted.casefold() in f"{one[1].kind} {one[1].text}".casefold()]
+
+
+def events_text(events: Sequence[Numbered], wanted: str = "") -> Text:
+    """In the order given. `wanted` is the filter that they passed."""
     if not events:
-        return plain("No event yet.", DIM)
+        return plain("No event has that." if wanted else "No event yet.", DIM)
     text = Text()
     for _, event in events:
         text.append_text(plain(f"{event.created[5:19].replace('T', ' ')}  ", DIM))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -51,7 +52,7 @@ class PlainText(Static):
 class TopLine(PlainText):
     """What is in service, what waits for a decision, what the daemon does."""
 
-    def show_status(self, status: Status, *, read_only: bool) -> None:
+    def show_status(self, status: Status, *, read_only: bool, now: datetime) -> None:
         text = Text()
         text.append(" assay ", STRONG)
         if read_only:
@@ -66,8 +67,14 @@ class TopLine(PlainText):
         text.append("  ")
         text.append_text(doing(status))
         if status.next_cycle:
-            text.append(f"  next {clock(status.next_cycle)} UTC", DIM)
+            text.append(f"  next {due(status.next_cycle, now)} UTC", DIM)
         self.show(text)
+
+
+def due(moment: str, now: datetime) -> str:
+    """A time to come: hours and minutes, and the day before them where it is not within a day."""
+    far = datetime.fromisoformat(moment) - now >= timedelta(days=1)
+    return f"{plain(moment[5:10]).plain} {clock(moment)}" if far else clock(moment)
 
 
 def doing(status: Status) -> Text:

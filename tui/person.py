@@ -75,7 +75,7 @@ def rolling_back(status: Status, client: Client) -> Dialog | str:
         heading, done = "Take the champion out of service", f"{short(taken.back)} is in service again."
 
     def act(_passphrase: str) -> str:
-        client().rollback(login_name(), "from the terminal program")
+        client().rollback(login_name(), "from the terminal program", going=taken.going)
         return done
 
     body = plain("\n".join(taken.effects), lines=True)

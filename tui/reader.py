@@ -2,7 +2,7 @@
 
 What always holds: only the questions that were last given are asked; a new one is asked at once, and an old one again
 only when the status shows that something happened, or after `IDLE_ROUNDS`. A question that fails says so and is asked
-again; without a status there is nothing else.
+again; without a status there is nothing else. What one daemon answered is forgotten where another one answers.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ViewReader:
             self._wake.set()
 
     def refresh(self) -> None:
-        """Everything that is asked is read again now."""
+        """Everything that is asked is read again now, also what should never change."""
         self._anew = True
         self._wake.set()
 
@@ -77,6 +77,7 @@ class ViewReader:
         """Blocks until `close`."""
         client = self._make()
         status: Status | None = None
+        source = "", 0
         due = 0.0
         while not self._closed:
             self._wake.clear()
@@ -84,9 +85,10 @@ class ViewReader:
             try:
                 timely = time.monotonic() >= due or anew
                 if status is None or timely:
-                    before, status = status, client.status()
-                    if before is not None and before.data != status.data:
+                    status = client.status()
+                    if (status.data, status.pid) != source:
                         self._kept.clear()
+                        source = status.data, status.pid
                     due = time.monotonic() + self._seconds
                 self._read(client, status, timely=timely, anew=anew)
             except ApiError as error:
@@ -122,7 +124,7 @@ class ViewReader:
         if kept is None:
             return True
         self._kept.move_to_end(question.key)
-        if question.fixed or not (timely or anew):
+        if not anew and (question.fixed or not timely):
             return False
         age = time.monotonic() - kept.at
         if anew or question.live:

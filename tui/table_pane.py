@@ -165,7 +165,10 @@ class TablePane(Pane):
         moved, self._detailed = key != self._detailed, key
         if record is None:
             waits = "page" not in self._answers
-            text = plain("reading …" if waits else "nothing fits" if self.filtered_by else self.TABLE.empty, DIM)
+            more = self.PAGED and len(self._records) == PAGE
+            nothing = f"nothing on this page fits{'; n looks on the next' if more else ''}"
+            nothing = nothing if self.filters_rows and (more or self._before) else "nothing fits"
+            text = plain("reading …" if waits else nothing if self.filtered_by else self.TABLE.empty, DIM)
         else:
             text = self.detail(record, self._status, self._answers.get("detail"))
         self.query_one(Detail).show_detail(text, moved=moved)

@@ -22,6 +22,11 @@ def plain(text: str, style: str = "", *, limit: int = 0, lines: bool = False) ->
     return Text().append(printable(text, limit=limit, lines=lines), style)
 
 
+def markup_safe(text: str) -> str:
+    """Text from anywhere as a border's title, in which Textual reads markup."""
+    return plain(text, limit=60).plain.replace("[", "(").replace("\\", "/")
+
+
 def add_field(text: Text, name: str, value: object, style: str = "") -> None:
     """Appends a line `name  value`; nothing for a value of None or ""."""
     if value is None or value == "":

@@ -90,7 +90,7 @@ class WebServer(Server):
         origin = request.headers.get("origin")
         if (origin is None and request.path.endswith("/ws")) or (origin is not None and origin != self.public_url):
             return "a page of another site may not ask here"
-        shown = request.path.split("/")[1]
+        shown = request.path.removeprefix("/").partition("/")[0]  # of OPTIONS and CONNECT it may be no path
         if not secrets.compare_digest(shown.encode(), self._token.encode()):
             return "open the address that `assay tui --web` printed: it has the token"
         return ""

@@ -97,8 +97,9 @@ def _cycle(core: Core, seed: int, console: Console) -> Cycle:
         return unfinished
     for cycle in core.ledger.cycles(limit=1000):
         if cycle.kind == "demo" and cycle.state is CycleState.DONE:
+            ended = cycle.updated[:16].replace("T", " ")
             console.print(
-                f"the demonstration already ran here ({cycle.id}, finished {cycle.updated[:19]}); "
+                f"the demonstration already ran here ({cycle.id}, finished {ended} UTC); "
                 "this is how it ended. `assay demo --fresh` begins anew.",
                 markup=False,
             )

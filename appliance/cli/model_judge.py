@@ -95,7 +95,7 @@ def rollback(
             for effect in taken.effects:
                 show_line(effect)
         confirm(TAKE_IT_OUT, taken.going, sure)
-    names = api.rollback(person or login_name(), reason)
+    names = api.rollback(person or login_name(), reason, going="" if taken is None else taken.going)
     if as_json:
         from appliance.cli.documents.models import AliasesDocument
 

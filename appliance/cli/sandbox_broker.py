@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from appliance.cli.broker_target import listening, no_broker
-from appliance.cli.show import show_fields, show_json, show_line, show_table
+from appliance.cli.show import age_text, show_fields, show_json, show_line, show_table
 from runtime.broker import BrokerClient, connect
 from runtime.errors import InfrastructureError, SandboxError
 from runtime.reactor import Reactor
@@ -65,7 +65,7 @@ def show_listing(path: Path, *, as_json: bool) -> None:
     show_table(
         ("sandbox", "backend", "mode", "state", "owner", "age", "caller"),
         [
-            (box.box, box.backend, box.mode, box.state, box.holder or "-", _age(box.age_seconds), box.caller or "-")
+            (box.box, box.backend, box.mode, box.state, box.holder or "-", age_text(box.age_seconds), box.caller or "-")
             for box in found.boxes
         ],
         empty="no sandbox",
@@ -111,10 +111,3 @@ def show_sweep(path: Path, *, as_json: bool) -> None:
             f"removed of {found.owners} dead owners: {found.processes} processes, {found.cgroups} control groups,"
             f" {found.folders} folders"
         )
-
-
-def _age(seconds: float) -> str:
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"

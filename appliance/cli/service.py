@@ -172,7 +172,7 @@ def _explain(settings: Settings, wanted: str, as_json: bool) -> None:
 
 
 def _show_status(found: Status) -> None:
-    from appliance.cli.show import cycle_state, short, show_fields
+    from appliance.cli.show import age_text, cycle_state, short, show_fields
     from appliance.records.cycles import CycleState
 
     cycle, worker = found.cycle, found.worker
@@ -180,7 +180,7 @@ def _show_status(found: Status) -> None:
     waiting = sum(count for state, count in found.jobs.items() if state in ("queued", "running"))
     show_fields(
         [
-            ("daemon", f"{found.version}, pid {found.pid}, up {found.uptime_seconds:.0f} s"),
+            ("daemon", f"{found.version}, pid {found.pid}, up {age_text(found.uptime_seconds)}"),
             ("data", found.data),
             ("tampered with", found.tampered),
             ("worker", f"{worker.state}" + (f": {worker.doing} (pid {worker.pid})" if worker.doing else "")),

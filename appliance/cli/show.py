@@ -57,6 +57,14 @@ def show_line(text: str, *, indent: int | None = None, used: int = 0) -> None:
     typer.echo(wrapped(printable(text), columns_of(sys.stdout), indent=indent, used=used))
 
 
+def age_text(seconds: float) -> str:
+    """`42 s`, `12 min`, `30 h`, `4 d`."""
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
 def show_fields(fields: Iterable[tuple[str, object]]) -> None:
     """`name  value` lines, values aligned; a value of None or "" is left out."""
     rows = [(name, printable(str(value))) for name, value in fields if value is not None and value != ""]

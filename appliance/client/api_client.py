@@ -201,9 +201,10 @@ class ApiClient(ApiConnection):
         """Drops the tokens of old training rollouts, or says what that would be."""
         return self.post("/v1/prune", request, Pruned)
 
-    def rollback(self, person: str, reason: str = "") -> dict[str, str | None]:
-        """Puts the previous champion back; returns the aliases."""
-        return self.post("/v1/models/rollback", Rollback(person=person, reason=reason), dict[str, str | None])
+    def rollback(self, person: str, reason: str = "", *, going: str = "") -> dict[str, str | None]:
+        """Takes `going` out of service, or whichever would go where it is empty; returns the aliases."""
+        asked = Rollback(person=person, reason=reason, going=going)
+        return self.post("/v1/models/rollback", asked, dict[str, str | None])
 
     def keys(self) -> Keys:
         """Whose keys are known."""

@@ -322,3 +322,6 @@ class BudgetView(FrozenModel):
 class Rollback(FrozenModel):
     person: str = Field(min_length=1, max_length=200)
     reason: str = Field(default="", max_length=1000)
+    going: str = Field(default="", max_length=64)
+    """The model that is to go out of service, whole. Where another one would go by now, nothing is done; empty takes
+    whichever it is."""

@@ -178,14 +178,20 @@ class Governance:
         """How the model beside the champion stands."""
         return self._canaries.view()
 
-    def rollback(self, person: str, reason: str = "") -> dict[str, str | None]:
+    def rollback(self, person: str, reason: str = "", going: str = "") -> dict[str, str | None]:
         """Takes the canary out, or puts the previous champion back where there is none; what was taken out of service
-        does not come back without a new evaluation. Raises PromotionError when there is nothing to go back to, or a
-        person rejected it since it came into service."""
+        does not come back without a new evaluation. Raises PromotionError when another one than `going` would go, when
+        there is nothing to go back to, or a person rejected it since it came into service."""
         with self._lock:
             self._ledger.require_whole()
             why = f"rollback by {person}" + (f": {reason}" if reason else "")
             canary = self._canaries.current
+            would_go = canary.candidate if canary is not None else self._ledger.alias(CHAMPION)
+            if going and going != would_go:
+                raise PromotionError(
+                    f"{going[:12]} is not what a rollback takes out any more: nothing was done",
+                    hint="`assay model ls` shows what is in service now; ask again if that one is to go",
+                )
             if canary is not None:
                 self._canaries.take_back(canary, why)
                 self._say(why)

@@ -51,4 +51,5 @@ def no_model(name: str) -> NotThereError:
 
 
 def _needs_more(digits: str) -> str:
-    return f": {len(digits)} digits are too few, {LEAST} are needed" if too_short(digits) else ""
+    count = "1 digit is" if len(digits) == 1 else f"{len(digits)} digits are"
+    return f": {count} too few, {LEAST} are needed" if too_short(digits) else ""

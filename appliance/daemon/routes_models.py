@@ -33,7 +33,7 @@ def model_routes(core: Core) -> list[ApiRoute]:
 
     def rollback(asked: ApiRequest) -> Answer:
         wanted = asked.body(Rollback)
-        return governance.rollback(wanted.person, wanted.reason)
+        return governance.rollback(wanted.person, wanted.reason, wanted.going)
 
     return [
         get("/v1/checkpoints", list[CheckpointView], checkpoints, "With their aliases.", ("cycle", "before", "limit")),

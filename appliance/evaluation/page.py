@@ -49,7 +49,7 @@ def figures(rows: Sequence[EvaluationRow]) -> str:
 
 
 def headings(ks: Sequence[str]) -> list[str]:
-    return ["", *(f"pass@{k}" for k in ks), "questions", "right", "wrong", "lost", "tokens", "calls"]
+    return ["", *(f"pass@{k}, %" for k in ks), "questions", "right", "wrong", "lost", "tokens", "calls"]
 
 
 def cells(row: EvaluationRow, ks: Sequence[str]) -> list[str]:

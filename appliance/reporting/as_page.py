@@ -29,6 +29,8 @@ def as_page(report: NightReport) -> str:
             ["taskset", "items", "before", "after", "change, points [95 %]"], rows
         )
         body.append(section("Tasksets, before and after", content))
+    if report.unmeasured:
+        body.append(f"<p>{shown_text(report.unmeasured)}</p>")
     if report.decision is not None:
         made = report.decision
         said = f"<p>{shown_text(f'{made.outcome.value}: {made.reason}')}</p>"
@@ -44,14 +46,15 @@ def as_page(report: NightReport) -> str:
     for sort, gained in (("Gained: the champion failed", True), ("Lost: the champion passed", False)):
         if changed := [one for one in report.changed if one.gained is gained]:
             body.append(section(sort, "".join(map(_changed, changed))))
-    facts = [[name, str(count)] for name, count in report.rollouts.items()]
-    body.append(section("Rollouts", table(["purpose", "rollouts"], facts)))
+    facts = [[name, f"{count:,}"] for name, count in report.rollouts.items()]
+    body += [section("Rollouts", table(["purpose", "rollouts"], facts))] if facts else []
     return document(title, "".join(body), shown_text(NOTE))
 
 
 def history_page(promotions: Sequence[PromotionView]) -> str:
     """What each promotion gained and forgot, as one file."""
     body = ["<h1>What promotions gained and forgot</h1>"]
+    body += [] if promotions else ["<p>No model was promoted yet.</p>"]
     for one, drawn in zip(
         sorted(promotions, key=lambda made: made.at), history_pictures(promotions).values(), strict=True
     ):

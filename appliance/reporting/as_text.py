@@ -27,6 +27,8 @@ def as_text(report: NightReport) -> str:
     lines = [printable(report.headline)]
     curves = [f"{name:<34} {_spark(points)}  {points[-1][1]:.3g}" for name, points in report.curves.items() if points]
     lines += ["", *curves] if curves else []
+    if report.rollouts:
+        lines += ["", f"rollouts: {rollouts_text(report)}"]
     if report.seconds:
         lines += ["", "where the time went, in minutes"]
         lines += [f"  {printable(name):<32} {seconds / 60:8.1f}" for name, seconds in report.seconds.items()]
@@ -39,6 +41,8 @@ def as_text(report: NightReport) -> str:
             lines.append(
                 f"{name:<26} {one.items:>5}  {before:<17} {after:<17} {one.change:+.1f} [{low:+.1f}, {high:+.1f}]"
             )
+    if report.unmeasured:
+        lines += ["", report.unmeasured]
     if report.happened:
         lines += ["", HAPPENED[0].lower() + HAPPENED[1:]]
         lines += [f"  {when}  {text}" for when, text in happened_lines(report)]
@@ -66,6 +70,8 @@ def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
             low, high = one.interval
             row = (_escaped(one.name), str(one.items), one.share(one.before), one.share(one.after))
             lines.append(f"| {' | '.join(row)} | {one.change:+.1f} [{low:+.1f}, {high:+.1f}] |")
+    if report.unmeasured:
+        lines += ["", report.unmeasured]
     if report.decision is not None:
         lines += [
             "",
@@ -78,6 +84,8 @@ def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
         lines += [
             f"| {_escaped(g.gate)} | {g.outcome.value} | {_escaped(g.reason)} |" for g in report.decision.findings
         ]
+    if report.rollouts:
+        lines += ["", f"Rollouts: {rollouts_text(report)}"]
     if report.seconds:
         lines += ["", "## Where the time went", ""]
         lines += [f"- {_escaped(name)}: {seconds / 60:.1f} minutes" for name, seconds in report.seconds.items()]
@@ -90,6 +98,11 @@ def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
             lines.append(f"- {_escaped(task.family)}, {_escaped(task.task)}")
             lines += [f"{'  ' * line.startswith(' ')}  - {_escaped(line.strip())}" for line in _told(task)]
     return "\n".join(lines) + "\n"
+
+
+def rollouts_text(report: NightReport) -> str:
+    """How many there are for each purpose."""
+    return ", ".join(f"{printable(name)} {count:,}" for name, count in report.rollouts.items())
 
 
 def happened_lines(report: NightReport) -> list[tuple[str, str]]:

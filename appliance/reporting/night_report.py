@@ -90,6 +90,8 @@ class NightReport:
     """Where it ran on other machines, what ended or was lost, and what took its place; in order."""
     more_happened: int = 0
     """Of such, those that are left out."""
+    unmeasured: str = ""
+    """Why there are no tasksets before and after; empty where there are, or where the cycle may still come to it."""
 
     @property
     def headline(self) -> str:
@@ -125,17 +127,26 @@ def night_report(
     happened = [event for event in events if event.kind in MACHINES]
     evaluation, steps = evaluation_of(detail), _together(detail.steps, figures)
     own = [one for one in detail.decisions if evaluation is not None and one.evaluation == evaluation.id]
+    families = () if evaluation is None else family_changes(evaluation)
     return NightReport(
         cycle=detail.cycle,
         rollouts=detail.rollouts,
         curves=_curves(steps, detail.rollouts.get("train", 0)),
         seconds=_seconds(detail.cycle, steps),
-        families=() if evaluation is None else family_changes(evaluation),
+        families=families,
         decision=next(iter(own), None),
         changed=tuple(changed),
         happened=tuple(happened[:MOST_HAPPENED]),
         more_happened=len(happened[MOST_HAPPENED:]),
+        unmeasured="" if families else _unmeasured(detail.cycle, evaluation),
     )
+
+
+def _unmeasured(cycle: Cycle, evaluation: Evaluation | None) -> str:
+    if evaluation is not None:
+        lost = len(evaluation.champion.items)
+        return f"None of {lost} questions was answered by both models: the infrastructure lost every pair."
+    return "No candidate was evaluated in it." if cycle.state.ended else ""
 
 
 def family_changes(evaluation: Evaluation) -> tuple[FamilyChange, ...]:

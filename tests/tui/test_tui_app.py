@@ -782,6 +782,28 @@ async def test_without_a_daemon_the_screen_says_what_to_start_and_finds_it_when_
         assert pilot.app.focused is not None
 
 
+async def test_what_one_daemon_said_is_forgotten_where_another_one_answers(
+    appliance: Appliance, tmp_path: Path
+) -> None:
+    appliance.start()
+    made.put_night(appliance.core.ledger, appliance.data)
+    ledger = appliance.core.ledger
+    other = type(appliance)(tmp_path / "other")
+    other.socket = appliance.socket
+    async with open_app(appliance).run_test(size=(120, 40)) as pilot:
+        await shown(pilot, "4")
+        first = ledger.rollouts(limit=1)[0].rollout.id
+        await until(pilot, lambda: first in detail(pilot) and "model" in detail(pilot))
+        appliance.stop()
+        await until(pilot, lambda: "The daemon is not running." in of_absence(pilot))
+        other.start()
+        try:
+            other.core.ledger.put_rollouts([made.judged(first, answer="of the other one")])
+            await until(pilot, lambda: "of the other one" in detail(pilot))
+        finally:
+            other.stop()
+
+
 async def test_a_socket_that_nobody_answers_is_reported_as_such(appliance: Appliance) -> None:
     appliance.socket.parent.mkdir(parents=True)
     with socket.socket(socket.AF_UNIX) as deaf:
@@ -806,6 +828,14 @@ def test_without_a_terminal_it_says_so(tmp_path: Path) -> None:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "needs a terminal" in done.stderr
+
+
+def test_a_screen_that_there_is_not_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+    for more in ([], ["--web"]):
+        command = [sys.executable, "-m", "tui", "--socket", str(tmp_path / "s"), "--screen", "roloutts", *more]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "no screen 'roloutts': --screen takes now, learning, curriculum, rollouts" in done.stderr
 
 
 async def test_a_rollout_that_infrastructure_broke_is_no_failure_on_the_screen(appliance: Appliance) -> None:

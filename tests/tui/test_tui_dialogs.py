@@ -3,6 +3,7 @@ shown does something."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -327,3 +328,86 @@ async def test_a_dialog_that_opens_while_the_program_ends_does_nothing(appliance
         ):
             dialog.on_mount()
             assert not dialog.is_attached
+
+
+async def test_a_job_is_asked_for_once_however_often_enter_is_pressed(appliance: Appliance) -> None:
+    appliance.start()
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        await pilot.press("s")
+        pilot.app.screen.query_one("#question", Input).value = "find x with 7x+3=45"
+        check = pilot.app.screen.query_one("#check", Input)
+        check.value = "7*x+3 == 45"
+        check.focus()
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+    assert len(appliance.core.ledger.jobs()) == 1
+
+
+async def test_a_dialog_stays_until_what_was_asked_for_is_answered_and_asks_once(appliance: Appliance) -> None:
+    done: list[str] = []
+    answered = threading.Event()
+
+    def act(_passphrase: str) -> str:
+        done.append("it")
+        assert answered.wait(timeout=120)
+        return "gone"
+
+    appliance.start()
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        asked = TypedConfirmation("Take it out", "be307d69aa51", plain("it"), act, to="take it out")
+        app_of(pilot).put(asked)
+        await until(pilot, lambda: isinstance(pilot.app.focused, NameInput))
+        await type_and_enter(pilot, "be307d69")
+        await until(pilot, lambda: done == ["it"])
+        await pilot.press("enter", "escape")
+        await complaint(pilot, "This was asked for, and cannot be called back")
+        assert pilot.app.screen is asked
+        answered.set()
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+    assert done == ["it"]
+
+
+async def test_a_rollback_takes_out_the_model_whose_digits_were_typed_or_none(appliance: Appliance) -> None:
+    appliance.start()
+    ledger = appliance.core.ledger
+    made_ones = [made.checkpoint(appliance.data, name, parent=None, stage="training", step=1) for name in "abc"]
+    for one in made_ones:
+        ledger.put_checkpoint(one)
+    first, second, third = (one.manifest for one in made_ones)
+    ledger.set_aliases({"champion": second, "previous": first}, "promoted", made.at(-3))
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        await pilot.press("b")
+        await until(pilot, lambda: isinstance(pilot.app.screen, TypedConfirmation))
+        ledger.set_aliases({"champion": third, "previous": second}, "promoted meanwhile", made.at(-2))
+        await type_and_enter(pilot, second[:8])
+        await complaint(pilot, "is not what a rollback takes")
+    assert (ledger.alias("champion"), ledger.alias("previous")) == (third, second)
+
+
+async def test_the_palette_opens_over_a_screen_and_not_over_a_dialog(appliance: Appliance) -> None:
+    appliance.start()
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        await pilot.press("s", "ctrl+p")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, SubmitDialog)
+        await pilot.press("escape", "ctrl+p")
+        await until(pilot, lambda: "CommandPalette" in type(pilot.app.screen).__name__)
+
+
+async def test_a_filter_is_seen_where_it_hides_something(appliance: Appliance) -> None:
+    appliance.start()
+    made.put_night(appliance.core.ledger, appliance.data)
+    async with open_app(appliance).run_test(size=(120, 40)) as pilot:
+        for key in ("1", "3"):
+            await shown(pilot, key)
+            await pilot.press("slash", *"nowhere", "enter")
+            await until(pilot, lambda: "/ nowhere" in picture(pilot))
+        await shown(pilot, "1")
+        assert "No event has that." in everything(pilot)
+        await shown(pilot, "9")
+        await pilot.press("e", "slash", *"nowhere", "enter")
+        await until(pilot, lambda: "No event has that." in everything(pilot))

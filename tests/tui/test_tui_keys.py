@@ -122,6 +122,19 @@ async def test_a_key_behind_another_that_opens_a_screen_acts_on_that_screen(appl
         await until(pilot, lambda: "find x" in detail(pilot) or "divisor" in detail(pilot))
 
 
+async def test_two_pages_that_are_turned_at_once_are_two_pages(appliance: Appliance) -> None:
+    appliance.start()
+    appliance.core.ledger.put_rollouts([made.judged(f"r{i:03}", family=f"f{i}") for i in range(230)])
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot, "4")
+        await until(pilot, lambda: len(cells(pilot)) == 100)
+        typed_at_once(pilot, "nn")
+        await until(pilot, lambda: len(cells(pilot)) == 30)
+        assert "page 3" in of_pane(pilot)
+        typed_at_once(pilot, "pp")
+        await until(pilot, lambda: bool(cells(pilot)) and "| f229 |" in cells(pilot)[0])
+
+
 async def test_a_passphrase_never_stands_in_the_line_for_digits(
     appliance: Appliance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import pairwise
 
 import pytest
@@ -30,10 +31,11 @@ from appliance.client import (
     rates_of,
 )
 from appliance.client.gateway import SessionRow
-from appliance.client.screen import CycleCurves, ProcessUse
+from appliance.client.screen import CycleCurves, GpuUse, ProcessUse
 from appliance.client.status import GatewayStatus
 from appliance.records.artifacts import MEANING, Artifact
 from appliance.records.cycles import CycleState
+from appliance.records.evaluations import ItemResult
 from appliance.records.jobs import JobState, Validation
 from appliance.records.service import Canary, CanaryState
 from policies.canary import Counts
@@ -43,12 +45,13 @@ from tui import gateway, governance, jobs, models, rollouts
 from tui.conversation import rollout_text
 from tui.curriculum import map_text
 from tui.decisions import decision_detail, figure_text
+from tui.evaluation import ItemPair, summary_text
 from tui.jobs import JobRecord
 from tui.learning import bounds_of, heights_of, labels_of, subtitle_of, tasksets_text, ticks_of
-from tui.now import machine_text
-from tui.panels import LEAST_CELLS, last_width
+from tui.now import machine_text, queue_text
+from tui.panels import LEAST_CELLS, due, last_width
 from tui.progress import cycle_text, rate
-from tui.text import plain, sparkline, wilson
+from tui.text import markup_safe, plain, sparkline, wilson
 from verifiers.contract.statement import Assurance, StatementPart
 from verifiers.contract.verdict import Outcome, Verdict
 
@@ -427,3 +430,39 @@ def test_the_gateway_says_what_became_of_a_session(fields: dict[str, str], in_ro
 def test_the_map_says_that_there_is_nothing_when_all_is_counted_and_not_before() -> None:
     assert map_text([], ["night-1"], waits=True).plain == ""
     assert map_text([], ["night-1"]).plain == "No rollout of a training yet."
+
+
+def test_a_time_to_come_has_its_day_where_it_is_not_within_one() -> None:
+    now = datetime.fromisoformat("2026-01-02T12:00:00+00:00")
+    assert due("2026-01-03T01:00:00.000+00:00", now) == "01:00"
+    assert due("2026-01-05T01:00:00.000+00:00", now) == "01-05 01:00"
+
+
+def test_a_gpu_that_says_no_load_is_not_said_to_be_idle() -> None:
+    gpus = (GpuUse(name="H100", busy=None, used_bytes=2 << 30, total_bytes=80 << 30),)
+    machine = MachineView(
+        cores=2, cpu=1.0, load=1.0, memory_total=1, memory_available=1, disk_total=1, disk_free=1, gpus=gpus
+    )
+    (line,) = (one for one in machine_text(machine).plain.splitlines() if one.startswith("gpu"))
+    assert "load unknown, 2.0 GiB of 80.0 GiB" in line
+    assert "0 %" not in line
+
+
+def test_a_taskset_that_was_lost_whole_has_no_share() -> None:
+    def item(family: str, passed: bool | None) -> ItemResult:
+        return ItemResult(task=f"{family}-1", family=family, passed=passed, calls=1, failed_calls=0)
+
+    pairs = [ItemPair(item("gcd", True), item("gcd", False)), ItemPair(item("lost", None), item("lost", True))]
+    said = summary_text(pairs).plain.splitlines()
+    assert said[0] == "2 items: 1 gained, 1 broken"
+    assert "0 →    1 of 1     100.0 %" in said[1]
+    assert said[2].split() == ["lost", "no", "item", "that", "both", "answered"]
+
+
+def test_a_borders_title_has_no_markup_whatever_a_name_says() -> None:
+    assert markup_safe("[bold red]x[/]\x1b[2J") == "(bold red]x(/]/x1b(2J"
+
+
+def test_jobs_that_are_set_aside_stand_on_now_with_what_to_do() -> None:
+    said = queue_text(snapshot(jobs={"set_aside": 2, "solved": 1}), None).plain.splitlines()
+    assert said[:3] == ["jobs      none waits", "ended     1 solved", "set aside 2: `assay jobs resume`"]

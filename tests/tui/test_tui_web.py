@@ -40,9 +40,9 @@ def address(appliance: Appliance) -> Iterator[str]:
     assert server.wait(timeout=120) == 0
 
 
-def asked(address: str, path: str, **headers: str) -> http.client.HTTPResponse:
+def asked(address: str, path: str, method: str = "GET", **headers: str) -> http.client.HTTPResponse:
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=120)
-    connection.request("GET", path, headers=headers)
+    connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     answer.read()
     return answer
@@ -53,6 +53,8 @@ def test_only_who_has_the_token_is_answered_and_only_under_its_own_name(address:
     own, page = f"{parts.scheme}://{parts.netloc}", parts.path
     assert parts.hostname == "127.0.0.1"
     assert asked(address, "/").status == 403
+    for method, target in (("OPTIONS", "*"), ("CONNECT", "evil.example:80"), ("GET", "/%ED%A0%80/")):
+        assert asked(address, target, method).status == 403
     assert asked(address, "/ws").status == 403
     assert asked(address, "/static/js/textual.js").status == 403
     assert asked(address, f"{page[:-2]}/").status == 403

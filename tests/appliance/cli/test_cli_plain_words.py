@@ -102,7 +102,7 @@ def test_a_cancelled_night_has_not_failed_and_its_seventieth_step_is_the_seventi
             pid=1,
             data="d",
             started=AT,
-            uptime_seconds=1.0,
+            uptime_seconds=9 * 86_400.0,
             worker=WorkerStatus(state="idle"),
             cycle=cycle,
             step_metrics={"step": 69.0},
@@ -116,6 +116,7 @@ def test_a_cancelled_night_has_not_failed_and_its_seventieth_step_is_the_seventi
     )
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "step 70" in lines
+    assert "daemon 1, pid 1, up 9 d" in lines
     assert "cycle n cancelled, training" in lines
     assert not any(line.startswith("failure") for line in lines)
 

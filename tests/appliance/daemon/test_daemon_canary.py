@@ -185,6 +185,9 @@ def test_a_person_takes_a_canary_out_with_one_word_or_by_rejecting_it(core) -> N
     assert "it is rude" in newest(core, candidate).reason
     with pytest.raises(PromotionError):
         core.governance.rollback("ada")
+    with pytest.raises(PromotionError, match=f"{candidate[:12]} is not what a rollback takes out any more"):
+        core.governance.rollback("ada", "twice", candidate)
+    assert core.ledger.alias("champion") == champion
     another = put_decided(core, champion, b"another")
     approve(core, another)
     assert core.ledger.alias("canary") == another

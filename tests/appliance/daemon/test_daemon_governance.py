@@ -100,7 +100,9 @@ def test_an_approved_candidate_goes_into_service_and_can_be_taken_back(core) -> 
     assert approved.approval.decision == shown.digest()
     assert approved.aliases == {"champion": candidate, "candidate": None, "previous": champion, "canary": None}
     assert core.ledger.decisions(candidate=candidate)[0] == approved.decision
-    assert core.governance.rollback("ada", "it is rude")["champion"] == champion
+    with pytest.raises(PromotionError, match="is not what a rollback takes out any more"):
+        core.governance.rollback("ada", "another was in service when it was asked for", champion)
+    assert core.governance.rollback("ada", "it is rude", candidate)["champion"] == champion
     assert "it is rude" in core.ledger.alias_history()[0]["reason"]
     with pytest.raises(PromotionError):
         core.governance.rollback("ada")

@@ -93,3 +93,4 @@ def test_the_page_shows_hostile_names_as_text_and_loads_nothing() -> None:
     assert "\x1b" not in shown
     assert "default-src &#x27;none&#x27;" in shown
     assert "http" not in shown.replace("http-equiv", "")
+    assert "<th>pass@1, %</th>" in shown, "100.0 is a share in percent, and says so"

@@ -237,6 +237,26 @@ def test_a_cycle_without_steps_or_evaluation_has_a_report_too() -> None:
     assert report_pictures(made) == {}
     assert "failed" in as_text(made)
     assert References(as_page(made)).found == []
+    for form in (as_text, as_markdown, as_page):
+        assert "No candidate was evaluated in it." in form(made)
+    running = detail.model_copy(update={"cycle": CYCLE.model_copy(update={"state": CycleState.RUNNING})})
+    assert night_report(running, ()).unmeasured == ""
+
+
+def test_an_evaluation_that_the_infrastructure_lost_is_said_to_be_lost_and_rollouts_are_counted_in_every_form() -> None:
+    lost = EVALUATION.model_copy(update={"candidate": results("b" * 64, "xxxxxx")})
+    detail = CycleDetail(
+        cycle=CYCLE, rollouts={"evaluation": 1200}, steps=(), checkpoints=(), evaluations=(lost,), decisions=()
+    )
+    made = night_report(detail, ())
+    assert made.families == ()
+    for form in (as_text, as_markdown, as_page):
+        assert "None of 6 questions was answered by both models" in form(made)
+        assert "1,200" in form(made)
+
+
+def test_a_history_without_a_promotion_says_so() -> None:
+    assert "No model was promoted yet." in history_page([])
 
 
 FIGURES = st.floats(-1e9, 1e9) | st.just(float("nan")) | st.just(float("inf"))
