@@ -13,13 +13,12 @@ Source: src/Lean/Expr.lean, src/Lean/Level.lean, src/Lean/Declaration.lean, src/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from verifiers.lean.objects import (
     APP,
     BOUND,
     CONST,
-    FIELDS,
     LITERAL,
     NOTE,
     NOTHING,
@@ -34,6 +33,7 @@ from verifiers.lean.objects import (
 from verifiers.lean.olean import CONSTANTS, NAMES, STR, Olean
 
 INDUCTIVE, CONSTRUCTOR, RECURSOR = 5, 6, 7
+DEFINITION, OPAQUE, SAFE = 1, 3, 1
 UNSAFE = {INDUCTIVE: 8, CONSTRUCTOR: 0, RECURSOR: 8}
 """Which bit behind its fields says that it is unsafe: no submission may have such a type, and a replay skips it."""
 LEVEL_FLAGS, LEVEL_PARAMETER = 0xFF << 32, 1 << 33
@@ -42,9 +42,10 @@ TERM_FLAGS, TERM_PARAMETER, LOOSE = (1 << 64) - (1 << 40), 1 << 43, 44
 MOST_BOUND = (1 << 20) - 1
 
 
-def examine(olean: Olean, modules: Iterable[str] | None = None, form: tuple[int, bool] | None = None) -> None:
-    """`modules` are all that it may import, `form` is what this Lean's files have. Raises AlteredError, and OleanError
-    for an object that is not known."""
+def examine(olean: Olean, modules: Iterable[str] | None = None, form: tuple[int, bool] | None = None) -> list[int]:
+    """Where its terms with a note lie: the note itself may be anything, and has to be taken out. `modules` are all that
+    it may import, `form` is what this Lean's files have. Raises AlteredError, and OleanError for an object that is not
+    known."""
     if form is not None and olean.form != form:
         raise AlteredError("it is of another form than this Lean's files")
     if modules is not None and (others := set(olean.imports()).difference(modules)):
@@ -52,6 +53,7 @@ def examine(olean: Olean, modules: Iterable[str] | None = None, form: tuple[int,
     objects = OleanObjects(olean)
     _compare_terms(objects, _compare_levels(objects))
     DeclarationNames(objects).compare()
+    return [at for at in objects.seen[Slot.TERM] if objects.tag(at) == NOTE]
 
 
 def _compare_levels(objects: OleanObjects) -> dict[int, bool]:
@@ -111,9 +113,9 @@ class DeclarationNames:
             self._numbers[at + objects.base] = number
 
     def compare(self) -> None:
-        """Raises AlteredError where a declaration is listed under another name than its own, or two are under one; or
+        """Raises AlteredError where a declaration is listed under another name than its own, or two are under one;
         where an inductive type says something else of itself than its recursor and its constructors do, which a replay
-        compares."""
+        compares; or where a replay would take something for another thing than an import does."""
         objects = self._objects
         names, infos = objects.olean.listed(NAMES), objects.olean.listed(CONSTANTS)
         if len(names) != len(infos):
@@ -132,6 +134,21 @@ class DeclarationNames:
                 raise AlteredError("an inductive type that a replay would leave out")
             if tag == INDUCTIVE:
                 self._compare_inductive(number, at, known)
+        self._check_rest(known)
+
+    def _check_rest(self, known: dict[int, int]) -> None:
+        """What a replay leaves out, the kernel may have made itself under that name, and as something else."""
+        left_out = {number for number, at in known.items() if self._is_left_out(at)}
+        if not left_out:
+            return
+        checked = [(at, Slot.DECLARATION) for number, at in known.items() if number not in left_out]
+        if self._speaks_of(checked, left_out):
+            raise AlteredError("a declaration that rests on one that a replay leaves out")
+
+    def _is_left_out(self, at: int) -> bool:
+        objects = self._objects
+        behind = objects.behind(objects.field(at, 0)) & 0xFF
+        return behind != SAFE if objects.tag(at) == DEFINITION else objects.tag(at) == OPAQUE and behind != 0
 
     def _value(self, info: int) -> Sequence[int]:
         """A declaration's name, universe parameters and type."""
@@ -148,31 +165,29 @@ class DeclarationNames:
         universes, more = self._listed(self._value(at)[1]), self._listed(self._value(recursor)[1])
         if counts[:2] != [parameters, indices] or self._listed(others) != own or universes not in (more, more[1:]):
             raise AlteredError("an inductive type with other parameters or indices than its recursor")
+        types = [known.get(one) for one in own]
+        if number not in own or any(one is None or objects.tag(one) != INDUCTIVE for one in types):
+            raise AlteredError("a block of inductive types with one that is none")
+        first = known[own[0]]
+        said = objects.fields(objects.field(first, 0))
+        if (said[1], self._listed(said[3]), self._listed(self._value(first)[1])) != (parameters, own, universes):
+            raise AlteredError("a block of inductive types that do not agree on it")
+        made = [known.get(self._numbers[one], at) for one in objects.listed(constructors)]
+        if any(objects.tag(one) != CONSTRUCTOR for one in made):
+            raise AlteredError("an inductive type with constructors that are none")
         if objects.behind(inductive) & 1:
             return  # it says that it is recursive, which takes nothing for granted
-        for one in objects.listed(constructors):
-            info = known.get(self._numbers[one])
-            if info is None or objects.tag(info) != CONSTRUCTOR:
-                raise AlteredError("an inductive type with constructors that are none")
+        for info in made:
             term = self._value(info)[2] - objects.base
             while objects.tag(term) == PI:
-                if self._speaks_of(objects.field(term, 1), own):
+                if self._speaks_of([(objects.field(term, 1), Slot.TERM)], own):
                     raise AlteredError("a recursive type that says that it is none")
                 term = objects.field(term, 2)
 
     def _listed(self, names: int) -> list[int]:
         return [self._numbers[one] for one in self._objects.listed(names)]
 
-    def _speaks_of(self, term: int, own: Sequence[int]) -> bool:
-        objects, waiting, seen = self._objects, [term], set()
-        while waiting:
-            at = waiting.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            fields, tag = objects.fields(at), objects.tag(at)
-            if tag == CONST and self._numbers[fields[0]] in own:
-                return True
-            kinds = FIELDS[Slot.TERM, tag][0].slots
-            waiting += [one - objects.base for one, kind in zip(fields, kinds, strict=True) if kind is Slot.TERM]
-        return False
+    def _speaks_of(self, found: Iterable[tuple[int, Slot]], names: Container[int]) -> bool:
+        objects = self._objects
+        constants = (at for at in objects.terms(found) if objects.tag(at) == CONST)
+        return any(self._numbers[objects.fields(at)[0]] in names for at in constants)

@@ -10,6 +10,7 @@ Source: src/include/lean/lean.h, src/Lean/Environment.lean, src/Lean/Setup.lean;
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ BOOLEAN, NUMBER = 1, 3
 PRIVATE = 2
 """Import level: all of a module."""
 IMPORTS, NAMES, CONSTANTS = 0, 1, 2
+BREAKING = "LEAN_ABORT_ON_PANIC"
+"""Environment variable with which Lean ends where it would only complain."""
 
 Address = ctypes.c_void_p
 Byte = ctypes.c_uint8
@@ -116,7 +119,11 @@ class Native:
     def replay(self, module: int, kernel: int) -> int:
         """A kernel's environment with a module's declarations, each of which it has checked. Raises LeanRefused."""
         declared = self._map(elements(field(module, NAMES)), elements(field(module, CONSTANTS)))
-        return self.act("l_Lean_Kernel_Environment_replay", declared, kernel)
+        os.environ[BREAKING] = "1"  # what a replay does not expect, it would go on without
+        try:
+            return self.act("l_Lean_Kernel_Environment_replay", declared, kernel)
+        finally:
+            del os.environ[BREAKING]
 
     def chosen(self, options: dict[str, int | bool]) -> int:
         """Options of the elaborator."""

@@ -10,14 +10,16 @@ Source: src/runtime/compact.cpp, src/Lean/Expr.lean, src/Lean/Level.lean, src/Le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
 from verifiers.lean.olean import (
     ARRAY,
     CONSTANTS,
+    ENTRIES,
     EXTRA_NAMES,
+    FIELDS_OF_MODULE,
     HEADERS,
     IMPORTS,
     NAMES,
@@ -69,17 +71,20 @@ class Slot(Enum):
     INDUCTIVE = auto()
     CONSTRUCTOR = auto()
     RECURSOR = auto()
-    ANYTHING = auto()
-    """What neither the kernel nor a check looks into: notes of the elaborator's beside a term."""
+    NOTE = auto()
+    """What the elaborator noted beside a term. Nobody looks into it: it is taken out before Lean sees the file."""
 
 
 class Fields(NamedTuple):
     slots: tuple[Slot, ...]
     scalars: int = 0
     """Bytes behind them that the place needs."""
+    most: tuple[int, ...] = ()
+    """The highest value of each of the last of these bytes. Lean's own code does not agree on what higher ones mean."""
 
 
 N, S, T = Slot.NAMES, Slot.NATURAL, Slot.TERM
+FLAG, BINDER, SAFETY, QUOTIENT = (1,), (3,), (2,), (3,)
 LISTS = {Slot.NAMES: Slot.NAME, Slot.LEVELS: Slot.LEVEL, Slot.RULES: Slot.RULE}
 FIELDS: dict[tuple[Slot, int], Sequence[Fields]] = {
     (Slot.NAME, STR): [Fields((Slot.NAME, Slot.STRING), 8)],
@@ -93,18 +98,18 @@ FIELDS: dict[tuple[Slot, int], Sequence[Fields]] = {
     (Slot.TERM, SORT): [Fields((Slot.LEVEL,), 8)],
     (Slot.TERM, CONST): [Fields((Slot.NAME, Slot.LEVELS), 8)],
     (Slot.TERM, APP): [Fields((T, T), 8)],
-    (Slot.TERM, LAMBDA): [Fields((Slot.NAME, T, T), 9)],
-    (Slot.TERM, PI): [Fields((Slot.NAME, T, T), 9)],
-    (Slot.TERM, LET): [Fields((Slot.NAME, T, T, T), 9)],
+    (Slot.TERM, LAMBDA): [Fields((Slot.NAME, T, T), 9, BINDER)],
+    (Slot.TERM, PI): [Fields((Slot.NAME, T, T), 9, BINDER)],
+    (Slot.TERM, LET): [Fields((Slot.NAME, T, T, T), 9, FLAG)],
     (Slot.TERM, LITERAL): [Fields((Slot.LITERAL,), 8)],
-    (Slot.TERM, NOTE): [Fields((Slot.ANYTHING, T), 8)],
+    (Slot.TERM, NOTE): [Fields((Slot.NOTE, T), 8)],
     (Slot.TERM, PROJECTION): [Fields((Slot.NAME, Slot.NATURAL, T), 8)],
     (Slot.LITERAL, 0): [Fields((Slot.NATURAL,))],
     (Slot.LITERAL, 1): [Fields((Slot.STRING,))],
     (Slot.HINTS, 2): [Fields((), 4)],
     (Slot.RULE, 0): [Fields((Slot.NAME, S, T))],
     (Slot.VALUE, 0): [Fields((Slot.NAME, N, T))],
-    (Slot.IMPORT, 0): [Fields((Slot.NAME,))],
+    (Slot.IMPORT, 0): [Fields((Slot.NAME,), 1, FLAG)],
     **{(each, 1): [Fields((of, each))] for each, of in LISTS.items()},
     **{
         (Slot.DECLARATION, tag): [Fields((kind,))]
@@ -113,15 +118,15 @@ FIELDS: dict[tuple[Slot, int], Sequence[Fields]] = {
             Slot.RECURSOR,
         ))
     },
-    (Slot.AXIOM, 0): [Fields((Slot.VALUE,), 1)],
-    (Slot.DEFINITION, 0): [Fields((Slot.VALUE, T, Slot.HINTS, N), 1)],
+    (Slot.AXIOM, 0): [Fields((Slot.VALUE,), 1, FLAG)],
+    (Slot.DEFINITION, 0): [Fields((Slot.VALUE, T, Slot.HINTS, N), 1, SAFETY)],
     (Slot.THEOREM, 0): [Fields((Slot.VALUE, T, N))],
-    (Slot.OPAQUE, 0): [Fields((Slot.VALUE, T, N), 1)],
-    (Slot.QUOTIENT, 0): [Fields((Slot.VALUE,), 1)],
+    (Slot.OPAQUE, 0): [Fields((Slot.VALUE, T, N), 1, FLAG)],
+    (Slot.QUOTIENT, 0): [Fields((Slot.VALUE,), 1, QUOTIENT)],
     # Older versions do not say how many nested types there are.
-    (Slot.INDUCTIVE, 0): [Fields((Slot.VALUE, S, S, N, N, S), 3), Fields((Slot.VALUE, S, S, N, N), 3)],
-    (Slot.CONSTRUCTOR, 0): [Fields((Slot.VALUE, Slot.NAME, S, S, S), 1)],
-    (Slot.RECURSOR, 0): [Fields((Slot.VALUE, N, S, S, S, S, Slot.RULES), 2)],
+    (Slot.INDUCTIVE, 0): [Fields((Slot.VALUE, S, S, N, N, *more), 3, FLAG * 3) for more in ((S,), ())],
+    (Slot.CONSTRUCTOR, 0): [Fields((Slot.VALUE, Slot.NAME, S, S, S), 1, FLAG)],
+    (Slot.RECURSOR, 0): [Fields((Slot.VALUE, N, S, S, S, S, Slot.RULES), 2, FLAG * 2)],
 }  # fmt: skip
 """By what a place asks for and the object's tag. A free or an open variable has no place in a declaration."""
 BOXED = {
@@ -131,8 +136,10 @@ BOXED = {
     **dict.fromkeys(LISTS, (NOTHING,)),
 }
 """Values that are no objects."""
-UNBOUNDED = (Slot.NATURAL, Slot.ANYTHING)
-"""Kinds of which any value may be none."""
+WITHOUT_TERMS = (N, S, Slot.NAME, Slot.STRING, Slot.LEVEL, Slot.LEVELS, Slot.LITERAL, Slot.HINTS, Slot.NOTE)
+"""Kinds that hold none."""
+ALIGNED = 1 << 16
+"""What Lean writes is meant for an address that is a multiple of it. Any other is only a way to have it moved."""
 
 
 class OleanObjects:
@@ -144,8 +151,7 @@ class OleanObjects:
         self.words: Sequence[int] = memoryview(self._data + bytes(-len(self._data) % 8)).cast("Q")
         self.base = olean.base
         self._starts = self._scanned(HEADERS[self._data[5]])
-        if self.base % 8 or olean.root not in self._starts:
-            raise AlteredError("a whole that lies at no object's place")
+        self._check_whole()
         self.seen: dict[Slot, set[int]] = {kind: set() for kind in Slot}
         self._follow()
 
@@ -186,8 +192,35 @@ class OleanObjects:
         limbs = self.words[(at >> 3) + 1] >> 32
         return int.from_bytes(self._data[at + 24 : at + 24 + 8 * limbs], "little")
 
+    def terms(self, found: Iterable[tuple[int, Slot]]) -> Iterator[int]:
+        """Where the terms lie that these are made of, each once."""
+        waiting, seen = list(found), set()
+        while waiting:
+            at, kind = waiting.pop()
+            if (at, kind) in seen:
+                continue
+            seen.add((at, kind))
+            if kind is Slot.TERM:
+                yield at
+            for one, each in zip(self.fields(at), self._kinds(at, kind), strict=True):
+                if not one & 1 and each not in WITHOUT_TERMS:
+                    waiting.append((one - self.base, each))
+
+    def _check_whole(self) -> None:
+        whole = self.olean.root
+        if self.base % ALIGNED or whole not in self._starts:
+            raise AlteredError("a whole that lies at no object's place")
+        if self.words[whole >> 3] >> 32 & 0xFFFF > 8 + 8 * FIELDS_OF_MODULE and self.behind(whole) & 0xFF:
+            raise AlteredError("a file that says that it is one of several")
+        lists = [self.field(whole, index) for index in range(FIELDS_OF_MODULE)]
+        if not self._starts.issuperset(lists):
+            raise AlteredError("a list that lies at no object's place")
+        if self.olean.listed(ENTRIES) and lists.count(lists[ENTRIES]) > 1:
+            raise AlteredError("entries that are something else, too")
+
     def _scanned(self, at: int) -> set[int]:
-        """Where objects begin: they lie one after the other."""
+        """Where objects begin: they lie one after the other. All of them count, also those that nothing leads to: a
+        file that Lean cannot have at its address is gone through in the same way, and each pointer in it changed."""
         words, end, starts = self.words, len(self._data), set()
         if self.olean.form[1]:
             at += 8  # newer versions begin with the pointer to the whole, older ones end with it
@@ -210,8 +243,12 @@ class OleanObjects:
                 size = 24
             else:
                 raise OleanError("an object of a kind that is not known")
-            if size < 8 or at + size > end:
+            if at + size > end:
                 raise AlteredError("an object that does not end in the file")
+            if tag <= CONSTRUCTORS and size < 8 + 8 * (header >> 48 & 0xFF):
+                raise AlteredError("an object that is too short")
+            if header & 0xFFFF_FFFF:
+                raise AlteredError("an object that somebody owns")
             if tag in (ARRAY, STRING, SCALARS) and words[(at >> 3) + 2] != length:
                 raise AlteredError("an object with room that nothing is in")
             starts.add(at)
@@ -228,8 +265,10 @@ class OleanObjects:
         base, seen = self.base, self.seen
         while waiting:
             pointer, parent, kind = waiting.pop()
+            if kind is Slot.NOTE:
+                continue
             if pointer & 1:
-                if kind not in UNBOUNDED and pointer not in BOXED.get(kind, ()):
+                if kind is not Slot.NATURAL and pointer not in BOXED.get(kind, ()):
                     raise AlteredError(f"no {kind.name.lower()} where one belongs")
                 continue
             at = pointer - base
@@ -241,36 +280,26 @@ class OleanObjects:
                 raise AlteredError("a pointer that leads to no object, or to one that comes later")
             seen[kind].add(at)
             kinds = self._kinds(at, kind)
-            waiting += [(one, at, each) for one, each in zip(self._parts(at), kinds, strict=True)]
+            waiting += [(one, at, each) for one, each in zip(self.fields(at), kinds, strict=True)]
 
     def _kinds(self, at: int, kind: Slot) -> Sequence[Slot]:
         """What its own places ask for. Raises AlteredError where it is not of that kind."""
         header = self.words[at >> 3]
         tag, fields, size = header >> 56, header >> 48 & 0xFF, header >> 32 & 0xFFFF
-        if header & 0xFFFF_FFFF:
-            raise AlteredError("an object that somebody owns")
         if kind is Slot.STRING:
             self._check_text(at, tag)
             return ()
         if kind is Slot.NATURAL:
             self._check_number(at, tag)
             return ()
-        if kind is Slot.ANYTHING:
-            if tag <= CONSTRUCTORS and size < 8 + 8 * fields:
-                raise AlteredError("an object that is too short")
-            return [kind] * len(self._parts(at))
         for known in FIELDS.get((kind, tag), ()):
-            if fields == len(known.slots) and size >= 8 + 8 * fields + known.scalars:
+            end = 8 + 8 * fields + known.scalars
+            if fields == len(known.slots) and size >= end:
+                flags = self._data[at + end - len(known.most) : at + end]
+                if any(flag > most for flag, most in zip(flags, known.most, strict=True)):
+                    raise AlteredError(f"a {kind.name.lower()} that is neither one thing nor the other")
                 return known.slots
         raise AlteredError(f"no {kind.name.lower()} where one belongs")
-
-    def _parts(self, at: int) -> Sequence[int]:
-        tag = self.tag(at)
-        if tag <= CONSTRUCTORS:
-            return self.fields(at)
-        if tag == ARRAY:
-            return self.words[(at >> 3) + 3 : (at >> 3) + 3 + self.words[(at >> 3) + 1]]
-        return self.words[(at >> 3) + 1 : (at >> 3) + 2] if tag == THUNK else ()
 
     def _check_text(self, at: int, tag: int) -> None:
         size, room, characters = self.words[(at >> 3) + 1 : (at >> 3) + 4]

@@ -12,11 +12,12 @@ Source: src/runtime/compact.cpp and src/Lean/Environment.lean (ModuleData) of Le
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 
 MARK = b"olean"
 HEADERS = {1: 56, 2: 88}
 """Format -> bytes before the data; the last eight of them are the address that pointers count from."""
-CONSTRUCTOR_OF_MODULE, FIELDS = 0, 5
+CONSTRUCTOR_OF_MODULE, FIELDS_OF_MODULE = 0, 5
 IMPORTS, NAMES, CONSTANTS, EXTRA_NAMES, ENTRIES = 0, 1, 2, 3, 4
 AXIOM, QUOTIENT = 0, 4
 """Kinds of declarations that nothing proves."""
@@ -79,10 +80,12 @@ class Olean:
         found = zip(self.names(), self.listed(CONSTANTS), strict=False)
         return [name for name, at in found if self._object(self._at(self._word(at)))[2] in (AXIOM, QUOTIENT)]
 
-    def without_entries(self) -> bytes:
-        """The same declarations and nothing else."""
+    def without_entries(self, notes: Iterable[int] = ()) -> bytes:
+        """The same declarations and nothing else. `notes` are terms whose notes go, too."""
         changed = bytearray(self._data)
         struct.pack_into("<Q", changed, self._field(ENTRIES) + 8, 0)
+        for at in notes:
+            struct.pack_into("<Q", changed, at + 8, 1)  # an empty list
         return bytes(changed)
 
     def _find_root(self, header: int) -> int:
@@ -92,8 +95,8 @@ class Olean:
             try:
                 root = self._at(self._word(at))
                 _, fields, tag = self._object(root)
-                if tag == CONSTRUCTOR_OF_MODULE and fields == FIELDS:
-                    for index in range(FIELDS):
+                if tag == CONSTRUCTOR_OF_MODULE and fields == FIELDS_OF_MODULE:
+                    for index in range(FIELDS_OF_MODULE):
                         self._elements(self._at(self._word(root + 8 + 8 * index)))
                     return root
             except OleanError:

@@ -19,7 +19,7 @@ from typing import Any
 
 from verifiers.boxes.own_time import PATIENCE, computed_by, is_over
 from verifiers.lean.declarations import examine
-from verifiers.lean.native import LeanRefused, replay
+from verifiers.lean.native import BREAKING, LeanRefused, replay
 from verifiers.lean.objects import AlteredError
 from verifiers.lean.olean import Olean, OleanError
 from verifiers.lean.warm import NotWarm, Warm
@@ -213,7 +213,7 @@ class LeanStep:
                 notes.write(json.dumps(facts))
             if self._replays == "tool":
                 module = self._message["replay"].removesuffix(".olean")
-                os.execve(self._lean.tool, [self._lean.tool, module], dict(os.environ))  # noqa: S606 - Lean's own
+                os.execve(self._lean.tool, [self._lean.tool, module], os.environ | {BREAKING: "1"})  # noqa: S606 - Lean's own
             if self._warm is not None:
                 code = self._warm.elaborate(self._folder, self._message)
             else:
@@ -254,8 +254,7 @@ class LeanStep:
                     "reserved": sorted(RESERVED.intersection(names)),
                     "alike": [name[:MOST_NAME] for name in names if _last(name) == _last(wanted or "")][:5],
                 }
-                examine(olean, self._message.get("modules"), self._lean.form)
-                data = olean.without_entries()
+                data = olean.without_entries(examine(olean, self._message.get("modules"), self._lean.form))
             (self._folder / name).write_bytes(data)
         (self._folder / f"{self._message['module']}.lean").write_text(self._message.get("source", ""), encoding="utf-8")
         return facts

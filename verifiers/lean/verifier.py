@@ -200,7 +200,7 @@ class LeanVerifier:
         files, modules = prepared.trusted | submitted, [*map(plain, source.modules), "Init"]
         message = self._limits(spec) | {"bare": list(submitted), "modules": modules, "files": files}
         against = message | {"options": trusted_options(spec), "wanted": prepared.wanted}
-        found = self._checked_warmly(proof, against)
+        found, refused = self._checked_warmly(proof, against)
         if found is not None:
             return found.noting(headers=warm)
         asked = step(CHECK, prepared.check_file, **against)
@@ -210,6 +210,8 @@ class LeanVerifier:
         judged = judging.outcome_of_check(checked, proof.statement, source, self._mark)
         if judged.outcome is Outcome.PASS:
             judged = self._replayed(proof, judged, message)
+        if judged.outcome is Outcome.PASS and refused:
+            judged = judging.lost("the kernel made something else of the compiled file than Lean's import did", "")
         return judged.noting(headers=self._cold)._replace(isolation=isolation)
 
     def _compile(self, proof: SubmittedProof) -> tuple[Ran | Judgement, str, str]:
@@ -224,23 +226,24 @@ class LeanVerifier:
         asked = step(SUBMISSION, source.text, files=proof.prepared.shared, **limits)
         return *self._twice("compile", asked, proof.clock), self._cold
 
-    def _checked_warmly(self, proof: SubmittedProof, against: dict[str, Any]) -> Judgement | None:
+    def _checked_warmly(self, proof: SubmittedProof, against: dict[str, Any]) -> tuple[Judgement | None, bool]:
         """Check and replay in one: the kernel adds the statement's declarations and then the submission's to what the
-        statement imports, and the check is elaborated on top of that. None where the usual way has to tell."""
+        statement imports, and the check is elaborated on top of that. None where the usual way has to tell, and
+        whether it was refused here: then the usual way may say why, and never that it is right."""
         modules = header(proof.statement.imports)
         if modules is None or not self._warm:
-            return None
+            return None, False
         text = proof.statement.added_check_file(self._mark)
         asked = step(CHECK, text, header=modules, add=list(against["files"]), **against)
         checked, isolation = self._twice("check", asked, proof.clock)
         if isinstance(checked, Judgement) or not checked.settled or checked.refused:
-            return None
+            return None, not isinstance(checked, Judgement) and checked.refused and checked.replayed == "yes"
         judged = judging.outcome_of_check(checked, proof.statement, proof.source, self._mark)
         if judged.outcome is Outcome.PASS:
             if checked.replayed != "yes":
-                return None
+                return None, False
             judged = judging.outcome_of_replay(judged, checked.replayed, required=proof.spec.require_replay)
-        return judged._replace(isolation=isolation) if judged.ground is not Ground.BROKEN else None
+        return (judged._replace(isolation=isolation) if judged.ground is not Ground.BROKEN else None), False
 
     def _replayed(self, proof: SubmittedProof, judged: Judgement, message: dict[str, Any]) -> Judgement:
         """A pass, after the kernel was given all that the submission declares once more, where that is possible."""

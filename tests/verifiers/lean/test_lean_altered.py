@@ -17,8 +17,8 @@ from test_lean_olean import compiled
 
 from verifiers.contract.verdict import Outcome
 from verifiers.lean.declarations import RECURSOR, examine
-from verifiers.lean.objects import BOUND, CONST, LITERAL, AlteredError, OleanObjects, Slot
-from verifiers.lean.olean import ARRAY, CONSTANTS, NAMES, Olean, OleanError
+from verifiers.lean.objects import BOUND, CONST, LITERAL, PI, SCALARS, AlteredError, OleanObjects, Slot
+from verifiers.lean.olean import ARRAY, CONSTANTS, ENTRIES, NAMES, Olean, OleanError
 from verifiers.lean.toolchain import Toolchain
 from verifiers.lean.verifier import LeanVerifier
 
@@ -37,6 +37,14 @@ def next (n : Nat) : Nat := let m := n; m + 1
 theorem one (p : Prop) (h : p) : p := h
 theorem two (p : Prop) (h : p) : p := h
 opaque hidden : Nat
+theorem follows : next 1 = 2 := rfl
+mutual
+inductive Even : Type where
+  | zero
+  | next (odd : Odd)
+inductive Odd : Type where
+  | next (even : Even)
+end
 """
 PROOF = """
 theorem through (f : 2 + 2 = 5 → 2 + 2 = 5) (x : 2 + 2 = 5) : 2 + 2 = 5 := f x
@@ -233,6 +241,80 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
     yield "a pointer that leads to no object", bytes(editor.data)
 
 
+def lies_of_the_whole(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """And of what nothing leads to."""
+
+    def begun() -> tuple[Editor, int]:
+        editor = Editor(data)
+        return editor, editor.objects.olean.root
+
+    editor, _ = begun()
+    editor.add(0, 3, 8)  # what Lean would change of it when it moves the file is another object
+    editor.add(0, 0, 32, 2, 4, 6)
+    yield "too short", bytes(editor.data)
+
+    editor, _ = begun()
+    editor.data += struct.pack("<iHBB", 1, 16, 1, 0) + word(1)
+    yield "somebody owns", bytes(editor.data)
+
+    editor, root = begun()
+    editor.data[root] = 1
+    yield "somebody owns", bytes(editor.data)
+
+    editor, root = begun()
+    inside = editor.add(SCALARS, 1, 1, 32, 32, ARRAY << 56, 1, 1, 1) + 24
+    editor.put(root + 8 + 8 * ENTRIES, inside)  # its length is a number of something else, and would be 0
+    yield "a list that lies at no object's place", bytes(editor.data)
+
+    editor, root = begun()
+    editor.put(root + 8 + 8 * ENTRIES, editor.objects.fields(root)[NAMES])
+    yield "entries that are something else", bytes(editor.data)
+
+    editor, root = begun()
+    editor.data[editor.behind(root)] = 1
+    yield "one of several", bytes(editor.data)
+
+    yield "no object's place", moved(data, 8)
+
+
+def lies_in_bytes(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """A flag that is neither yes nor no, and a type that its block knows nothing of."""
+    for name, value in {"Held": 2, "Held.mk": 2, "Held.rec": 3, "next": 3, "hidden": 2}.items():
+        editor = Editor(data)
+        editor.data[editor.behind(editor.value(name))] = value
+        yield "neither one thing nor the other", bytes(editor.data)
+
+    editor = Editor(data)
+    editor.data[editor.behind(editor.first(Slot.TERM, PI)) + 8] = 4
+    yield "neither one thing nor the other", bytes(editor.data)
+
+    editor = Editor(data)
+    editor.data[editor.behind(editor.value("next"))] = 2  # partial
+    yield "rests on one that a replay leaves out", bytes(editor.data)
+
+    editor = Editor(data)
+    parameters = editor.objects.fields(editor.objects.field(editor.value("Held.rec"), 0))[1]
+    for name in ("Odd", "Odd.rec"):
+        editor.put(editor.objects.field(editor.value(name), 0) + 16, parameters)
+    yield "do not agree on it|comes later", bytes(editor.data)
+
+
+def moved(data: bytes, by: int) -> bytes:
+    """The same for another address."""
+    editor = Editor(data)
+    objects = editor.objects
+    places = [80, 88]
+    for at in objects._starts:
+        if objects.tag(at) == ARRAY:
+            places += [at + 24 + 8 * index for index in range(objects.words[(at >> 3) + 1])]
+        elif objects.tag(at) < ARRAY:
+            places += [at + 8 + 8 * index for index in range(len(objects.fields(at)))]
+    for place in places:
+        if not (value := objects.words[place >> 3]) & 1:
+            editor.put(place, value + by)
+    return bytes(editor.data)
+
+
 def test_an_honest_file_is_as_lean_writes_it(honest: bytes) -> None:
     examine(Olean(honest), ["Init"])
     objects = OleanObjects(Olean(honest))
@@ -241,7 +323,7 @@ def test_an_honest_file_is_as_lean_writes_it(honest: bytes) -> None:
 
 
 def test_each_lie_is_found(honest: bytes) -> None:
-    for says, data in lies(honest):
+    for says, data in (*lies(honest), *lies_of_the_whole(honest), *lies_in_bytes(honest)):
         with pytest.raises(AlteredError, match=says):
             examine(Olean(data), ["Init"])
 
