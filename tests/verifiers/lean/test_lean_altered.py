@@ -17,7 +17,7 @@ from test_lean_olean import compiled
 
 from verifiers.contract.verdict import Outcome
 from verifiers.lean.declarations import RECURSOR, examine
-from verifiers.lean.objects import BOUND, CONST, LITERAL, PI, SCALARS, AlteredError, OleanObjects, Slot
+from verifiers.lean.objects import BIG, BOUND, CONST, LITERAL, PI, SCALARS, AlteredError, OleanObjects, Slot
 from verifiers.lean.olean import ARRAY, CONSTANTS, ENTRIES, NAMES, Olean, OleanError
 from verifiers.lean.toolchain import Toolchain
 from verifiers.lean.verifier import LeanVerifier
@@ -309,6 +309,8 @@ def moved(data: bytes, by: int) -> bytes:
             places += [at + 24 + 8 * index for index in range(objects.words[(at >> 3) + 1])]
         elif objects.tag(at) < ARRAY:
             places += [at + 8 + 8 * index for index in range(len(objects.fields(at)))]
+        elif objects.tag(at) == BIG:
+            places.append(at + 16)
     for place in places:
         if not (value := objects.words[place >> 3]) & 1:
             editor.put(place, value + by)
