@@ -58,8 +58,8 @@ CHEATS = KEYWORDS | NAMES
 NEEDLESS_KEYWORDS = _by_word({
     "trusts the compiler beside the kernel": "native_decide bv_decide",
     ELABORATES: "elab elab_rules simproc dsimproc simproc_decl dsimproc_decl builtin_simproc register_option "
-    "register_builtin_option declare_config_elab plausible slim_check",
-    "syntax made by code": "macro macro_rules",
+    "register_builtin_option declare_config_elab declare_command_config_elab plausible slim_check",
+    "syntax made by code": "macro macro_rules binder_predicate",
     "syntax of its own": "syntax declare_syntax_cat",
     "reads files": "include_str",
 })  # fmt: skip
@@ -134,6 +134,26 @@ def screen(
     return found
 
 
+PLAIN_VALUES = frozenset(("true", "false"))
+
+
+def computes(text: str) -> bool:
+    """Whether it may give a tactic, a command or an attribute an option that is more than a number, `true` or `false`.
+    Lean runs what computes the value, and older versions let any function read and write files."""
+    code = without_room(words(text))
+    asked = any(
+        word.kind in (TokenKind.COMMAND, TokenKind.ATTRIBUTE)
+        or word.text in ("attribute", "decreasing_by")
+        or (word.text == "by" and (after is None or after.text != "sorry"))
+        for word, after in zip(code, [*code[1:], None], strict=False)
+    )
+    return asked and any(
+        (one.text, name.kind, sign.text) == ("(", TokenKind.NAME, ":=")
+        and not ((value.kind is TokenKind.NUMBER or value.text in PLAIN_VALUES) and end.text == ")")
+        for one, name, sign, value, end in zip(code, code[1:], code[2:], code[3:], code[4:], strict=False)
+    )
+
+
 def parts(text: str) -> set[str]:
     """Every word and part of a name that the code of a text uses."""
     return {part for word in words(text) if word.kind is TokenKind.NAME for part in plain(word.text).split(".")} | {
@@ -205,6 +225,12 @@ def _name(word: LeanToken, code: Sequence[LeanToken], index: int, allowed: froze
             yield from _attributes(code, index + 2)
     elif word.text == "deriving" and index + 1 < len(code) and code[index + 1].text == "handler":
         yield word.start, "deriving handler", ELABORATES, False
+    elif (
+        word.text == "eval"
+        and index + 1 < len(code)
+        and (word.end, "%") == (code[index + 1].start, code[index + 1].text)
+    ):
+        yield word.start, "eval%", ELABORATES, False
     elif plain(word.text) == "native" and _is_option(code, index):
         yield word.start, word.text, NEEDLESS_KEYWORDS["native_decide"], False
     elif word.text in NOTATIONS:

@@ -40,7 +40,7 @@ from verifiers.lean.headers import IDLE_MIB
 from verifiers.lean.kind import LEAN
 from verifiers.lean.lexer import normalized, plain, without_comments, without_room, words
 from verifiers.lean.prepared import PreparedStatement, Preparer, trusted_options
-from verifiers.lean.screening import ScreeningFinding, parts, screen
+from verifiers.lean.screening import ScreeningFinding, computes, parts, screen
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import CHECK, SUBMISSION, LeanStatement, digest, read_statement
 from verifiers.lean.steps import Ran, header, step, without_imports
@@ -133,7 +133,7 @@ class LeanVerifier:
         """Raises SpecError for a statement that does not compile, and nothing else."""
         began = time.monotonic()
         statement = read_statement(spec)
-        if not self._alone and screen(statement.source):
+        if not self._alone and (screen(statement.source) or computes(statement.source)):
             return self._verified_alone(spec, submission, seconds)
         limit = min(seconds, spec.seconds)
         judged = self._judged(spec, statement, submission, limit)

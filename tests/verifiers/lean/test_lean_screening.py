@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from verifiers.lean import commands
 from verifiers.lean.lexer import without_comments, without_room, words
-from verifiers.lean.screening import MOST_FINDINGS, parts, screen
+from verifiers.lean.screening import MOST_FINDINGS, computes, parts, screen
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import read_statement
 from verifiers.lean.submission import assemble
@@ -68,6 +68,8 @@ def test_a_cheat_is_called_one(text: str) -> None:
         "set_option exotic true",
         "def f : MetaM Unit := x",
         "deriving handler x",
+        "def x := eval% y",
+        'binder_predicate x " > " y:term => `($x > $y)',
     ],
 )
 def test_what_is_needless_is_refused_without_accusation(text: str) -> None:
@@ -119,6 +121,7 @@ def test_what_is_needless_is_refused_without_accusation(text: str) -> None:
         "set_option genSizeOfSpec false in theorem x : p := q",
         "set_option profiler.threshold 10",
         "set_option maxSynthPendingDepth 5",
+        "theorem x : eval % 2 = p.eval%2 := q",
         "set_option Elab.async false",
         "theorem x (extern csimp : p) : p := extern",
         "sorry",
@@ -126,6 +129,27 @@ def test_what_is_needless_is_refused_without_accusation(text: str) -> None:
 )
 def test_what_honest_proofs_have_is_left_alone(text: str) -> None:
     assert screen(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("theorem x : p := by simp (maxSteps := evil)", True),
+        ("theorem x : p := by omega (splitNatSub:=evil)", True),
+        ("theorem x : p := by linarith (config := { discharger := evil })", True),
+        ("theorem x : p := by simp (maxSteps := 3 + evil)", True),
+        ("@[simps (config := evil)] def x := y", True),
+        ("attribute [simps (config := evil)] x", True),
+        ("#simp (config := evil) => x", True),
+        ("def x := y (n := z)\ntermination_by z\ndecreasing_by omega", True),
+        ("theorem x : p := by simp (maxSteps := 3) (decide := true)", False),
+        ("theorem x : f (α := Nat) = y := by sorry", False),
+        ("theorem x : f (α := Nat) = y := sorry", False),
+        ("def x : p := by simp", False),
+    ],
+)
+def test_an_option_that_is_computed_is_code(text: str, runs: bool) -> None:
+    assert computes(text) is runs
 
 
 def test_words_of_the_statement_are_not_held_against_anybody() -> None:

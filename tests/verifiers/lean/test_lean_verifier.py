@@ -280,7 +280,15 @@ def test_boxes_of_one_kind_never_do_the_others_work(local: Local, toolchain: Too
 
 
 @pytest.mark.parametrize(
-    "own", ["#eval 1 + 1", 'macro "two" : term => `(2)', "def f : IO Unit := unsafeIO", "run_cmd pure ()"]
+    "own",
+    [
+        "#eval 1 + 1",
+        'macro "two" : term => `(2)',
+        "def f : IO Unit := unsafeIO",
+        "run_cmd pure ()",
+        "def f : Nat := eval% 1",
+        "theorem f : 1 = 1 := by simp (maxSteps := 1 + 1)",
+    ],
 )
 def test_a_statement_with_code_of_its_own_has_boxes_that_nobody_else_is_asked_in(
     local: Local, toolchain: Toolchain, own: str
