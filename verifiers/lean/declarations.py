@@ -1,7 +1,7 @@
 """Whether what a compiled file declares is what Lean itself would have put there.
 
 The kernel believes what stands beside each term: which of its variables have a binder, whether it has universe
-parameters. An import believes that a declaration's name is the one that it is listed under, and that an inductive type
+parameters, how deep a universe level is. An import believes that a declaration's name is the one that it is listed under, and that an inductive type
 is as it says of itself. Whoever writes such a file by hand can lie about all of these, and a replay by the same kernel
 finds none of it. So all of it is looked at here, before Lean sees the file.
 
@@ -36,7 +36,7 @@ INDUCTIVE, CONSTRUCTOR, RECURSOR = 5, 6, 7
 DEFINITION, OPAQUE, SAFE = 1, 3, 1
 UNSAFE = {INDUCTIVE: 8, CONSTRUCTOR: 0, RECURSOR: 8}
 """Which bit behind its fields says that it is unsafe: no submission may have such a type, and a replay skips it."""
-LEVEL_FLAGS, LEVEL_PARAMETER = 0xFF << 32, 1 << 33
+LEVEL_HASH, LEVEL_PARAMETER, LEVEL_DEPTH = 32, 1 << 1, 8
 TERM_FLAGS, TERM_PARAMETER, LOOSE = (1 << 64) - (1 << 40), 1 << 43, 44
 """The rest is a hash, and how deep it is about."""
 MOST_BOUND = (1 << 20) - 1
@@ -57,13 +57,16 @@ def examine(olean: Olean, modules: Iterable[str] | None = None, form: tuple[int,
 
 
 def _compare_levels(objects: OleanObjects) -> dict[int, bool]:
-    """Whether each universe level has parameters, by pointer. What it is made of lies before it."""
-    found = {NOTHING: False}
+    """Whether each universe level has parameters, by pointer. What it is made of lies before it. How deep it is decides
+    for the kernel which of two numbers is the higher one."""
+    found, depths = {NOTHING: False}, {NOTHING: 0}
     for at in sorted(objects.seen[Slot.LEVEL]):
-        made = objects.tag(at) == PARAMETER or any(found[one] for one in objects.fields(at))
-        if objects.behind(at) & LEVEL_FLAGS != (LEVEL_PARAMETER if made else 0):
+        parts = () if objects.tag(at) == PARAMETER else objects.fields(at)
+        made = objects.tag(at) == PARAMETER or any(found[one] for one in parts)
+        depth = 1 + max(depths[one] for one in parts) if parts else 0
+        if objects.behind(at) >> LEVEL_HASH != (LEVEL_PARAMETER if made else 0) | depth << LEVEL_DEPTH:
             raise AlteredError("a universe level that says something else of itself than it is")
-        found[at + objects.base] = made
+        found[at + objects.base], depths[at + objects.base] = made, depth
     return found
 
 

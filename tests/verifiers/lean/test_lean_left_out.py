@@ -15,7 +15,7 @@ from test_lean_olean import compiled
 
 from verifiers.contract.verdict import Ground, Outcome
 from verifiers.lean.declarations import examine
-from verifiers.lean.objects import NOTE, AlteredError, Slot
+from verifiers.lean.objects import NOTE, NOTHING, AlteredError, Slot
 from verifiers.lean.olean import ARRAY, CONSTANTS, FIELDS_OF_MODULE, NAMES, Olean
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.toolchain import Toolchain
@@ -54,6 +54,7 @@ def Is (t : Tree) : Prop := Tree.rec (motive_1 := fun _ => Prop) (motive_2 := fu
 theorem target : True := True.intro
 """
 NOTED = "def noted (n : @& Nat) : Nat := n\n"
+HIGH = "def high : Type 2 := (α : Type) → PUnit.{3}\n"
 PARTIAL = 2
 
 
@@ -164,3 +165,15 @@ def test_notes_are_taken_out_whatever_they_are(local: Local) -> None:
     asked = {"do": "step", "module": "Replay", "replay": "X.olean", "seconds": 30, "memory_mib": 2048}
     message = asked | {"files": {"X.olean": base64.b64encode(bytes(editor.data)).decode()}, "bare": ["X.olean"]}
     assert local.ask(message)["replayed"] == "yes"
+
+
+def test_a_universe_level_is_as_deep_as_it_says(local: Local) -> None:
+    """The kernel takes the deeper of two numbers for the higher one: all types would be one of them."""
+    editor = Editor(compiled(local, HIGH))
+    three = max(editor.objects.seen[Slot.LEVEL], key=lambda at: editor.objects.behind(at) >> 40)
+    editor.put(three + 8, NOTHING)  # 1 that is as deep as 3
+    data = {"files": {"X.olean": base64.b64encode(bytes(editor.data)).decode()}}
+    asked = {"do": "step", "module": "Replay", "replay": "X.olean", "seconds": 30, "memory_mib": 2048}
+    assert local.ask(asked | data)["replayed"] == "yes"
+    found = local.ask(asked | data | {"bare": ["X.olean"]})
+    assert (found["ended"], "a universe level that says" in found["err"]) == ("altered", True)
