@@ -1,9 +1,9 @@
 """Whether what a compiled file declares is what Lean itself would have put there.
 
 The kernel believes what stands beside each term: which of its variables have a binder, whether it has universe
-parameters, how deep a universe level is. An import believes that a declaration's name is the one that it is listed under, and that an inductive type
-is as it says of itself. Whoever writes such a file by hand can lie about all of these, and a replay by the same kernel
-finds none of it. So all of it is looked at here, before Lean sees the file.
+parameters, how deep a universe level is. An import believes that a declaration's name is the one that it is listed
+under, and that an inductive type is as it says of itself. Whoever writes such a file by hand can lie about all of
+these, and a replay by the same kernel finds none of it. So all of it is looked at here, before Lean sees the file.
 
 What always holds: only the standard library; linear in the file. A form that is not known is OleanError; what no Lean
 writes is AlteredError. Hashes are only compared with each other: a wrong one makes equal things unequal, never the
