@@ -18,7 +18,7 @@ from verifiers.lean.submission import LeanSource
 
 MOST_MESSAGES = 5
 MOST_MESSAGE = 1500
-REFUSED = re.compile(r"\(kernel\)|Invalid (?:constructor|recursor)|No such constructor")
+REFUSED = re.compile(r"\(kernel\)|Invalid (?:constructor|recursor)|No such constructor|Declared again")
 UNDECIDED = re.compile(r"deep recursion|deterministic timeout|excessive memory")
 """What a kernel says that gives up."""
 TIMEOUTS = ("(deterministic) timeout", "maximum number of heartbeats")

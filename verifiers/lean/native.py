@@ -18,7 +18,7 @@ from typing import Any
 POINTER = 8
 NOTHING, EMPTY_MAP, WORLD = 1, 3, 1
 """The boxed values 0 and 1: an empty list or no value, an empty tree; and the world."""
-ARRAY, DONE, ERROR = 246, 0, 1
+ARRAY, STR, DONE, ERROR = 246, 1, 0, 1
 BOOLEAN, NUMBER = 1, 3
 """Kinds of an option's value."""
 PRIVATE = 2
@@ -41,6 +41,7 @@ FUNCTIONS: dict[str, Sequence[Any]] = {
     "lean_elab_environment_to_kernel_env": [Address],
     "l_Lean_Environment_ofKernelEnv": [Address],
     "l_Lean_Kernel_Environment_replay": [Address, Address, Address],
+    "lean_environment_find": [Address, Address],
     "l_Lean_Environment_setMainModule": [Address, Address],
     "l_Lean_Options_insert": [Address, Address, Address],
     "lean_initialize_thread": [],
@@ -59,6 +60,7 @@ REPLAYS = (
     "l_Lean_importModules",
     "lean_elab_environment_to_kernel_env",
     "l_Lean_Kernel_Environment_replay",
+    "lean_environment_find",
 )
 """Those that `replay` calls: there are versions that have no others."""
 
@@ -125,6 +127,14 @@ class Native:
         finally:
             del os.environ[BREAKING]
 
+    def declared_again(self, module: int, kernel: int) -> int:
+        """The name of a module's first declaration that a kernel's environment has already; 0 where it has none."""
+        names = elements(field(module, NAMES))
+        owners = ctypes.c_int32.from_address(kernel)
+        owners.value += len(names) * ((owners.value > 0) - (owners.value < 0))  # each question takes one
+        found = [name for name in names if self.call("lean_environment_find", kernel, name) != NOTHING]
+        return found[0] if found else 0
+
     def chosen(self, options: dict[str, int | bool]) -> int:
         """Options of the elaborator."""
         found = int(self.options.value or 0)
@@ -170,7 +180,8 @@ class Native:
 
 def replay(library: ctypes.CDLL, file: Path) -> None:
     """Gives a compiled file's declarations to the kernel once more, in an environment that holds the file's imports and
-    nothing else. Each is type checked anew; inductive types, constructors and recursors are made again and compared. So
+    nothing else. Each is type checked anew, and none is there already: Lean passes over a theorem that is, while an
+    import prefers the file's to it; inductive types, constructors and recursors are made again and compared. So
     what was put into the file behind the kernel's back is found, by `debug.skipKernelTC` or by writing the file.
 
     Lean's own function behind its `leanchecker` does it, called here since not every toolchain has the program. Once
@@ -182,7 +193,11 @@ def replay(library: ctypes.CDLL, file: Path) -> None:
     native.begin_tasks()
     module = native.module(file)
     environment = native.environment(field(module, IMPORTS), extensions=False)
-    native.replay(module, native.call("lean_elab_environment_to_kernel_env", environment))
+    kernel = native.call("lean_elab_environment_to_kernel_env", environment)
+    if again := native.declared_again(module, kernel):
+        named = ctypes.c_uint8.from_address(again + 7).value == STR
+        raise LeanRefused(f"Declared again: {text(field(again, 1)) if named else 'a name that ends in a number'}")
+    native.replay(module, kernel)
 
 
 def field(address: int, index: int) -> int:
