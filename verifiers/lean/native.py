@@ -180,9 +180,9 @@ class Native:
 
 def replay(library: ctypes.CDLL, file: Path) -> None:
     """Gives a compiled file's declarations to the kernel once more, in an environment that holds the file's imports and
-    nothing else. Each is type checked anew, and none is there already: there are versions that pass over a theorem that
-    is, while an import prefers the file's to it; inductive types, constructors and recursors are made again and compared. So
-    what was put into the file behind the kernel's back is found, by `debug.skipKernelTC` or by writing the file.
+    nothing else. Each is type checked anew; inductive types, constructors and recursors are made again and compared. So
+    what was put into the file behind the kernel's back is found, by `debug.skipKernelTC` or by writing the file. None
+    is there already: there are versions that pass over a theorem that is, while an import prefers the file's to it.
 
     Lean's own function behind its `leanchecker` does it, called here since not every toolchain has the program. Once
     per process: what it reads stays where it is. Raises LeanRefused with what the kernel or the reader says;
