@@ -132,6 +132,12 @@ def outcome_of_replay(judged: Judgement, replay: str | None, *, required: bool) 
     return lost(f"the kernel's second look ended with: {replay}", "")
 
 
+def differs(checked: Ran) -> bool:
+    """Whether Lean says that the theorem is of another type than the statement. An environment that the kernel made
+    lacks some of what the elaborator may want, which is no difference."""
+    return checked.refused and checked.errors[0].text.lower().startswith("type mismatch")
+
+
 def _broke_off(ran: Ran) -> Judgement:
     """Of a run that ends so whenever it is begun, where others do not."""
     output = escaped(ran.err.strip() or ran.out.strip())

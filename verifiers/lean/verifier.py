@@ -200,7 +200,7 @@ class LeanVerifier:
         files, modules = prepared.trusted | submitted, [*map(plain, source.modules), "Init"]
         message = self._limits(spec) | {"bare": list(submitted), "modules": modules, "files": files}
         against = message | {"options": trusted_options(spec), "wanted": prepared.wanted}
-        found, refused = self._checked_warmly(proof, against)
+        found, differs = self._checked_warmly(proof, against)
         if found is not None:
             return found.noting(headers=warm)
         asked = step(CHECK, prepared.check_file, **against)
@@ -210,7 +210,7 @@ class LeanVerifier:
         judged = judging.outcome_of_check(checked, proof.statement, source, self._mark)
         if judged.outcome is Outcome.PASS:
             judged = self._replayed(proof, judged, message)
-        if judged.outcome is Outcome.PASS and refused:
+        if judged.outcome is Outcome.PASS and differs:
             judged = judging.lost("the kernel made something else of the compiled file than Lean's import did", "")
         return judged.noting(headers=self._cold)._replace(isolation=isolation)
 
@@ -229,7 +229,7 @@ class LeanVerifier:
     def _checked_warmly(self, proof: SubmittedProof, against: dict[str, Any]) -> tuple[Judgement | None, bool]:
         """Check and replay in one: the kernel adds the statement's declarations and then the submission's to what the
         statement imports, and the check is elaborated on top of that. None where the usual way has to tell, and
-        whether it was refused here: then the usual way may say why, and never that it is right."""
+        whether it was another theorem here: then the usual way may say why, and never that it is right."""
         modules = header(proof.statement.imports)
         if modules is None or not self._warm:
             return None, False
@@ -237,7 +237,7 @@ class LeanVerifier:
         asked = step(CHECK, text, header=modules, add=list(against["files"]), **against)
         checked, isolation = self._twice("check", asked, proof.clock)
         if isinstance(checked, Judgement) or not checked.settled or checked.refused:
-            return None, not isinstance(checked, Judgement) and checked.refused and checked.replayed == "yes"
+            return None, not isinstance(checked, Judgement) and checked.replayed == "yes" and judging.differs(checked)
         judged = judging.outcome_of_check(checked, proof.statement, proof.source, self._mark)
         if judged.outcome is Outcome.PASS:
             if checked.replayed != "yes":
