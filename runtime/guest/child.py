@@ -149,7 +149,7 @@ def _flush(output: io.TextIOWrapper) -> None:
         try:
             writer.flush()  # type: ignore[union-attr]
         except (AttributeError, ValueError):  # none, closed or detached: it holds nothing
-            pass
+            continue
 
 
 def _seed(value: bytes) -> None:

@@ -1,4 +1,4 @@
-"""A call that was late is told as late, with what it had printed, whatever comes at the same time; the next one works."""
+"""A call that was late is told as late, with what it had printed, whatever comes at the same time."""
 
 from __future__ import annotations
 
