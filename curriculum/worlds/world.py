@@ -92,6 +92,8 @@ class World(ClosesOnExit):
         """The program's `STATE`, packed; empty where it has none."""
         self._kept = ""
         """What it was before the last call with `keep`."""
+        self._keeps_next = False
+        """The last call with `keep` did not reach the world: what it was before that, it is until one does."""
 
     @classmethod
     def open(
@@ -128,9 +130,11 @@ class World(ClosesOnExit):
         if self._ended:
             fault = ENDED
         if fault:
+            self._keeps_next |= keep
             refused: Future[WorldReply] = Future()
             refused.set_result(WorldReply(fault, failed=True, reached=False))
             return refused
+        keep, self._keeps_next = keep or self._keeps_next, False
         if keep:
             self._kept = self._state
         return _then(self._ask("call", tool, arguments, keep=keep and not self.environment.shareable), self._reply)
@@ -151,6 +155,7 @@ class World(ClosesOnExit):
     def start_fork(self, n: int, *, undo: bool = False) -> Future[list[World]]:
         """Makes `n` worlds that go on from here, or, with `undo`, from before the last call with `keep`: of a shareable
         world views, which end with it."""
+        undo = undo and not self._keeps_next
         state = self._kept if undo else self._state
         if self.environment.shareable:
             views: Future[list[World]] = Future()
@@ -176,7 +181,7 @@ class World(ClosesOnExit):
     @property
     def state_kept(self) -> str:
         """The same, before the last call with `keep`."""
-        return self._kept
+        return self._state if self._keeps_next else self._kept
 
     # for those who wait
 

@@ -132,7 +132,7 @@ def _attempts(names: dict[str, Any], output: io.TextIOWrapper, *, repeatable: bo
         except BaseException as failure:  # noqa: BLE001
             kind, error = kinds.EXCEPTION, report(failure, text)
         try:
-            output.flush()
+            _flush(output)
         except BaseException as failure:  # noqa: BLE001
             kind, error = kinds.EXCEPTION, report(failure, text)
         if repeatable and chance.keeps_addresses(names):
@@ -140,6 +140,16 @@ def _attempts(names: dict[str, Any], output: io.TextIOWrapper, *, repeatable: bo
         return CLAIM.pack(len(error), kind) + error
 
     return attempt
+
+
+def _flush(output: io.TextIOWrapper) -> None:
+    """Has all that was printed written, also by writers that the code put in the place of ours, as Python does at its
+    end."""
+    for writer in (output, getattr(sys, "stdout", None), getattr(sys, "stderr", None)):
+        try:
+            writer.flush()  # type: ignore[union-attr]
+        except (AttributeError, ValueError):  # none, closed or detached: it holds nothing
+            continue
 
 
 def _seed(value: bytes) -> None:

@@ -92,8 +92,7 @@ class Supervisor:
         elif op in (ops.DROP, ops.KILL):
             self._drop(session)
         elif op == ops.WARN:
-            if session in self._sessions:
-                os.kill(self._sessions[session].pid, SIGURG)
+            self._warn(session)
         elif op == ops.PING:
             self._answer(nonce, kinds.READY)
         elif op == ops.SEED and session in self._sessions:
@@ -104,6 +103,13 @@ class Supervisor:
             self._answer(nonce, kinds.READY)
         else:
             self._answer(nonce, *host_ops.answer(op, body))
+
+    def _warn(self, session: int) -> None:
+        try:
+            if session in self._sessions:
+                os.kill(self._sessions[session].pid, SIGURG)
+        except ProcessLookupError:  # it has ended and was reaped; what it forked holds its pipes open
+            return
 
     def begin(self, session: int) -> None:
         """Gives it an idle process before anybody asks for one."""

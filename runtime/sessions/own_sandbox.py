@@ -285,7 +285,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
             reactor.here(lambda: launcher.give_way(worker.handle, others_first, lambda _problem: None))
 
         def end() -> None:
-            reactor.here(lambda: worker.lose(LossCause.TIMEOUT))
+            reactor.here(worker.stop)
 
         answer = self._asked(worker, op, body, limit * patience + grace)
         used = until_answered(answer, Pace(limit, limit * patience, self.limits.cpus), Watched(measure, give_way, end))

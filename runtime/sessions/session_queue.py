@@ -39,7 +39,7 @@ class SessionRequest:
     since: float = 0.0
     deadline: float = 0.0
     stopped: bool = False
-    """Answered, or its process told to end; what is left is to see that the guest obeys."""
+    """Its process was told to end, or its names to be forgotten: it was late, whatever its guest says of it now."""
     warned: bool = False
     """Its guest was told that its time is over."""
     entry: QueueEntry | None = None

@@ -144,6 +144,14 @@ class Worker:
         if request.entry is not None:
             self._turns.remove(request.entry)
 
+    def stop(self) -> None:
+        """Ends what is under way, which is late, and the sandbox after it."""
+        if not self._under_way:
+            self.lose(LossCause.TIMEOUT)
+        for call in list(self._under_way.values()):
+            if self.state == "ready" and not call.stopped:
+                self._stop(call)
+
     def retire(self) -> None:
         """Kills the sandbox through no fault of the calls that wait in it."""
         self.lose(LossCause.DIED, blame=False)
@@ -195,8 +203,9 @@ class Worker:
             self._clock.cancel()
         blamed, self._blamed = self._blamed, []
         now = time.monotonic()
-        for call in blamed:
-            call.done(CallOutcome(why, b"", b"", now - call.since))
+        for call in blamed:  # one that was stopped was late, whatever its sandbox came to before it said so
+            is_late = call.stopped and why is not LossCause.BROKER
+            call.done(CallOutcome(LossCause.TIMEOUT if is_late else why, b"", b"", now - call.since))
 
     # replies
 
@@ -250,6 +259,8 @@ class Worker:
         while self._turns and len(self._under_way) < self._width:
             self.send(self._turns.take())
         outcome = CallOutcome(KINDS[reply.kind], reply.output, reply.report, seconds)
+        if call.stopped and outcome.kind is not ReplyKind.DIED:  # also one that worked: its names are not kept
+            outcome = outcome._replace(kind=ReplyKind.KILLED, report=b"")
         if outcome.kind is ReplyKind.DIED and call.op is Op.RUN and not self._ended_by_itself(outcome):
             self._ask_why(call, outcome)
         else:
@@ -316,19 +327,15 @@ class Worker:
             self._stop(call)
 
     def _stop(self, call: SessionRequest) -> None:
-        """Has its process ended, which says what it had printed; a sandbox of one session is ended after that."""
+        """Has its process ended, and is told what it had printed; a sandbox of one session is ended after that."""
         if call.op is not Op.RUN or (self._serial and call.limit >= self._patience):
             self.lose(LossCause.TIMEOUT, call)
             return
         call.stopped = True
-        if not self._serial:
-            self.notify(Op.KILL, call.session)
-            self._due_in(call, KILL_SECONDS)
-        else:  # it goes on to the end of its slice: nobody waits for that, and its names are not kept
-            call.deadline = call.since + self._patience
-            self.notify(Op.DROP, call.session)
-            done, call.done = call.done, lambda _outcome: None
-            done(CallOutcome(ReplyKind.KILLED, b"", b"", time.monotonic() - call.since))
+        self._own_times.pop(call, None)  # a look that is still under way changes nothing any more
+        # a shared interpreter goes on to the end of its slice, says what was printed, and forgets the names
+        self.notify(Op.DROP if self._serial else Op.KILL, call.session)
+        self._due_in(call, self._patience - call.limit if self._serial else KILL_SECONDS)
 
     def _is_patient(self, call: SessionRequest) -> bool:
         return call.patience > 1 and call.op is Op.RUN and self.profile.mode == "sandbox"

@@ -55,6 +55,26 @@ def test_a_world_goes_back_behind_a_call_that_was_kept(pool: SessionPool) -> Non
             assert before.submission() == "6"
 
 
+@pytest.mark.parametrize("name", ["counter", "tally"])
+def test_a_call_that_was_kept_and_did_not_fit_leaves_the_world_to_go_back_to_as_it_was(
+    pool: SessionPool, name: str
+) -> None:
+    with opened(pool, name) as origin:
+        [world] = origin.fork(1)
+        with world:
+            world.start("add", {"number": 1}, keep=True).result()
+            assert not world.start("add", {"number": "ten"}, keep=True).result().reached
+            [unchanged] = world.fork(1, undo=True)
+            world.call("add", {"number": 100})
+            assert not world.start("fly", {}).result().reached
+            world.call("add", {"number": 1_000})
+            [before] = world.fork(1, undo=True)
+            with unchanged, before:
+                assert [each.submission() for each in (world, unchanged, before)] == ["1106", "6", "6"]
+        if origin.environment.shareable:
+            assert unchanged.state == world.state_kept == before.state
+
+
 def test_views_of_one_world_have_their_own_state_and_its_digest_stays(pool: SessionPool) -> None:
     with opened(pool, "tally") as world:
         digest = world.digest()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from guest_kit import Worker, children, worker
 
+from runtime.guest import wire
 from runtime.guest.wire import Op, ReplyKind
 from runtime.profile import Mode
 
@@ -144,3 +145,41 @@ def test_a_request_of_any_size_arrives_whole(mode: Mode) -> None:
     with worker(mode) as guest:
         for size in (0, 1, 4_000, 70_000, 400_000):
             answered(guest, f"x = '{'y' * size}'\nprint(len(x))", b"%d\n" % size)
+
+
+WRITERS = {
+    "over the same bytes": "io.TextIOWrapper(sys.stdout.buffer, encoding='utf-8')",
+    "in its place": "io.TextIOWrapper(sys.stdout.detach(), encoding='utf-8')",
+    "of codecs": "codecs.getwriter('utf-8')(sys.stdout.detach())",
+}
+
+
+@pytest.mark.parametrize("mode", ["process", "sandbox"])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_is_printed_by_a_writer_of_the_code_s_own_is_told(mode: Mode, writer: str) -> None:
+    with worker(mode) as guest:
+        assert guest.says(f"import codecs, io, sys\nsys.stdout = {WRITERS[writer]}\nprint('first')") == "first\n"
+        assert guest.says("print('second')") == "second\n"
+
+
+@pytest.mark.parametrize("mode", ["process", "sandbox"])
+@pytest.mark.parametrize("end", ["sys.stdout.close()", "sys.stdout = None", "del sys.stdout", "sys.stdout = object()"])
+def test_code_that_has_done_with_its_output_has_not_failed(mode: Mode, end: str) -> None:
+    with worker(mode) as guest:
+        assert guest.says(f"import sys\nprint('last')\n{end}") == "last\n"
+        assert guest.says("x = 1") == ""
+
+
+def test_a_warning_to_a_process_that_is_no_more_ends_nothing() -> None:
+    code = "import os, time\nif os.fork(): os._exit(0)\nwhile True:\n    print('on')\n    time.sleep(0.05)"
+    with worker("sandbox") as guest:
+        nonce = guest.send(Op.RUN, 0, code.encode())
+        first, *_ = children(guest.process.pid)
+        deadline = time.monotonic() + 120
+        while first in children(guest.process.pid):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        guest.write(wire.pack_request(wire.NO_NONCE, Op.WARN, 0) + wire.pack_request(wire.NO_NONCE, Op.KILL, 0))
+        reply = guest.next()
+        assert (reply.nonce, reply.kind) == (nonce, ReplyKind.KILLED)
+        assert reply.output.startswith(b"on\n")
