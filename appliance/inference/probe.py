@@ -19,7 +19,8 @@ from appliance.inference.engine import ModelError, NoProbabilitiesError
 from appliance.inference.slots import SlotCache
 
 PROBE_ERROR = 1e-3
-"""Largest difference of log-probabilities that rounding explains in single precision."""
+"""Largest difference of log-probabilities that rounding explains in single precision; of those below -1 as a part of
+the lowest."""
 ROUGH_PROBE_ERROR = 0.1
 """Largest difference that it explains in half precision: the root of the mean square, in parts of how far a position's
 log-probabilities are spread. Rounding grows with the spread: the largest difference of a right copy has no bound."""
@@ -112,7 +113,7 @@ def _require_near(
     """Compares logits with log-probabilities, both `[..., V]`."""
     difference = logits.float().log_softmax(-1) - expected
     if model.dtype is torch.float32 and placement.dtype is torch.float32:
-        off, most, unit = float(difference.abs().max()), PROBE_ERROR, ""
+        off, most, unit = float(difference.abs().max() / expected.abs().max().clamp(min=1)), PROBE_ERROR, ""
     else:
         spread = max(LEAST_SPREAD, _size(expected - expected.mean(-1, keepdim=True)))
         off, most, unit = _size(difference) / spread, ROUGH_PROBE_ERROR, " of their spread"

@@ -53,6 +53,13 @@ def test_a_right_copy_in_half_precision_is_taken_however_sure_the_model_is(held:
         proved(model, torch.bfloat16, turned=False)
 
 
+def test_a_right_copy_is_taken_however_sure_the_model_is() -> None:
+    model = made(2_000, layers=8, sure=1e4)
+    proved(model, torch.float32)
+    with pytest.raises(ModelError, match="computes something else"):
+        proved(model, torch.float32, turned=False)
+
+
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("vocabulary", [7, 14, 49, 50])
 def test_a_copy_that_knows_of_no_positions_is_found_with_few_words_too(vocabulary: int, tied: bool) -> None:

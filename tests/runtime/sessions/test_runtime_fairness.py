@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,13 @@ def narrow(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     )
     with Sessions(settings) as sessions:
         yield sessions
+
+
+def served(pool: Sessions) -> None:
+    """Waits until all that was asked before has come to the reactor: a busy one takes it a moment later."""
+    came = Future[None]()
+    pool._reactor.call(lambda: came.set_result(None))
+    came.result(timeout=120)
 
 
 class Answered:
@@ -127,22 +135,23 @@ def test_places_go_to_jobs_first_and_then_to_callers_in_turn(narrow: Sessions, t
 
 @pytest.mark.parametrize("tier", [Tier.PROCESS, Tier.SANDBOX])
 def test_one_more_than_may_wait_is_told_so_and_one_who_leaves_makes_room(narrow: Sessions, tier: Tier) -> None:
-    holder = narrow.open(tier=tier)
-    holder.run("1")
-    late = narrow.open(tier=tier)
-    waiting = [narrow.open(tier=tier) for _ in range(3)]
-    futures = [session.start("print(1)") for session in waiting]
-    with pytest.raises(BusyError):
-        narrow.open()
-    with pytest.raises(BusyError):
-        late.run("print(1)")
-    assert narrow.stats()["waiting"] == 3
-    waiting.pop().close()
-    again = late.start("print(2)")
-    for session, future in zip([holder, *waiting], [*futures[:2], again], strict=True):
-        session.close()
-        assert future.result(timeout=120).status is CallStatus.OK
-    late.close()
+    with ExitStack() as opened:
+        holder, late, *waiting = [opened.enter_context(narrow.open(tier=tier)) for _ in range(5)]
+        holder.run("1")
+        futures = [session.start("print(1)") for session in waiting]
+        served(narrow)
+        with pytest.raises(BusyError):
+            narrow.open()
+        with pytest.raises(BusyError):
+            late.run("print(1)")
+        assert narrow.stats()["waiting"] == 3
+        waiting.pop().close()
+        served(narrow)
+        again = late.start("print(2)")
+        for session, future in zip([holder, *waiting], [*futures[:2], again], strict=True):
+            session.close()
+            assert future.result(timeout=120).status is CallStatus.OK
+    served(narrow)
     assert narrow.stats()["waiting"] == 0
 
 
