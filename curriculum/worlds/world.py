@@ -30,6 +30,7 @@ from typing import Any, TypeVar
 from curriculum.contract.environment import Environment, NeedsPackages, NeedsUserland, ToolSchema, tools_in
 from curriculum.contract.errors import CurriculumError
 from curriculum.worlds.arguments import fault_of, printable
+from curriculum.worlds.guest import STATE_BYTES
 from runtime.errors import InfrastructureError, LimitError
 from runtime.sandbox import CallResult, CallStatus, ClosesOnExit, Priority, Session, SessionPool, Tier, Usage
 
@@ -37,8 +38,6 @@ TEXT_BYTES = 12_000
 """Of what a call answers; more is cut, and the text says so."""
 FRAME_BYTES = 600
 """Of a line beside its text."""
-STATE_BYTES = 8_000
-"""Of a program's `STATE`, packed."""
 SUBMISSION_BYTES = 1 << 18
 """Of what a world submits. It is packed (zlib, base64) and has to fit where the text of a call does; one that does not
 is no submission."""
