@@ -151,14 +151,21 @@ def spent(work: Callable[[], int]) -> tuple[float, int]:
     return clock() - start, done
 
 
-def compare(arms: dict[str, Callable[[], int]], per: Callable[[int], float], repeats: int) -> dict[str, Any]:
-    """Runs the arms in turn, each first every other time, once more to warm up; rates are `per(done)` a second."""
+def compare(
+    arms: dict[str, Callable[[Prompts], int]], prompts: Prompts, per: Callable[[int], float], repeats: int
+) -> dict[str, Any]:
+    """Runs the arms in turn, each first every other time; rates are `per(done)` a second.
+
+    Before that both warm up with an eighth of the prompts. What each run took is told as it ends.
+    """
     rates: dict[str, list[float]] = {name: [] for name in arms}
-    for repeat in range(repeats + 1):
-        for name in list(arms) if repeat % 2 else reversed(list(arms)):
-            seconds, done = spent(arms[name])
-            if repeat:
-                rates[name].append(per(done) / seconds)
+    for arm in arms.values():
+        arm(prompts[: max(1, len(prompts) // 8)])
+    for repeat in range(repeats):
+        for name in reversed(list(arms)) if repeat % 2 else list(arms):
+            seconds, done = spent(lambda arm=arms[name]: arm(prompts))
+            rates[name].append(per(done) / seconds)
+            print(f"{name}, repeat {repeat + 1}: {seconds:.1f} s, {done:,} tokens", file=sys.stderr, flush=True)
     ratios = [one / other for one, other in zip(rates["engine"], rates["generate"], strict=True)]
     return {
         **{name: statistics.median(found) for name, found in rates.items()},
@@ -206,17 +213,19 @@ def main() -> None:
         some = many[:rows]
         rollouts = compare(
             {
-                "engine": lambda engine=engine, many=many: roll_with_engine(engine, many, stops),
-                "generate": lambda many=many: roll_with_generate(model, many, stops, rows),
+                "engine": lambda prompts, engine=engine: roll_with_engine(engine, prompts, stops),
+                "generate": lambda prompts: roll_with_generate(model, prompts, stops, rows),
             },
+            many,
             lambda _, many=many: float(len(many)),
             repeats,
         )
         tokens = compare(
             {
-                "engine": lambda engine=engine, some=some: plain_with_engine(engine, some),
-                "generate": lambda some=some: plain_with_generate(model, some),
+                "engine": lambda prompts, engine=engine: plain_with_engine(engine, prompts),
+                "generate": lambda prompts: plain_with_generate(model, prompts),
             },
+            some,
             float,
             repeats,
         )

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import safetensors.torch
 import torch
@@ -73,6 +74,23 @@ def base_digest(model: nn.Module, dtype: torch.dtype | None = None) -> str:
         found.update(f"{name}\0{plain.dtype}\0{tuple(plain.shape)}\0".encode())
         found.update(plain.flatten().view(torch.uint8).numpy().data)
     return found.hexdigest()
+
+
+_frozen: WeakKeyDictionary[nn.Module, tuple[object, str]] = WeakKeyDictionary()
+"""Digests of frozen weights, and which tensors in which state they are of."""
+
+
+def frozen_digest(model: nn.Module) -> str:
+    """As `base_digest`; of weights that nothing trains it is computed anew only where other tensors are there, or torch
+    has counted a change. What goes around torch's count is found at each checkpoint, which hashes everything."""
+    tensors = [tensor for _, tensor in base_tensors(model)]
+    if any(one.requires_grad or one.is_inference() for one in tensors):
+        return base_digest(model)
+    state = [(id(one), one.data_ptr(), one._version) for one in tensors]
+    known = _frozen.get(model)
+    if known is None or known[0] != state:
+        known = _frozen[model] = (state, base_digest(model))
+    return known[1]
 
 
 def base_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:

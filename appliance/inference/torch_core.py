@@ -36,7 +36,7 @@ from appliance.inference.folder import open_model
 from appliance.inference.torch_engine import TorchEngine
 from appliance.inference.vllm.server import serve
 from appliance.inference.vllm.server.core import Diverged, UnfitError
-from appliance.inference.vllm.server.worker import file_digest
+from appliance.inference.vllm.server.worker import tensors_digest
 
 NOBODY = -1
 """Is no token: what a request without a stop stops at."""
@@ -83,10 +83,10 @@ class TorchCore:
         self._ended: dict[int, dict[str, Any]] = {}
         self._made = 0
 
-    def load(self, path: str, aliases: dict[str, str], version: str) -> dict[str, Any]:
-        """Takes a whole model's weights; adapters are gone then."""
-        content = Path(path).read_bytes()
-        digest = file_digest(safetensors.torch.load(content), aliases)
+    def load(self, weights: dict[str, Any], aliases: dict[str, str], version: str) -> dict[str, Any]:
+        """Takes a whole model's weights, which are in a file; adapters are gone then."""
+        content = Path(weights["path"]).read_bytes()
+        digest = tensors_digest(safetensors.torch.load(content), aliases)
         self.drain()
         for name in [name for name in self._engines if name]:
             self._engines.pop(name).close()

@@ -7,7 +7,7 @@ import hashlib
 import torch
 from torch import nn
 
-from appliance.inference.adapters import adapter_digest, adapter_files, base_digest, has_adapter
+from appliance.inference.adapters import adapter_digest, adapter_files, frozen_digest, has_adapter
 from appliance.inference.engine import Engine, ModelError, PushProof
 
 
@@ -24,7 +24,7 @@ def weights_digest(model: nn.Module) -> str:
 def proof_of(model: nn.Module, version: str) -> PushProof:
     """Computes what an engine has to say that was given this live model."""
     if has_adapter(model):
-        return PushProof(version, adapter_digest(adapter_files(model)), base_digest(model))
+        return PushProof(version, adapter_digest(adapter_files(model)), frozen_digest(model))
     return PushProof(version, weights_digest(model))
 
 

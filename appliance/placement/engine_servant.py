@@ -69,8 +69,13 @@ class EngineServant:
             raise EngineFault("nothing is open")
         if kind not in ("load", "adapt"):
             return self._process.ask(kind, **message)
-        landed = self.folder / message["path"]
-        answer = self._process.ask(kind, **{**message, "path": str(landed)})
+        if kind == "load":
+            landed = self.folder / message["weights"]["path"]
+            message["weights"]["path"] = str(landed)
+        else:
+            landed = self.folder / message["path"]
+            message["path"] = str(landed)
+        answer = self._process.ask(kind, **message)
         # Of a file, the folder that it came in goes with it.
         self._replace(message.get("name", ""), landed.parent if kind == "load" else landed)
         for name in message.get("drop", ()):

@@ -24,8 +24,8 @@ from runtime.errors import InfrastructureError
 from runtime.settings import ClusterSettings
 
 SERVANT = "appliance.placement.engine_servant:EngineServant"
-FILES = {"open": "model", "load": "path", "adapt": "path"}
-"""What of a message is a path on this machine."""
+FILES = {"open": "model", "adapt": "path"}
+"""What of a message is a path on this machine; weights have theirs inside."""
 
 
 class PlacedEngineProcess:
@@ -67,6 +67,9 @@ class PlacedEngineProcess:
         try:
             if kind in FILES:
                 message[FILES[kind]] = self._placed.put(Path(message[FILES[kind]]))
+            elif kind == "load":
+                told = message["weights"]
+                message["weights"] = {**told, "path": self._placed.put(Path(told["path"]))}
             return answered(kind, self._placed.ask({"ask": kind, **message}))
         except InfrastructureError as error:
             raise EngineFault(f"the engine on {self.host} ended while it was asked to {kind}: {error}") from error

@@ -30,6 +30,11 @@ def require_engines(
             "vllm.gpus names GPUs of this machine, and the cluster chooses those of its hosts",
             hint="remove vllm.gpus; placement.engine_gpus says how many an engine gets",
         )
+    if vllm is not None and vllm.transfer != "file":
+        raise ModelError(
+            f"vllm.transfer is {vllm.transfer}, and weights get to another host as a file",
+            hint="set vllm.transfer to file, or placement.engines to here",
+        )
     if vllm is not None and vllm.tensor_parallel > max(1, placement.engine_gpus):
         raise ModelError(
             f"vllm.tensor_parallel is {vllm.tensor_parallel}, and an engine gets {placement.engine_gpus} GPUs",

@@ -19,7 +19,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from appliance.inference.engine import Engine, GenerationRequest
 from appliance.inference.vllm.engine import VllmEngine
+from appliance.inference.vllm.server.core import BLOCK
 from appliance.learning.errors import LearningError
 from appliance.learning.grouping import make_groups
 from appliance.learning.lora import add_adapter
@@ -27,6 +29,7 @@ from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.trainer import Trainer
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, WeightSpan
 from appliance.records.training import Judged
+from appliance.scheduling.engine_pool import EnginePool
 from verifiers.contract.verdict import Outcome, Verdict
 
 CLOSE = 0.5
@@ -87,30 +90,82 @@ def sleep_and_wake(make: Callable[[int], VllmEngine], size: ProbeSize) -> str:
     return f"woke with a push, proved, same scores: {', '.join(seen)}"
 
 
-def push_by_file(make: Callable[[int], VllmEngine], size: ProbeSize) -> str:
-    """G2: how long a push through a file takes, its proof included."""
-    engine = make(0)
+@dataclass(frozen=True)
+class PushWay:
+    """A way to hand weights over that can be tried here."""
+
+    name: str
+    make: Callable[[], VllmEngine]
+    device: torch.device
+    """Where the model is whose weights are pushed."""
+
+
+def push_each_way(ways: Sequence[PushWay], size: ProbeSize, not_run: str) -> str:
+    """G2: how long a push takes by each way, its proof included, and that each engine proves to hold the same."""
+    seen, proofs = [], set()
+    for way in ways:
+        engine = way.make()
+        try:
+            model = random_model(size, way.device)
+            engine.push(model, "first")
+            with torch.no_grad():
+                model.model.norm.weight *= 1.01
+            wait_for(way.device)
+            started = time.monotonic()
+            proofs.add(engine.push(model, "second"))
+            seconds = time.monotonic() - started
+            if engine.supervisor.quarantined:
+                raise ProbeFailedError(f"{way.name}: {'; '.join(engine.supervisor.quarantined)}")
+            size_gb = sum(one.nbytes for one in model.state_dict().values()) / 1e9
+            worst = engine.supervisor.worst_difference
+            seen.append(f"{way.name} {seconds:.2f} s for {size_gb:.3f} GB ({worst:.1e} from the trainer)")
+        finally:
+            engine.close()
+    if len(proofs) != 1:
+        raise ProbeFailedError(f"engines that were given the same weights hold {len(proofs)} different ones")
+    return ", ".join([*seen, *([not_run] if not_run else [])]) + "; each with its proof, all of one digest"
+
+
+def cache_pressure(make: Callable[[int], VllmEngine], size: ProbeSize, itemsize: int) -> str:
+    """G7: what preemptions cost where conversations want three times the cache, and that our scheduler has none.
+
+    `make` takes the bytes of the cache, whose numbers have `itemsize` bytes each."""
+    model = random_model(size, torch.device("cpu"))
+    config = model.config
+    token = 2 * config.num_key_value_heads * config.head_dim * config.num_hidden_layers * itemsize
+    engine = make(token * (size.rollouts * size.tokens // 3 + BLOCK))  # one block stands for all that is empty
     try:
-        model = random_model(size, torch.device("cpu"))
-        engine.push(model, "first")
-        with torch.no_grad():
-            model.model.norm.weight *= 1.01
-        started = time.monotonic()
-        engine.push(model, "second")
-        seconds = time.monotonic() - started
-        if engine.supervisor.quarantined:
-            raise ProbeFailedError("; ".join(engine.supervisor.quarantined))
-        size_gb = sum(one.nbytes for one in model.state_dict().values()) / 1e9
-        return (
-            f"file: {seconds:.2f} s for {size_gb:.3f} GB with its proof, {engine.supervisor.worst_difference:.1e} from "
-            "the trainer; ipc and nccl: not built, not run"
-        )
+        engine.push(model, "pressed")
+        tokens = engine.capacity.tokens or 0
+        if not 2 * size.tokens <= tokens <= size.rollouts * size.tokens // 2:
+            raise ProbeFailedError(f"the cache was to be short, and holds {tokens} tokens")
+        admits = EnginePool([engine], size.tokens)
+        arms: dict[str, Engine] = {"all at once": engine, "as our scheduler admits": admits}
+        seen = {name: _pressed(arm, engine, size) for name, arm in arms.items()}
     finally:
         engine.close()
+    pressed, spaced = seen.values()
+    if spaced[1] or not pressed[1]:
+        raise ProbeFailedError(f"{pressed[1]} preemptions with all at once, {spaced[1]} as our scheduler admits")
+    said = [f"{name} {seconds:.1f} s with {count} preemptions" for name, (seconds, count) in seen.items()]
+    return f"{size.rollouts} conversations of {size.tokens} tokens, a cache of {tokens}: {', '.join(said)}"
 
 
-def graph_and_push(device: torch.device, size: ProbeSize) -> str:
-    """G3: a recorded forward pass computes with weights that were copied into their places after it was recorded."""
+def _pressed(engine: Engine, sampler: VllmEngine, size: ProbeSize) -> tuple[float, int]:
+    """Seconds that all conversations take, and how many preemptions were counted meanwhile."""
+    before, started = sampler.preemptions(), time.monotonic()
+    for number in range(size.rollouts):
+        prompt = tuple((7 * number + at) % size.vocabulary for at in range(8))
+        engine.submit(GenerationRequest(number, prompt, -1, size.tokens, 1.0, number, group=str(number)))
+    while engine.unfinished:
+        for turn in engine.step():
+            engine.finish(turn.request)
+    return time.monotonic() - started, sampler.preemptions() - before
+
+
+def graph_and_push(device: torch.device, size: ProbeSize, make: Callable[[], VllmEngine] | None = None) -> str:
+    """G3: a recorded forward pass computes with weights that were copied into their places after it was recorded, and
+    so does vLLM, which `make` has record its decoding."""
     torch.manual_seed(0)
     layer = nn.Sequential(nn.Linear(size.hidden, size.hidden), nn.SiLU(), nn.Linear(size.hidden, size.hidden))
     layer = layer.to(device).requires_grad_(False)
@@ -125,7 +180,21 @@ def graph_and_push(device: torch.device, size: ProbeSize) -> str:
     if torch.equal(before, answer) or not torch.allclose(answer, wanted, atol=1e-4, rtol=1e-4):
         raise ProbeFailedError("a recorded pass computes with the weights from before the push")
     how = "a CUDA graph" if device.type == "cuda" else "a pass (a processor records none)"
-    return f"{how} computes with the new weights; vLLM is run without graphs here"
+    if make is None:
+        return f"{how} computes with the new weights; vLLM's: not run"
+    engine = make()
+    try:
+        model = random_model(SMALL, torch.device("cpu"))
+        engine.push(model, "before")
+        with torch.no_grad():
+            model.model.norm.weight *= 1.5
+        engine.push(model, "after")
+        if engine.supervisor.quarantined:
+            raise ProbeFailedError(f"vLLM with graphs: {'; '.join(engine.supervisor.quarantined)}")
+        worst = engine.supervisor.worst_difference
+    finally:
+        engine.close()
+    return f"{how} computes with the new weights; so does vLLM with graphs of decoding, {worst:.1e} from the trainer"
 
 
 def half_precision(device: torch.device, size: ProbeSize) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 COMMAND = "assay selftest gpu --only {name}"
 NO_GPU = "no GPU"
@@ -49,9 +50,7 @@ GPU_ROWS = (
     ),
     GpuRow("G6", "tokens a second of a step on half a billion parameters, and the share of the data sheet"),
     GpuRow(
-        "G7",
-        "preemptions under real pressure on the cache, and what they cost",
-        missing="not built on GPUs: on processors the tests count vLLM's preemptions with a small cache",
+        "G7", "preemptions under real pressure on the cache, what they cost, and none by our scheduler", needs_vllm=True
     ),
     GpuRow("G8", "rollouts that go on while the learner steps are worth 1.3 times"),
     GpuRow("G9", "adapters on vLLM's kernels, moments of 8 bits, FSDP2 over NCCL"),
@@ -99,21 +98,40 @@ def gpu_probes() -> Probes:
 
     from appliance.hardware import find_gpus
     from appliance.inference.vllm.engine import VllmEngine
-    from appliance.inference.vllm.environment import find_environment
+    from appliance.inference.vllm.environment import find_environment, require_environment
     from appliance.inference.vllm.placement import VllmSettings
+    from appliance.inference.vllm.process import Patience, VllmProcess
     from appliance.worker import gpu_probes as probes
     from appliance.worker.gpu_overlap import OverlapSize, rollouts_beside_learner
+    from appliance.worker.gpu_probes import ProbeSize, PushWay
 
     device = torch.device("cuda", 0)
-    small, large = probes.SMALL, probes.HALF_BILLION
+    small, middling, large = probes.SMALL, probes.MIDDLING, probes.HALF_BILLION
     short = replace(large, tokens=256)
     overlapping = OverlapSize(replace(large, rollouts=64, tokens=1024), drawn=256, rounds=2)
     flops = next((one.flops for one in find_gpus()), 0.0)
     found = find_environment()
 
-    def make(level: int) -> VllmEngine:
-        settings = VllmSettings.model_validate({"gpus": (0,), "memory_share": 0.3, "sleep": level})
-        return VllmEngine(8, 2 * small.tokens, settings=settings)
+    def make(level: int = 0, size: ProbeSize = small, **chosen: object) -> VllmEngine:
+        settings = VllmSettings.model_validate({"gpus": (0,), "memory_share": 0.3, "sleep": level} | chosen)
+        return VllmEngine(8, 2 * size.tokens, settings=settings)
+
+    def pressed(cache_bytes: int) -> VllmEngine:
+        def start(asked: dict[str, Any]) -> VllmProcess:
+            bounded = asked | {"cache_bytes": cache_bytes}
+            return VllmProcess(require_environment(), bounded, threads=None, patience=Patience(), gpus=(0,))
+
+        return VllmEngine(middling.rollouts, middling.tokens, start=start, gpu=True)
+
+    memory = torch.device("cpu")
+    ways = [
+        PushWay("file", make, memory),
+        PushWay("ipc from memory", partial(make, transfer="ipc"), memory),
+        PushWay("ipc from the GPU", partial(make, transfer="ipc"), device),
+        PushWay("nccl", partial(make, transfer="nccl", gpus=(1,)), memory),
+    ]
+    one_gpu = "" if torch.cuda.device_count() > 1 else "nccl not run: there is one GPU"
+    ways = ways[:-1] if one_gpu else ways
 
     def freed(probe: Callable[[], str]) -> Callable[[], str]:
         """What the next probe finds is all of the GPU's memory."""
@@ -129,10 +147,11 @@ def gpu_probes() -> Probes:
     engine = make if found is not None and found.package == "vllm" else None
     made: dict[str, Callable[[], str]] = {
         "G1": lambda: probes.sleep_and_wake(make, small),
-        "G2": lambda: probes.push_by_file(make, large),
-        "G3": lambda: probes.graph_and_push(device, large),
+        "G2": lambda: probes.push_each_way(ways, large, one_gpu),
+        "G3": lambda: probes.graph_and_push(device, large, partial(make, graphs=True) if engine is not None else None),
         "G4": lambda: probes.half_precision(device, short),
         "G6": lambda: probes.step_time(device, large, flops),
+        "G7": lambda: probes.cache_pressure(pressed, middling, 2),
         "G8": lambda: rollouts_beside_learner(device, overlapping),
         "G9": lambda: probes.adapter_and_moments(device, small, engine),
         "G10": lambda: probes.memory_ladder(device, probes.MIDDLING),

@@ -14,12 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
 
-from appliance.inference.adapters import base_digest, has_adapter
+from appliance.inference.adapters import frozen_digest, has_adapter
 from appliance.inference.engine import EngineCapacity, GenerationRequest, ModelFiles, PushProof, Turn
 from appliance.inference.folder import open_model
 from appliance.inference.vllm.environment import require_environment
@@ -87,7 +87,10 @@ class VllmEngine:
             gpu = environment.package == "vllm" and torch.cuda.is_available()
             waits = patience or Patience()
             gpus = settings.gpus
-            start = lambda asked: VllmProcess(environment, asked, threads=threads, patience=waits, gpus=gpus)  # noqa: E731
+            network: Literal["own", "shared"] = "shared" if settings.transfer == "nccl" else "own"
+            start = lambda asked: VllmProcess(  # noqa: E731
+                environment, asked, threads=threads, patience=waits, gpus=gpus, network=network
+            )
         dtype = dtype or ("bfloat16" if gpu else "float32")
         self._count, self._slots = rows, slots
         self.supervisor = VllmSupervisor(rows, slots, start, dtype=dtype, gpu=gpu, settings=settings)
@@ -125,7 +128,7 @@ class VllmEngine:
         began with, as long as few versions are in use."""
         model = _opened(weights, version)
         in_use = {row.adapter for row in map(self._rows.__getitem__, self._by_dispatch.values())}
-        beside = has_adapter(model) and len(in_use) < ADAPTERS and self.supervisor.base == base_digest(model)
+        beside = has_adapter(model) and len(in_use) < ADAPTERS and self.supervisor.base == frozen_digest(model)
         if not beside:
             self._withdraw()
         pid = self.supervisor.pid

@@ -15,6 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 
 SETTLED_SECONDS = 60.0
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
+SPARE = 2
+"""Times its size that must be free in shared memory: of two pushes, both may be there for a while."""
 _held: dict[Path, int] = {}
 """Open descriptors; what is locked through one is free when the process has ended, however it did."""
 
@@ -30,6 +33,12 @@ def make_folder(prefix: str, parent: Path | None = None) -> Path:
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     _held[folder] = descriptor
     return folder
+
+
+def private_folder(size: int, shared: Path = SHARED_MEMORY) -> Path:
+    """Makes a folder of mode 0700 in shared memory, or among temporary files where that has no room for `size`."""
+    roomy = shared.is_dir() and shutil.disk_usage(shared).free > SPARE * size
+    return make_folder("assay-weights-", shared if roomy else None)
 
 
 def remove_folder(folder: Path) -> None:

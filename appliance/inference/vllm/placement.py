@@ -6,6 +6,7 @@ was asked for is left out silently. Nothing heavy is imported.
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,8 +18,6 @@ from runtime.model import FrozenModel, UnitName
 
 GPUS = Path("/proc/driver/nvidia/gpus")
 """Where NVIDIA's driver lists what it drives."""
-FASTER = ("ipc", "nccl")
-"""Ways of vLLM to hand weights over from GPU to GPU, which nothing here has proved yet."""
 
 
 class VllmSettings(FrozenModel):
@@ -31,8 +30,12 @@ class VllmSettings(FrozenModel):
     sleep: Literal[0, 1, 2] = 0
     """What vLLM gives back while the learner trains on the same GPU: 0 nothing, 1 its cache and the weights, which wait
     in memory, 2 both for good. What wakes is pushed to and proved before it samples."""
-    transfer: str = "file"
-    """How weights get to vLLM: `file`, a safetensors file in memory whose digest every reader says back."""
+    graphs: bool = False
+    """Whether vLLM records CUDA graphs of decoding, which saves it the launching of kernels, for some seconds at each
+    start. A push is proved through them, too."""
+    transfer: Literal["file", "ipc", "nccl"] = "file"
+    """How weights get to vLLM, which says the digest of what it read: `file`, a safetensors file in /dev/shm; `ipc`,
+    memory that both see, which takes no room there; `nccl`, a broadcast from a GPU that vLLM does not sample on."""
 
     @field_validator("gpus")
     @classmethod
@@ -41,19 +44,16 @@ class VllmSettings(FrozenModel):
             raise ValueError(f"GPUs are numbered from 0, and each is named once, not {list(gpus)}")
         return gpus
 
-    @field_validator("transfer")
-    @classmethod
-    def _known_way(cls, transfer: str) -> str:
-        if transfer in FASTER:
-            raise ValueError(f"{transfer!r} hands weights over without a file, which is not built: set it to 'file'")
-        if transfer != "file":
-            raise ValueError(f"there is no way {transfer!r} to hand weights over: set it to 'file'")
-        return transfer
-
     @property
     def needs_gpu(self) -> bool:
         """Whether anything is asked for that only a GPU has."""
-        return bool(self.gpus) or self.tensor_parallel > 1 or self.memory_share is not None or self.sleep > 0
+        asked = bool(self.gpus) or self.tensor_parallel > 1 or self.memory_share is not None or self.sleep > 0
+        return asked or self.graphs or self.transfer == "nccl"
+
+    @property
+    def offering_device(self) -> str:
+        """Names the first GPU that is not vLLM's, as torch does."""
+        return f"cuda:{next(number for number in itertools.count() if number not in self.gpus)}"
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -80,6 +80,11 @@ class VllmSettings(FrozenModel):
             raise ModelError(
                 f"vllm.gpus names GPU {max(self.gpus)}, and this machine has {gpus}, numbered from 0",
                 hint="`nvidia-smi` lists them",
+            )
+        if self.transfer == "nccl" and not 0 < len(self.gpus) < gpus:
+            raise ModelError(
+                "vllm.transfer is nccl, which sends from a GPU that vLLM does not sample on",
+                hint=f"leave one of {gpus} out of vllm.gpus" if gpus > 1 else "set vllm.transfer to ipc or file",
             )
         if self.tensor_parallel > (len(self.gpus) or gpus):
             raise ModelError(

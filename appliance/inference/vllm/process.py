@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm.environment import INSTALL, VllmEnvironment
@@ -94,11 +94,13 @@ class VllmProcess:
         threads: int | None,
         patience: Patience,
         gpus: tuple[int, ...] = (),
+        network: Literal["own", "shared"] = "own",
         module: str = "appliance.inference.vllm.server.serve",
         paths: tuple[Path, ...] = (ROOT,),
     ) -> None:
         """`settings` are those of `server.core.VllmCore`, `gpus` all that it sees of this machine's, otherwise those
-        that we see. Raises ModelError for what never works, EngineFault."""
+        that we see. Its `network` is this machine's where a broadcast of weights needs it. Raises ModelError for what
+        never works, EngineFault."""
         self.patience = patience
         self.folder = make_folder("assay-vllm-")
         """Holds its log and caches; mode 0700."""
@@ -108,7 +110,7 @@ class VllmProcess:
         program = START.format(paths=[str(path) for path in paths], module=module)
         with theirs, (self.folder / "log").open("wb") as log:
             self._process = subprocess.Popen(
-                [str(environment.python), "-I", "-c", program, str(theirs.fileno()), str(os.getpid())],
+                [str(environment.python), "-I", "-c", program, str(theirs.fileno()), str(os.getpid()), network],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -257,6 +259,7 @@ def _variables(folder: Path, home: Path, threads: int | None, gpus: tuple[int, .
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
         "VLLM_HOST_IP": "127.0.0.1",
         "GLOO_SOCKET_IFNAME": "lo",
+        "NCCL_SOCKET_IFNAME": "lo",
         # A conversation may fill the model's positions, and a score samples a token behind it.
         "VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,17 +23,17 @@ from appliance.inference.adapters import (
     adapter_digest,
     adapter_files,
     adapter_parameters,
-    base_digest,
+    frozen_digest,
     has_adapter,
     without_adapter,
 )
 from appliance.inference.engine import ModelError, NoProbabilitiesError, PushProof
 from appliance.inference.vllm import proof
-from appliance.inference.vllm.folders import remove_folder
+from appliance.inference.vllm.folders import private_folder, remove_folder
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.inference.vllm.process import DivergedError, EngineFault, EngineProcess
 from appliance.inference.vllm.sizes import cache_bytes, rank_of
-from appliance.inference.vllm.weights import WeightFile, private_folder, write_files, write_weights, written_config
+from appliance.inference.vllm.weights import OfferedWeights, offer_weights, write_files, written_config
 from runtime.errors import InfrastructureError
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class _Base:
     """A whole model."""
 
     version: str
-    file: WeightFile
+    weights: OfferedWeights
     config: str
     reference: proof.Reference
 
@@ -106,7 +106,7 @@ class VllmSupervisor:
     @property
     def base(self) -> str:
         """Digest of the whole weights at hand, or of those below the adapters; empty before the first push."""
-        return self._base.file.digest if self._base else ""
+        return self._base.weights.digest if self._base else ""
 
     @property
     def pid(self) -> int | None:
@@ -144,7 +144,7 @@ class VllmSupervisor:
     def _push_adapter(self, model: Any, version: str, expected: proof.Reference, in_use: Sequence[str]) -> PushProof:
         files = adapter_files(model)
         rank = rank_of(files)
-        base = base_digest(model)
+        base = frozen_digest(model)
         if base != self.base:
             with without_adapter(model):
                 self._set_base(model, base, self._expected(model, base))
@@ -183,11 +183,12 @@ class VllmSupervisor:
 
     def _set_base(self, model: Any, version: str, expected: proof.Reference) -> None:
         """Has the weights of this model be those that the next engine is given."""
+        own = self._settings
         with _room():
-            file = write_weights(model)
-        old, self._base = self._base, _Base(version, file, written_config(model), expected)
+            weights = offer_weights(model, own.transfer, device=own.offering_device if self._gpu else "cpu")
+        old, self._base = self._base, _Base(version, weights, written_config(model), expected)
         if old is not None:
-            old.file.remove()
+            old.weights.offer.remove()
         self._forget_adapters()
         self.vocabulary = model.get_input_embeddings().weight.shape[0]
 
@@ -244,7 +245,7 @@ class VllmSupervisor:
         self._stop()
         self._forget_adapters()
         if self._base is not None:
-            self._base.file.remove()
+            self._base.weights.offer.remove()
         self._base = None
 
     @property
@@ -282,8 +283,10 @@ class VllmSupervisor:
     def _load(self, base: _Base) -> None:
         """Hands over a whole model and proves it. Raises EngineFault."""
         self._new_salt(base.version)
-        found = self.ask("load", path=str(base.file.path), aliases=base.file.aliases, version=base.version)
-        if found.get("digest") != base.file.digest:
+        weights = base.weights
+        with _handing_over(weights.offer.taken(self._settings.tensor_parallel)) as told:
+            found = self.ask("load", weights=told, aliases=weights.aliases, version=base.version)
+        if found.get("digest") != weights.digest:
             raise EngineFault(f"the engine read other weights than it was given as {base.version}")
         if found.get("version") != base.version:
             raise EngineFault(f"the engine claims to hold {found.get('version')!r}, and was given {base.version!r}")
@@ -349,6 +352,7 @@ class VllmSupervisor:
         own = self._settings
         if own.needs_gpu:
             settings |= {"parallel": own.tensor_parallel, "memory_share": own.memory_share, "sleeps": own.sleep > 0}
+            settings |= {"graphs": own.graphs}
         try:
             self._process = self._start(settings)
         except BaseException:
@@ -393,6 +397,15 @@ def _room() -> Iterator[None]:
             f"the weights cannot be handed to the engine: {error.strerror or error}",
             hint="make room in /dev/shm or in the folder for temporary files",
         ) from error
+
+
+@contextmanager
+def _handing_over(taken: AbstractContextManager[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    try:
+        with taken as told:
+            yield told
+    except (RuntimeError, OSError) as error:
+        raise EngineFault(f"the weights cannot be handed to the engine: {error}") from error
 
 
 def _diverged(version: str) -> NoProbabilitiesError:

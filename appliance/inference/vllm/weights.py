@@ -1,44 +1,38 @@
-"""Writes a model's weights into a file that a vLLM process reads, in memory where there is room.
+"""Has a model's weights be there for vLLM processes to take, and writes its small files.
 
-What always holds: the file lies in a folder of mode 0700, it has each tensor once, in the order of the layers, and its
-digest is `base_digest` of the model, which the reader computes anew from what it reads.
+What always holds: each tensor is handed over once, those of a layer together, and the digest is `base_digest` of the
+model, which the reader computes anew from what it reads.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from torch import nn
 
 from appliance.inference.adapters import base_digest, base_tensors
 from appliance.inference.engine import ModelFiles
-from appliance.inference.vllm.folders import make_folder, remove_folder
-
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
-SPARE = 2
-"""Times its size that must be free in shared memory: the last proven file stays until the next one is proved."""
+from appliance.inference.vllm.folders import SHARED_MEMORY, private_folder
+from appliance.inference.vllm.transfers import OfferSettings, WeightOffer, offer_tensors
 
 
 @dataclass(frozen=True)
-class WeightFile:
-    path: Path
+class OfferedWeights:
+    offer: WeightOffer
     digest: str
-    aliases: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, str]
     """Names of tensors that are another's twin (a tied head), and that one's name."""
 
-    def remove(self) -> None:
-        """Removes it with its folder."""
-        remove_folder(self.path.parent)
 
-
-def write_weights(model: nn.Module, shared: Path = SHARED_MEMORY) -> WeightFile:
-    """Writes all of them but those of an adapter. Raises OSError when there is no room."""
+def offer_weights(
+    model: nn.Module, way: str = "file", *, shared: Path = SHARED_MEMORY, device: str = "cpu"
+) -> OfferedWeights:
+    """Offers all of them but those of an adapter, by one of the `transfers`; `device` is what that way computes on
+    where it needs one. Raises OSError when there is no room."""
     tensors: dict[str, torch.Tensor] = {}
     aliases: dict[str, str] = {}
     seen: dict[tuple[object, ...], str] = {}
@@ -48,15 +42,9 @@ def write_weights(model: nn.Module, shared: Path = SHARED_MEMORY) -> WeightFile:
             aliases[name] = seen[where]
         else:
             seen[where] = name
-            tensors[name] = weight.detach().cpu().contiguous()
-    folder = private_folder(sum(tensor.nbytes for tensor in tensors.values()), shared)
-    path = folder / "model.safetensors"
-    try:
-        save_file(tensors, path)
-    except BaseException:
-        remove_folder(folder)
-        raise
-    return WeightFile(path, base_digest(model), aliases)
+            tensors[name] = weight.detach().contiguous()
+    offer = offer_tensors(way, tensors, OfferSettings(shared, device))
+    return OfferedWeights(offer, base_digest(model), aliases)
 
 
 def write_files(files: ModelFiles, shared: Path = SHARED_MEMORY) -> Path:
@@ -65,12 +53,6 @@ def write_files(files: ModelFiles, shared: Path = SHARED_MEMORY) -> Path:
     for name, content in files.items():
         (folder / Path(name).name).write_bytes(content)
     return folder
-
-
-def private_folder(size: int, shared: Path = SHARED_MEMORY) -> Path:
-    """Makes a folder of mode 0700 in shared memory, or among temporary files where that has no room for `size`."""
-    roomy = shared.is_dir() and shutil.disk_usage(shared).free > SPARE * size
-    return make_folder("assay-weights-", shared if roomy else None)
 
 
 def written_config(model: Any) -> str:

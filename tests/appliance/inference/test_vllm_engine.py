@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -23,7 +23,9 @@ from appliance.inference.vllm import supervisor
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.inference.vllm.process import EngineFault, Patience
-from appliance.inference.vllm.weights import WeightFile, write_weights
+from appliance.inference.vllm.transfers import WAYS
+from appliance.inference.vllm.transfers.file import WeightFile
+from appliance.inference.vllm.weights import OfferedWeights, offer_weights
 from appliance.inference.weights import proof_of, push_model, weights_digest
 from appliance.learning.lora import add_adapter
 from runtime.errors import InfrastructureError
@@ -203,8 +205,10 @@ def test_c2_a_push_that_went_wrong_is_found_and_nothing_of_that_engine_is_used(
         faults.once(fault)
     else:
 
-        def written(pushed: Any) -> WeightFile:
-            file = write_weights(pushed)
+        def offered(pushed: Any, *way: str, **settings: Any) -> OfferedWeights:
+            found = offer_weights(pushed, *way, **settings)
+            file = found.offer
+            assert isinstance(file, WeightFile)
             whole = file.path.read_bytes()
             damage(file)
             mend = supervisor.VllmSupervisor._quarantine
@@ -214,9 +218,9 @@ def test_c2_a_push_that_went_wrong_is_found_and_nothing_of_that_engine_is_used(
                 mend(self, found)
 
             monkeypatch.setattr(supervisor.VllmSupervisor, "_quarantine", quarantine)
-            return file
+            return found
 
-        monkeypatch.setattr(supervisor, "write_weights", written)
+        monkeypatch.setattr(supervisor, "offer_weights", offered)
     engine.push(model(41), "after")
     assert len(engine.supervisor.quarantined) == 1
     assert CASES[fault] in engine.supervisor.quarantined[0]
@@ -346,9 +350,14 @@ def test_an_adapter_that_vllm_cannot_be_told_of_is_refused(engine: VllmEngine) -
         engine.push(wide, "v")
 
 
-def test_two_processes_that_hold_one_model_together_are_pushed_to_and_proved_as_one(faults: Faults) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_two_processes_that_hold_one_model_together_are_pushed_to_and_proved_as_one(
+    faults: Faults, way: Literal["file", "ipc", "nccl"]
+) -> None:
+    """NCCL needs GPUs: on processors the same broadcast goes through gloo."""
     faults.always()
-    engine = VllmEngine(4, SLOTS, start=faults.start, settings=VllmSettings(tensor_parallel=2))
+    faults.network = "shared" if way == "nccl" else "own"
+    engine = VllmEngine(4, SLOTS, start=faults.start, settings=VllmSettings(tensor_parallel=2, transfer=way))
     try:
         for name in ("a", "b"):
             pushed = with_adapter(ord(name))
@@ -361,9 +370,31 @@ def test_two_processes_that_hold_one_model_together_are_pushed_to_and_proved_as_
         assert group
         assert members(group) > {group}, "there is more than one process"
     finally:
+        faults.network = "own"
         engine.close()
     while members(group):  # a group ends as one; who is killed takes a moment to go
         time.sleep(0.05)
+
+
+def test_an_engine_that_dies_in_a_broadcast_is_replaced_and_gets_the_weights_as_they_were(faults: Faults) -> None:
+    faults.always()
+    faults.network = "shared"
+    engine = VllmEngine(4, SLOTS, start=faults.start, settings=VllmSettings(transfer="nccl"))
+    try:
+        engine.push(model(80), "a")
+        pushed, wanted = model(81), proof_of(model(81), "b")
+        faults.once("cut off")
+        assert engine.push(pushed, "b") == wanted
+        assert ["ended while it was asked to load" in found for found in engine.supervisor.quarantined] == [True]
+        pid = engine.supervisor.pid
+        assert pid
+        with torch.no_grad():
+            pushed.model.norm.weight += 1  # the learner goes on
+        played(engine, requests(2), {0: lambda: os.kill(pid, signal.SIGKILL)})
+        assert furthest(played(engine, requests(4), {}), {"b": model(81)}) < CLOSE
+    finally:
+        faults.network = "own"
+        engine.close()
 
 
 def members(group: int) -> set[int]:

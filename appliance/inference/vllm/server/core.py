@@ -16,6 +16,8 @@ EXTENSION = "appliance.inference.vllm.server.worker.WeightsExtension"
 BLOCK = 32
 """Tokens of a block of the key-value cache: vLLM's processor build wants multiples of it."""
 
+DECODING_GRAPHS = {"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY"}
+"""Graphs of whole decoding steps, and no compiler, whose own cache would outlive a push."""
 PREEMPTIONS = "vllm:num_preemptions"
 
 NEEDED = {
@@ -96,6 +98,7 @@ class VllmCore:
         parallel: int = 1,
         memory_share: float | None = None,
         sleeps: bool = False,
+        graphs: bool = False,
     ) -> None:
         """Raises UnfitError."""
         lacks = missing_features()
@@ -124,7 +127,8 @@ class VllmCore:
                     skip_tokenizer_init=True,
                     load_format="dummy",
                     dtype=dtype,
-                    enforce_eager=True,
+                    enforce_eager=not graphs,
+                    **({"compilation_config": DECODING_GRAPHS} if graphs else {}),
                     # One more than a conversation has: a whole one can be scored, which samples a token behind it.
                     max_model_len=slots + 1,
                     max_num_seqs=rows,
@@ -153,13 +157,13 @@ class VllmCore:
                 raise RuntimeError(said) from error
             raise UnfitError(said) from error
 
-    def load(self, path: str, aliases: dict[str, str], version: str) -> dict[str, Any]:
+    def load(self, weights: dict[str, Any], aliases: dict[str, str], version: str) -> dict[str, Any]:
         """Replaces the weights, forgets what was computed under others, and only then sets the version."""
         self.drain()
-        found = self._engine.collective_rpc("assay_load", kwargs={"path": path, "aliases": aliases})
+        found = self._engine.collective_rpc("assay_load", kwargs={"weights": weights, "aliases": aliases})
         self.forget()
         if len({one["digest"] for one in found}) != 1:
-            raise RuntimeError("the workers read different files")
+            raise RuntimeError("the workers read different weights")
         self._label(version)
         return {**found[0], "version": self._version()}
 

@@ -41,7 +41,7 @@ class EngineCore(Protocol):
     @property
     def ended(self) -> bool: ...
 
-    def load(self, path: str, aliases: dict[str, str], version: str) -> dict[str, Any]: ...
+    def load(self, weights: dict[str, Any], aliases: dict[str, str], version: str) -> dict[str, Any]: ...
 
     def adapt(self, name: str, path: str, drop: Sequence[str]) -> dict[str, Any]: ...
 
@@ -157,7 +157,7 @@ def main(core: Callable[..., EngineCore] = VllmCore) -> None:
     if ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
         os._exit(5)
     connection = socket.socket(fileno=descriptor)
-    server = VllmServer(connection, core, "own" if leave_network() else "shared")
+    server = VllmServer(connection, core, "own" if sys.argv[3] == "own" and leave_network() else "shared")
     try:
         server.run()
     except WireError:

@@ -1,6 +1,6 @@
 """Loads weights into a live vLLM model, inside each of vLLM's worker processes.
 
-What always holds: what is loaded is one safetensors file, read on the spot and hashed before a tensor of the model
+What always holds: what is loaded was read whole, by one of the `transfers`, and hashed before a tensor of the model
 changes. A failure in the middle leaves a model of two halves: whoever sees one ends the whole engine.
 """
 
@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
-from safetensors import safe_open
 from torch import nn
+
+from appliance.inference.vllm.transfers import received_tensors
 
 
 class WeightsExtension:
@@ -20,24 +21,25 @@ class WeightsExtension:
 
     model_runner: Any
     vllm_config: Any
+    rank: int
+    """Of this worker, among those that hold the model together."""
 
-    def assay_load(self, path: str, aliases: dict[str, str]) -> dict[str, Any]:
-        """Replaces all weights by those of the file at `path`; `aliases` names tensors that are another's twin.
+    def assay_load(self, weights: dict[str, Any], aliases: dict[str, str]) -> dict[str, Any]:
+        """Replaces all weights by those that an offer's `weights` tell of; `aliases` names tensors that are another's
+        twin.
 
         Returns the digest of what was read (see `appliance.inference.weights.weights_digest`) and how many names
         vLLM's model took."""
         from vllm.config import set_current_vllm_config
 
-        tensors = _read(path)
-        digest = file_digest(tensors, aliases)
-        model = self.model_runner.get_model()
-        with set_current_vllm_config(self.vllm_config):
+        with received_tensors(weights, self.rank) as tensors, set_current_vllm_config(self.vllm_config):
+            digest, count = tensors_digest(tensors, aliases), len(tensors)
             self.model_runner.reload_weights(weights_iterator=self.assay_tensors(tensors))
-            mend_tied(model)
-        return {"digest": digest, "tensors": len(tensors)}
+            mend_tied(self.model_runner.get_model())
+        return {"digest": digest, "tensors": count}
 
     def assay_tensors(self, tensors: Mapping[str, torch.Tensor]) -> Iterator[tuple[str, torch.Tensor]]:
-        """Yields what the model is to load, in the order of the file, which is that of its layers."""
+        """Yields what the model is to load, layer by layer."""
         yield from tensors.items()
 
     def assay_bound(self, adapter: int) -> int:
@@ -115,16 +117,11 @@ def mend_tied(model: nn.Module) -> list[str]:
     return mended
 
 
-def file_digest(tensors: Mapping[str, torch.Tensor], aliases: Mapping[str, str]) -> str:
+def tensors_digest(tensors: Mapping[str, torch.Tensor], aliases: Mapping[str, str]) -> str:
     """Computes SHA-256 over names, types, shapes and bytes, in the order of names, the twins among them."""
     named = dict(tensors) | {name: tensors[twin] for name, twin in aliases.items()}
     found = hashlib.sha256()
     for name, tensor in sorted(named.items()):
         found.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
-        found.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+        found.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy().data)
     return found.hexdigest()
-
-
-def _read(path: str) -> dict[str, torch.Tensor]:
-    with safe_open(path, framework="pt", device="cpu") as file:
-        return {name: file.get_tensor(name) for name in file.offset_keys()}

@@ -1,0 +1,54 @@
+"""Lays tensors out behind one another in one piece of memory, and finds them there again.
+
+What always holds: each begins at a multiple of `ALIGNMENT` bytes, and what is found is a view, not a copy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+ALIGNMENT = 256
+DTYPES = {
+    str(one).removeprefix("torch."): one
+    for one in (
+        *(torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.float8_e5m2),
+        *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
+    )
+}
+
+Layout = list[dict[str, Any]]
+"""A row for each tensor: `name`, `dtype`, `shape`, and `at`, its first byte."""
+
+
+def lay_out(tensors: Mapping[str, Tensor]) -> tuple[Layout, int]:
+    """Gives each tensor its place; returns the places and the bytes of it all. Raises KeyError for a type of numbers
+    that is not among `DTYPES`."""
+    layout: Layout = []
+    size = 0
+    for name, tensor in tensors.items():
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        DTYPES[dtype]
+        layout.append({"name": name, "dtype": dtype, "shape": list(tensor.shape), "at": size})
+        size += -(-tensor.nbytes // ALIGNMENT) * ALIGNMENT
+    return layout, max(size, ALIGNMENT)
+
+
+def views(memory: Tensor, layout: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+    """Finds the tensors in memory `[bytes]` of type uint8."""
+    found = {}
+    for row in layout:
+        dtype, shape = DTYPES[row["dtype"]], row["shape"]
+        part = memory[row["at"] : row["at"] + math.prod(shape) * dtype.itemsize]
+        found[row["name"]] = part.view(dtype).view(shape)
+    return found
+
+
+def fill(memory: Tensor, tensors: Mapping[str, Tensor], layout: Sequence[Mapping[str, Any]]) -> None:
+    """Copies the tensors to their places."""
+    for name, place in views(memory, layout).items():
+        place.copy_(tensors[name])

@@ -1,0 +1,46 @@
+"""Hands weights over in a safetensors file in a folder of mode 0700, in memory where there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from appliance.inference.vllm.folders import private_folder, remove_folder
+from appliance.inference.vllm.transfers import OfferSettings
+
+
+class WeightFile:
+    """Is an offer whose file stays until it is removed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @contextmanager
+    def taken(self, readers: int) -> Iterator[dict[str, Any]]:
+        yield {"way": "file", "path": str(self.path)}
+
+    def remove(self) -> None:
+        remove_folder(self.path.parent)
+
+
+def offer(tensors: Mapping[str, Tensor], settings: OfferSettings) -> WeightFile:
+    """Raises OSError when there is no room."""
+    folder = private_folder(sum(tensor.nbytes for tensor in tensors.values()), settings.shared)
+    try:
+        save_file({name: tensor.cpu() for name, tensor in tensors.items()}, folder / "model.safetensors")
+    except BaseException:
+        remove_folder(folder)
+        raise
+    return WeightFile(folder / "model.safetensors")
+
+
+@contextmanager
+def received(told: Mapping[str, Any], reader: int) -> Iterator[dict[str, Tensor]]:
+    with safe_open(told["path"], framework="pt", device="cpu") as file:
+        yield {name: file.get_tensor(name) for name in file.offset_keys()}
