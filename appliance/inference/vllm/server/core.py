@@ -23,6 +23,8 @@ PREEMPTIONS = "vllm:num_preemptions"
 NEEDED = {
     "vllm": ("EngineArgs", "SamplingParams", "LLMEngine"),
     "vllm.lora.request": ("LoRARequest",),
+    "vllm.model_executor.layers.attention": ("is_deferred_attention_layer",),
+    "vllm.model_executor.model_loader.reload.layerwise": ("get_layerwise_info",),
     "vllm.sampling_params": ("RequestOutputKind",),
 }
 """What this program uses of vLLM, by module."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -28,15 +29,19 @@ class WeightsExtension:
         """Replaces all weights by those that an offer's `weights` tell of; `aliases` names tensors that are another's
         twin.
 
-        Returns the digest of what was read (see `appliance.inference.weights.weights_digest`) and how many names
-        vLLM's model took."""
+        Returns the digest of what was read (see `appliance.inference.weights.weights_digest`). Raises RuntimeError
+        where a layer did not take all that it has."""
         from vllm.config import set_current_vllm_config
 
         with received_tensors(weights, self.rank) as tensors, set_current_vllm_config(self.vllm_config):
-            digest, count = tensors_digest(tensors, aliases), len(tensors)
-            self.model_runner.reload_weights(weights_iterator=self.assay_tensors(tensors))
-            mend_tied(self.model_runner.get_model())
-        return {"digest": digest, "tensors": count}
+            digest = tensors_digest(tensors, aliases)
+            model = self.model_runner.get_model()
+            with watched(model) as lacking:
+                self.model_runner.reload_weights(weights_iterator=self.assay_tensors(tensors))
+            mend_tied(model)
+        if lacking:
+            raise RuntimeError(f"no weights, or not all of them, came to {', '.join(lacking[:4])}")
+        return {"digest": digest}
 
     def assay_tensors(self, tensors: Mapping[str, torch.Tensor]) -> Iterator[tuple[str, torch.Tensor]]:
         """Yields what the model is to load, layer by layer."""
@@ -96,6 +101,48 @@ def lora_parts(layers: Iterable[Any]) -> Iterator[torch.Tensor]:
     for layer in layers:
         stacked = layer.lora_a_stacked
         yield from (stacked,) if isinstance(stacked, torch.Tensor) else stacked
+
+
+@contextmanager
+def watched(model: Any) -> Iterator[list[str]]:
+    """Yields the names of layers that lack some of their weights: all of them, until weights were offered.
+
+    vLLM counts the numbers that come to each layer, and puts it into service once they are as many as it holds. So it
+    does not when some are kept back, whatever they are: but for vocabularies, which are padded, and for a layer whose
+    weight is another's."""
+    from vllm.model_executor.layers.attention import is_deferred_attention_layer
+    from vllm.model_executor.model_loader.reload.layerwise import get_layerwise_info
+
+    named = [
+        (name, layer, id(layer if layer._parameters.get("weight") is None else layer._parameters["weight"]))
+        for name, layer in model.named_modules()
+        if any(one is not None for one in layer._parameters.values()) and not is_deferred_attention_layer(layer)
+    ]
+    lacking = [name for name, _, _ in named]
+    load = model.load_weights
+
+    def loaded(weights: Iterable[tuple[str, torch.Tensor]]) -> Any:
+        found = load(weights)
+        missing: dict[int, int] = {}
+        for _, layer, weight in named:
+            info = get_layerwise_info(layer)
+            missing[weight] = min(
+                missing.get(weight, 1 << 62), _held(layer, info) - info.load_numel if info.can_load() else 0
+            )
+        lacking[:] = [name for name, _, weight in named if missing[weight] > 0]
+        return found
+
+    model.load_weights = loaded
+    try:
+        yield lacking
+    finally:
+        del model.load_weights
+
+
+def _held(layer: Any, info: Any) -> int:
+    """Counts the numbers of a layer, without those that pad a vocabulary."""
+    part = getattr(layer, "shard_indices", None)
+    return int(info.load_numel_total if part is None else part.num_org_elements * layer.embedding_dim)
 
 
 def mend_tied(model: nn.Module) -> list[str]:
