@@ -79,7 +79,7 @@ def converse(
                 return ApiConversation(tuple(calls), said.content or "", RolloutEnd.ANSWERED)
             if len(calls) + len(said.tool_calls) > most:
                 return ApiConversation(tuple(calls), "", RolloutEnd.TURNS)
-            messages.append(said.model_dump(exclude_none=True))
+            messages.append(said.model_dump(exclude_none=True, warnings=False))
             for asked in said.tool_calls:
                 code = _code(asked) if task.tools else None
                 if code is None:
@@ -114,6 +114,7 @@ def code_of(function: Any) -> str:
     code = (json.loads(arguments) if isinstance(arguments, str) else arguments)["code"]
     if not isinstance(code, str):
         raise ValueError("a call's code is a text")
+    code.encode()  # raises ValueError for half of a character, which no record takes
     return code
 
 

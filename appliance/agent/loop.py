@@ -73,6 +73,8 @@ class Agent:
         self._streamed: deque[Assignment] = deque()
         self._ended: list[Rollout] = []
         """Of the stream, and not handed out yet."""
+        self._replayed: deque[Turn] = deque()
+        """Turns of rollouts that are gone through again, which nobody has acted on yet."""
         self._on_finish: OnFinish | None = None
         self._stop_reason: Callable[[], str] = never_stop
         self._polled_at = 0.0
@@ -158,6 +160,7 @@ class Agent:
             self._take_up(live)
             stopped = self._begin(live)
         stopped = stopped or self._has_to_stop()
+        stopped = stopped or self._take_replayed()
         stopped = stopped or any(self._take(turn) for turn in self._engine.step()) or self._collect()
         if self._keeper is not None:
             self._keeper.look(self.under_way)
@@ -281,7 +284,8 @@ class Agent:
         live = self._live[number]
         if live.replay is not None:
             if (turn := live.replay.turn(number)) is not None:
-                return self._take(turn)
+                self._replayed.append(turn)
+                return False
             live.begun, live.replay = live.replay.begun(number), None
         said, seed = live.said, live.assignment.seed
         prompt = said.ids + (live.begun.ids if live.begun is not None else ())
@@ -300,6 +304,13 @@ class Agent:
                 group=live.assignment.task.id,
             )
         )
+        return False
+
+    def _take_replayed(self) -> bool:
+        while self._replayed:
+            turn = self._replayed.popleft()
+            if turn.request in self._live and self._take(turn):  # else it was dropped meanwhile
+                return True
         return False
 
     def _take(self, turn: Turn) -> bool:
@@ -333,7 +344,7 @@ class Agent:
         """Hands finished tool calls back to their rows; waits only when no row could go on without, and never long."""
         stopped = False
         while self._live and (self._calls.arrived or self._engine.runnable == 0) and not stopped:
-            if not self._calls.arrived and not any(live.waits for live in self._live.values()):
+            if not self._calls.arrived and (self._replayed or not any(live.waits for live in self._live.values())):
                 break
             back = self._calls.take(POLL_SECONDS)
             if back is None:

@@ -84,10 +84,20 @@ class LocalApi:
         try:
             answer = ask(model=self.model, messages=list(messages), **sampling, **offered)
             choice = answer.choices[0]
-            _ = choice.message.tool_calls, choice.message.content
-        except (OpenAIError, json.JSONDecodeError, IndexError, AttributeError, TypeError) as error:
+            _require_message(choice.message)
+        except (OpenAIError, ValueError, RecursionError, IndexError, AttributeError, TypeError) as error:
             raise InfrastructureError(
                 f"the model at {self.base_url} gives no answer: {str(error)[:300] or type(error).__name__}",
                 hint=f"start it, or correct its address and name; its key is read from {KEY}",
             ) from error
         return choice
+
+
+def _require_message(message: Any) -> None:
+    """Raises TypeError or ValueError for one whose text is no text, or whose calls are no calls."""
+    if not isinstance(message.content, str | None):
+        raise TypeError("its message is no text")
+    calls = message.tool_calls
+    if not isinstance(calls, list | None) or not all(hasattr(one, "id") for one in calls or ()):
+        raise TypeError("its calls are no list of calls")
+    json.dumps(message.model_dump(warnings=False), ensure_ascii=False).encode()

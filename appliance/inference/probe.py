@@ -42,19 +42,14 @@ def probe_copy(decoder: Decoder, model: Any, tokens: int, *, placement: Placemen
 def probe(
     decoder: Decoder, model: Any, tokens: int, *, placement: Placement, version: str, paged: bool = False
 ) -> None:
-    """Checks that rows decode as in a plain forward pass. Raises as `probe_copy`, and ModelError for a window of
-    attention that is shorter than `tokens`. `paged`: also with tokens in blocks, and read in chunks."""
+    """Checks that rows decode as in a plain forward pass. Raises as `probe_copy`, and ModelError where a longer
+    conversation than this probe's is read otherwise. `paged`: also with tokens in blocks, and read in chunks."""
     name = type(model).__name__
-    window = getattr(model.config, "sliding_window", None)
-    if window and window < tokens and getattr(model.config, "use_sliding_window", True):
-        raise ModelError(
-            f"{name} looks back {window} tokens only, and a conversation may have {tokens}",
-            hint=f"set the budget of a conversation to at most {window} tokens",
-        )
+    _require_even(model.config, name, tokens)
     ids = _ids(decoder, tokens, placement)
     length = ids.shape[1]
     paging = Paging(block=2, window=6, chunk=2) if paged else None
-    cache = SlotCache(rows=2, tokens=length, spare=3, paging=paging, device=placement.device)
+    cache = SlotCache(rows=2, tokens=tokens, spare=tokens, paging=paging, device=placement.device)
     try:
         expected = _expected(model, ids, version).to(placement.device)
         first = decoder.prefill(ids[:, :3], torch.tensor([3, 2]))
@@ -69,6 +64,8 @@ def probe(
             found.append(logits[0])
             wanted.append(expected[1, 3])
         for step in range(2 * length):
+            if step == 2 and not paged:  # a wait as long as there can be, which is the farthest that slots are apart
+                cache.head = max(cache.head, cache.capacity - 2)
             held = cache.positions.clone()
             going = torch.tensor([bool(held[row] < length) and (step + row) % 3 > 0 for row in range(2)])
             cache.begin()
@@ -81,6 +78,24 @@ def probe(
         raise ModelError(f"{name} cannot be decoded here: {error}", hint=_hint(paged)) from error
     otherwise = "it decodes differently in a batch"
     _require_near(torch.stack(found), torch.stack(wanted), model, placement, otherwise, _hint(paged))
+
+
+def _require_even(config: Any, name: str, tokens: int) -> None:
+    """Raises ModelError for a model that attends otherwise in a conversation of so many tokens than in a short one."""
+    windows = [getattr(config, one, None) for one in ("sliding_window", "keep_window_size")]
+    window = min((one for one in windows if one), default=tokens)
+    if window < tokens and getattr(config, "use_sliding_window", True):
+        raise ModelError(
+            f"{name} looks back {window} tokens only, and a conversation may have {tokens}",
+            hint=f"set the budget of a conversation to at most {window} tokens",
+        )
+    rotary = getattr(config, "rope_parameters", None) or {}
+    most = rotary.get("original_max_position_embeddings", tokens)
+    if rotary.get("rope_type") == "longrope" and most < tokens:
+        raise ModelError(
+            f"{name} counts positions otherwise beyond {most} tokens, and a conversation may have {tokens}",
+            hint=f"set the budget of a conversation to at most {most} tokens",
+        )
 
 
 def _ids(decoder: Decoder, tokens: int, placement: Placement) -> Tensor:

@@ -17,8 +17,8 @@ BELOW_ONE = 1 - 2.0**-22
 
 
 def uniforms(seed: int, count: int) -> Tensor:
-    """Returns `count` numbers in [0, 1), of 24 bits each, that depend on the seed alone."""
-    words = torch.frombuffer(bytearray(Random(seed).randbytes(4 * count)), dtype=torch.int32)
+    """Returns `count` numbers in [0, 1), of 24 bits each, that depend on the seed alone; seeds have 64 bits."""
+    words = torch.frombuffer(bytearray(Random(seed % (1 << 64)).randbytes(4 * count)), dtype=torch.int32)
     return (words.bitwise_and(0xFFFFFF) * 2.0**-24).clamp_(max=BELOW_ONE)
 
 

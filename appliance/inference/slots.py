@@ -104,6 +104,7 @@ class SlotCache:
         self.positions[row] += tokens
         self._near[row] = near
         self._first[row] = start
+        self.low = min(self.low, start)
 
     def _fit(self, keys: list[Tensor], values: list[Tensor]) -> None:
         """Makes the memory, unless it has the right shape already. Zeros, because a hidden NaN would still spread."""

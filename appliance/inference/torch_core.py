@@ -4,9 +4,9 @@ So who supervises vLLM supervises torch: each push is proved, what fails is repl
 tokens (`appliance.inference.vllm`). What always holds: each call returns plain values; weights are read from the one
 file that is named, and what was read is what its digest is of.
 
-A conversation whose turn ended keeps its row until somebody needs that: behind a tool's result it goes on without being
-read again. What it draws depends on the weights, its tokens and its seed, as of an engine in the caller's process. Each
-adapter has an engine of its own, over frozen weights that all of them share.
+A conversation whose turn ended keeps its row until somebody needs that or its memory: behind a tool's result it goes on
+without being read again. What it draws depends on the weights, its tokens and its seed, as of an engine in the caller's
+process. Each adapter has an engine of its own, over frozen weights that all of them share.
 """
 
 from __future__ import annotations
@@ -189,6 +189,7 @@ class TorchCore:
         """Takes one step with all requests; says whether there was any. Raises Diverged."""
         if not self._running:
             return False
+        self._give_way()
         by_row = {one.row: number for number, one in self._running.items()}
         try:
             turns = [turn for engine in self._engines.values() if engine.runnable for turn in engine.step()]
@@ -229,6 +230,13 @@ class TorchCore:
         for row in [row for row, one in self._waiting.items() if one.engine is self._engines[adapter]]:
             del self._waiting[row]
         self._engines.pop(adapter).close()
+
+    def _give_way(self) -> None:
+        """Finishes rows that wait, the oldest first, where their memory is what a request is waiting for."""
+        for engine in {one.engine for one in self._running.values()}:
+            rows = [row for row, one in self._waiting.items() if one.engine is engine]
+            while rows and not engine.runnable:
+                self._finish(rows.pop(0))
 
     def _finish(self, row: int) -> None:
         self._waiting.pop(row).engine.finish(row)

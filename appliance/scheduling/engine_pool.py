@@ -77,8 +77,8 @@ class EnginePool:
         """Engines that hold the weights in use, in order."""
         self._slots = slots
         self._scheduler = Scheduler({}, SchedulerState(lengths=LengthTable(longest=-(-slots // UNIT) * UNIT)))
-        self._blocks: dict[str, int] = {}
-        """Of engines whose memory may run out: tokens of a block."""
+        self._memory: dict[str, tuple[int, int]] = {}
+        """Of engines whose memory may run out: its tokens, no fewer than of one conversation, and those of a block."""
         self._rows: dict[int, _PooledRow] = {}
         self._version = ""
         self._steps = 0
@@ -265,13 +265,13 @@ class EnginePool:
             self._scheduler.add_engine(name, None, capacity.rows + AHEAD)
         else:
             self._scheduler.add_engine(name, capacity.tokens, capacity.rows)
-            self._blocks[name] = capacity.block
+            self._memory[name] = capacity.tokens, capacity.block
         self._serving.append(name)
 
     def _retire(self, names: Sequence[str]) -> None:
         for name in tuple(names):
             self._serving.remove(name)
-            self._blocks.pop(name, None)
+            self._memory.pop(name, None)
             self._scheduler.remove_engine(name)
 
     def _asking(self, name: str, ask: Callable[[], T]) -> T | None:
@@ -353,10 +353,10 @@ class EnginePool:
 
     def _make_room(self) -> None:
         """Looks how much the engines hold whose memory may run out, and takes back what they cannot hold any longer."""
-        if not self._blocks:
+        if not self._memory:
             return
         self._steps += 1
-        for name in self._blocks:
+        for name in self._memory:
             lengths = self._engines[name].lengths()
             mine = {number: row for number, row in self._rows.items() if row.engine == name}
             for number, row in mine.items():
@@ -375,10 +375,11 @@ class EnginePool:
     def _held_by(self, row: _PooledRow, tokens: int | None = None) -> int:
         """Tokens of memory that a request has, or has before anybody looks again: whole blocks where those count."""
         tokens = len(row.known) if tokens is None else tokens
-        if not self._blocks:
+        if not self._memory:
             return tokens
-        block = max(self._blocks.values())
-        return min(-(-self._slots // UNIT) * UNIT, -(-(tokens + GROWTH) // block) * block)
+        block = max(one for _, one in self._memory.values())
+        least = min(most for most, _ in self._memory.values())
+        return min(least, -(-self._slots // UNIT) * UNIT, -(-(tokens + GROWTH) // block) * block)
 
 
 def make_pool(name: str, count: int, *, rows: int, slots: int, threads: int | None = None, **chosen: Any) -> EnginePool:

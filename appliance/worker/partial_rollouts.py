@@ -102,13 +102,18 @@ class PartialRollouts:
         kept = KeptRollouts(
             whole=(*self._mine.values(), *self._whole.values()), parts=(*under_way(), *self._parts.values())
         )
-        data = kept.model_dump_json().encode()
+        if kept.whole or kept.parts:
+            self._replace(kept.model_dump_json().encode())
+        else:
+            self._path.unlink(missing_ok=True)
+        self._written = self._clock()
+
+    def _replace(self, data: bytes) -> None:
         before, self._digest = self._digest, hashlib.sha256(data).hexdigest()
         # A kill before the file is replaced leaves the one before it.
         self._record.write([one for one in (self._digest, before) if one])
         self._path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(self._path, data)
-        self._written = self._clock()
 
     def committed(self, step: int) -> str:
         """Forgets what is of this step or an earlier one, which are on record; says in a sentence what had been kept

@@ -147,6 +147,7 @@ class RlLoop:
                 if step in recorded:
                     record = self._context.ledger.step(self._cycle, step)
                     assert record is not None
+                    self._forget_kept(step)
                     self._observe([Task.model_validate(task) for task in record.tasks], record.judged)
                     self._learn(step, record.judged, record.groups, {"replayed": 1.0})
                 else:
@@ -238,8 +239,7 @@ class RlLoop:
             metrics=metrics,
         )
         self._context.ledger.commit_step(record)
-        if said := self._kept.committed(step):
-            self._progress.say("resumed", said)
+        self._forget_kept(step)
         self._observe(tasks, record.judged)
         metrics["ledger_seconds"] = clock() - sampled
         self._learn(step, record.judged, record.groups, metrics)
@@ -267,6 +267,11 @@ class RlLoop:
             proposed=proposed,
             max_calls=None if self._turns is None else self._turns.calls,
         )
+
+    def _forget_kept(self, step: int) -> None:
+        """Gives up what is kept of a step that is on record, and says what became of it."""
+        if said := self._kept.committed(step):
+            self._progress.say("resumed", said)
 
     def _counts(self) -> dict[str, float]:
         """Counts what engines and rollouts went through since they were made."""

@@ -86,9 +86,14 @@ def assigned(number: int, prompt: str) -> Assignment:
 
 
 def rolled(
-    engine: Engine, pool: SessionPool, renderer: Renderer, prompts: Sequence[str], keeper: PartialRollouts | None
+    engine: Engine,
+    pool: SessionPool,
+    renderer: Renderer,
+    prompts: Sequence[str],
+    keeper: PartialRollouts | None,
+    budget: AgentBudget = AgentBudget(max_tokens=240, concurrent=8),  # noqa: B008 - frozen
 ) -> list[Rollout]:
-    agent = Agent(engine, pool, renderer, AgentBudget(max_tokens=240, concurrent=8), time.monotonic)
+    agent = Agent(engine, pool, renderer, budget, time.monotonic)
     agent.keeper = keeper
     return agent.roll([assigned(number, prompt) for number, prompt in enumerate(prompts)])
 
@@ -177,6 +182,25 @@ def test_a_turn_that_was_cut_in_its_middle_is_the_turn_that_it_would_have_been(
         assert f" went on from {kept} tokens, 0 began anew" in keeper.committed(3)
 
 
+def test_a_rollout_of_very_many_turns_goes_on_as_well(
+    renderer: Renderer, sessions: SessionPool, tmp_path: Path
+) -> None:
+    path, budget = tmp_path / "rollouts.json", AgentBudget(max_tokens=1 << 20, max_calls=400)
+
+    def engine() -> ScriptedEngine:
+        return ScriptedEngine(lambda request, known: renderer.call(" "), version="c@3")
+
+    (whole,) = rolled(engine(), sessions, renderer, ["a"], None, budget)
+    assert len(whole.calls) == 400
+    part = PartialRollout(id="r0", cycle="c", step=3, nodes=whole.nodes[:-1])
+    data = KeptRollouts(parts=(part,)).model_dump_json()
+    path.write_text(data)
+    RECORD.write([hashlib.sha256(data.encode()).hexdigest()])
+    again = engine()
+    assert [one.nodes for one in rolled(again, sessions, renderer, ["a"], keeper_of(path), budget)] == [whole.nodes]
+    assert again.steps == 1
+
+
 def test_what_was_drawn_by_weights_that_are_too_old_or_cannot_be_read_is_begun_anew(
     renderer: Renderer, sessions: SessionPool, tmp_path: Path
 ) -> None:
@@ -241,6 +265,8 @@ def test_what_was_kept_and_not_asked_for_yet_outlives_a_second_kill(
     assert [again.whole("r0"), again.whole("r1")] == whole
     keeper.committed(3)
     assert not path.exists()
+    keeper.look(list)
+    assert not path.exists(), "there is nothing to keep"
 
 
 @pytest.mark.parametrize("update", [{"answer": "7"}, {"answers": 2}, {"sample": 1}, {"task": "t"}, {"prompt": True}])

@@ -6,11 +6,23 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from inference_models import tiny
-from transformers import MambaConfig, MambaForCausalLM, MistralConfig, MistralForCausalLM
+from transformers import (
+    DogeConfig,
+    DogeForCausalLM,
+    GPTNeoConfig,
+    GPTNeoForCausalLM,
+    MambaConfig,
+    MambaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Phi3Config,
+    Phi3ForCausalLM,
+)
 
 from appliance.inference.device import choose_placement
 from appliance.inference.engine import GenerationRequest, ModelError
@@ -120,19 +132,59 @@ def test_a_conversation_longer_than_the_models_positions_is_refused() -> None:
     assert "at most 128" in caught.value.hint
 
 
-def test_a_window_of_attention_shorter_than_a_conversation_is_refused() -> None:
-    config = MistralConfig(
+SHAPE = {
+    "vocab_size": 48,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "factor": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: MistralForCausalLM(MistralConfig(**SHAPE, sliding_window=20)), "looks back 20 tokens"),
+        (lambda: DogeForCausalLM(DogeConfig(**SHAPE, keep_window_size=20)), "looks back 20 tokens"),
+        (
+            lambda: Phi3ForCausalLM(
+                Phi3Config(
+                    **SHAPE,
+                    max_position_embeddings=40,
+                    original_max_position_embeddings=20,
+                    pad_token_id=None,
+                    rope_parameters={**LONGROPE, "long_factor": [4.0] * 4, "short_factor": [1.0] * 4},
+                )
+            ),
+            "beyond 20 tokens",
+        ),
+    ],
+)
+def test_what_is_read_otherwise_in_a_long_conversation_is_refused_where_there_may_be_one(
+    make: Callable[[], Any], says: str
+) -> None:
+    model = make()
+    with pytest.raises(ModelError, match=says) as caught:
+        TorchEngine(rows=1, slots=21).push(model, "d")
+    assert "at most 20" in caught.value.hint
+    TorchEngine(rows=1, slots=20).push(model, "d")
+
+
+def test_a_model_that_counts_slots_instead_of_tokens_is_refused_where_a_wait_would_show() -> None:
+    config = GPTNeoConfig(
         vocab_size=48,
         hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        sliding_window=20,
+        num_layers=2,
+        num_heads=2,
+        attention_types=[[["local"], 2]],
+        window_size=40,
+        initializer_range=0.3,
     )
-    model = MistralForCausalLM(config)
-    with pytest.raises(ModelError, match="looks back 20 tokens"):
-        TorchEngine(rows=1, slots=21).push(model, "d")
+    model = GPTNeoForCausalLM(config)
+    with pytest.raises(ModelError, match="decodes differently"):
+        TorchEngine(rows=1, slots=40).push(model, "d")
     TorchEngine(rows=1, slots=20).push(model, "d")
 
 

@@ -32,8 +32,9 @@ def test_a_seed_gives_one_stream_that_is_longer_or_shorter_but_never_another(see
     assert torch.equal(stream, uniforms(seed, count + 7)[:count])
 
 
-def test_different_seeds_give_different_streams_also_beyond_32_bits() -> None:
-    assert not torch.equal(uniforms(5, 8), uniforms(5 + 2**40, 8))
+@pytest.mark.parametrize("other", [5 + 2**40, -5])
+def test_different_seeds_give_different_streams_also_beyond_32_bits_and_below_0(other: int) -> None:
+    assert not torch.equal(uniforms(5, 8), uniforms(other, 8))
 
 
 @given(st.lists(st.floats(-30, 30, width=32), min_size=2, max_size=40), st.sampled_from([0.0, BELOW_ONE, 0.5]))

@@ -89,6 +89,23 @@ def test_a_row_that_waits_while_the_loop_goes_round_many_times_has_forgotten_not
     assert_faithful("qwen2", Played(patient, ids, {start + i: value for i, value in enumerate(last.logprobs)}))
 
 
+def test_rows_that_close_the_gaps_take_all_of_their_tokens_along() -> None:
+    engine = engine_for("qwen2", 4, SLOTS)
+    for number in (0, 1):  # one after the other: what comes then may begin below the slots of the second
+        engine.submit(GenerationRequest(number, (1 + number,), -1, 20, 1.0, number))
+        while engine.unfinished:
+            engine.step()
+    prompts = [tuple((7 * at + 3 * row + row * row * at) % VOCABULARY for at in range(20)) for row in range(4)]
+    for row, prompt in enumerate(prompts):  # two are full at once, and the others move to their rows
+        engine.submit(GenerationRequest(2 + row, prompt, -1, 21 if row < 2 else 40, 1.0, row))
+    turns = [turn for _ in range(20) for turn in engine.step()]
+    assert len(turns) == 4
+    for turn in turns:
+        ids = [*prompts[turn.request - 2], *turn.ids]
+        request = GenerationRequest(turn.request, prompts[turn.request - 2], -1, SLOTS, 1.0, turn.request - 2)
+        assert_faithful("qwen2", Played(request, ids, {20 + at: value for at, value in enumerate(turn.logprobs)}))
+
+
 def test_any_of_its_stop_tokens_ends_a_turn_of_a_row_and_of_no_other() -> None:
     engine = engine_for("qwen2", 2, SLOTS)
     engine.submit(GenerationRequest(0, (9,), -1, SLOTS, 1.0, 5))

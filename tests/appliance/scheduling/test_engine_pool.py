@@ -171,6 +171,22 @@ def test_what_memory_cannot_hold_is_set_back_and_goes_on_as_if_nothing_had_been(
     assert everything.overfull > 0, "all at once is more than it holds"
 
 
+def test_an_engine_whose_memory_is_that_of_one_conversation_makes_the_longest_too() -> None:
+    class InBlocks(TorchEngine):
+        @property
+        def capacity(self) -> EngineCapacity:
+            return EngineCapacity(2, 60, 16)
+
+    pool = EnginePool([InBlocks(2, 60)], 60)
+    push_model(pool, tiny("qwen2", HEAD), "a")
+    pool.submit(GenerationRequest(0, tuple(range(40)), -1, 60, 1.0, 1))
+    for _ in range(15):
+        pool.step()
+    pool.push_in_flight(tiny("qwen2", HEAD), "b")
+    turns = [turn for _ in range(10) for turn in pool.step()]
+    assert [len(turn.ids) for turn in turns] == [20]
+
+
 def test_what_a_lost_engine_had_begun_goes_on_elsewhere_and_nothing_of_it_is_lost(
     plainly: dict[int, list[tuple[Ids, str]]],
 ) -> None:

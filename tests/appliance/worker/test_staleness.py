@@ -79,7 +79,11 @@ def look(context: WorkContext, ledger: SqliteLedger, bound: int) -> Counter[str]
     assert context.engine.unfinished == 0
     sampled = context.engine.tokens_sampled
     shutil.rmtree(context.data / "cycles")
+    kept = context.data / "cycles" / "n" / "rollouts.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("of a step that was on record when this process began")
     assert weights(trained(context, bound)) == first
+    assert not kept.exists()
     watched = context.engine.tokens_sampled - sampled
     assert watched < sum(one.rollout.sampled_tokens for one in record.judged), "nothing but the watch is sampled again"
     return Counter(task["id"] for task in ledger.step_tasks("n"))
