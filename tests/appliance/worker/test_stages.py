@@ -151,3 +151,21 @@ def test_an_induced_collapse_stops_the_stage_goes_back_and_says_what_it_saw(
     assert "goes back to step 0" in said
     weights = safetensors.torch.load_file(context.data / "models" / ended["checkpoint"] / "model.safetensors")
     assert all(bool(torch.isfinite(tensor).all()) for tensor in weights.values())
+
+
+def test_sft_that_collapses_goes_back_to_its_best_validation_and_leaves_the_stages_after_it_out(
+    context: WorkContext, ledger: SqliteLedger
+) -> None:
+    wild = stage("wild", "sft")
+    warm = wild.recipe.warm_start.model_copy(update={"learning_rate": 1e25, "warmup_steps": 0, "checkpoint_every": 1})
+    wild = wild.model_copy(update={"recipe": wild.recipe.model_copy(update={"warm_start": warm})})
+    put_training(context, "t", wild, stage("never"))
+    train_night(context, "t")
+    cycle = ledger.cycle("t")
+    assert cycle is not None
+    ended = cycle.plan["stage_1"]
+    assert (ended["ended"], ended["step"], "finite" in ended["reason"]) == ("collapse", 0, True)
+    assert "stage_2" not in cycle.plan
+    assert cycle.plan["candidate"] == cycle.plan["start"]
+    (said,) = texts(ledger, "collapse")
+    assert "goes back to step 0" in said
