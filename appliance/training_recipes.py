@@ -155,7 +155,7 @@ def _recipe(name: str, folder: Path, layer: Layer, configured: Recipe) -> Staged
 def _stage(layer: Layer, base: Mapping[str, Any], folder: Path, files: dict[str, Path]) -> Stage:
     values, origins = merged([layer], StageFile)
     kind = values.get("kind")
-    if kind not in OWN_KEYS:
+    if not isinstance(kind, str) or kind not in OWN_KEYS:
         raise ConfigError(f"{layer.name}: kind = {kind!r} is none", hint=f"write one of {', '.join(OWN_KEYS)}")
     foreign = sorted((values.keys() & frozenset().union(*OWN_KEYS.values())) - OWN_KEYS[kind])
     if foreign:
@@ -186,9 +186,10 @@ def _kept(layer: Layer, folder: Path, named: Any, files: dict[str, Path]) -> str
     path = (folder / Path(named).expanduser()).absolute()
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(
-            f"{layer.name}: {path} cannot be read: {error.strerror}", hint="correct file there"
+            f"{layer.name}: {ascii(str(path))[1:-1]} cannot be read: {reason}", hint="correct file there"
         ) from error
     files[digest] = path
     return digest

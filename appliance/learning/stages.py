@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from appliance.learning.recipe import Recipe
-from appliance.records.record import Record
-from runtime.model import FrozenModel, UnitName
+from appliance.records.record import FiniteRecord, Record
+from runtime.model import UnitName
 
 MOST = 16
 """Stages of one training."""
@@ -30,7 +30,7 @@ OWN_KEYS = {
 """Keys of a stage that only this kind has."""
 
 
-class TeacherRecipe(FrozenModel):
+class TeacherRecipe(FiniteRecord):
     """A model behind an OpenAI-compatible API that works on training tasks; what passes its check is learned from."""
 
     base_url: str = Field("", max_length=500)
