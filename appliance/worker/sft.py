@@ -125,6 +125,7 @@ class SftRun:
                 self._progress.say(
                     "warm_start",
                     f"step {learner.step} of at most {warm.steps}",
+                    self._name,
                     step=float(learner.step),
                     steps=float(warm.steps),
                     loss=figures["loss"],
