@@ -21,6 +21,9 @@ from runtime.model import UnitName
 MOST = 16
 """Stages of one training."""
 
+MOST_TRACES = 64 << 20
+"""Bytes of a file of recorded conversations."""
+
 StageKind = Literal["sft", "rl", "distil"]
 OWN_KEYS = {
     "sft": frozenset({"data", "file", "teacher", "warm_start"}),
