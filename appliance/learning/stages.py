@@ -21,6 +21,8 @@ from runtime.model import UnitName
 MOST = 16
 """Stages of one training."""
 
+_KEPT = 'optimizer = "keep" needs a stage of full training with the same optimizer directly before it'
+
 MOST_TRACES = 64 << 20
 """Bytes of a file of recorded conversations."""
 
@@ -86,6 +88,8 @@ def refusal(stages: Sequence[Stage]) -> str:
     for number, stage in enumerate(stages, 1):
         if why := _own_refusal(stage):
             return f"stage {number} ({stage.name}): {why}"
+    if stages[0].optimizer == "keep":
+        return f"stage 1 ({stages[0].name}): {_KEPT}"
     for number, (before, after) in enumerate(pairwise(stages), 2):
         if why := _following(before, after):
             return f"stage {number} ({after.name}): {why}"
@@ -118,5 +122,5 @@ def _following(before: Stage, after: Stage) -> str:
         same = ("method", "optimizer", "lora_rank")
         alike = all(getattr(before.recipe.training, name) == getattr(after.recipe.training, name) for name in same)
         if before.kind == "sft" or after.recipe.training.method == "lora" or not alike:
-            return 'optimizer = "keep" needs a stage of full training with the same optimizer directly before it'
+            return _KEPT
     return ""

@@ -117,6 +117,7 @@ def test_a_stage_of_sft_takes_what_full_training_takes_whatever_the_others_do(tm
         (('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"\nfile = "\\u0000"'), "x00 cannot be read", "correct file"),
         (('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"\nfile = "/dev/zero"'), "no regular file", "correct file"),
         (("advance_at = 0.5", 'advance_at = "soon"'), "advance_at = 'soon'", "correct advance_at"),
+        (("advance_at = 0.5", 'optimizer = "keep"'), 'stage 1 (one): optimizer = "keep" needs a stage', ""),
         (("max_tokens = 120", "max_tokens = 64"), "budgets grow", "docs/running.md"),
         (("steps = 4", "steps = 4.5"), "training.steps", "correct"),
         (('name = "two"', 'name = "one"'), "two stages are called 'one'", ""),
