@@ -50,7 +50,7 @@ class _Best(FrozenModel):
     success: float = 0.0
 
 
-class DivergedError(LearningError):
+class NothingLearnedError(LearningError):
     """Says that a warm start diverged with nothing to go back to; trying again is useless."""
 
     exit_code = 2
@@ -140,7 +140,7 @@ class SftRun:
     def _collapsed(self, best: _Best, reason: str) -> TrainingResult:
         """Goes back to the checkpoint of the best validation, or to the model that it began with."""
         if not best.step and self._source is None:
-            raise DivergedError(
+            raise NothingLearnedError(
                 f"the warm start learned nothing before it collapsed: {reason}",
                 hint="lower recipe.warm_start.learning_rate, and begin anew",
             )
