@@ -16,6 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from appliance.printable import printable
 from policies.toml_files import MOST_BYTES, TomlError, beginning, read_toml
 from runtime.errors import HintedError
 
@@ -26,6 +27,9 @@ INSTALLER = frozenset({"ASSAY_BIN", "ASSAY_PYTHON", "ASSAY_TORCH_INDEX", "ASSAY_
 """Variables that belong to install.sh, and may still be set when it calls this program."""
 SECRETS = frozenset({"ASSAY_TEACHER_KEY", "ASSAY_ENGINE_KEY"})
 """Variables that hold a secret, which is no configuration."""
+
+LONGEST = 200
+"""Characters of a wrong value that are shown."""
 
 Origins = dict[str, str]
 """Dotted key: the place that set it."""
@@ -162,8 +166,9 @@ def refused(error: ValidationError, origins: Origins) -> ConfigError:
     key = ".".join(str(part) for part in first["loc"])
     reason = str(first["msg"]).removeprefix("Value error, ").replace("valid tuple", 'list, such as ["a", "b"]')
     place = next((place for name, place in origins.items() if f"{key}.".startswith(f"{name}.")), "the configuration")
-    named = key if place.startswith(("--", PREFIX)) else f"{key} = {first['input']!r}"
-    given = f" (it is {first['input']!r})" if named == key else ""
+    value = printable(repr(first["input"]), limit=LONGEST)
+    named = key if place.startswith(("--", PREFIX)) else f"{key} = {value}"
+    given = f" (it is {value})" if named == key else ""
     return ConfigError(
         f"{place}: {named}: {reason}{given}", hint=f"correct {key} there; `assay config show` lists all keys"
     )

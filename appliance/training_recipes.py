@@ -28,11 +28,12 @@ from pydantic import Field, ValidationError
 
 from appliance import planning
 from appliance.agent.budget import AgentBudget
-from appliance.config_layers import ConfigError, Layer, file_layer, merged, refused
+from appliance.config_layers import LONGEST, ConfigError, Layer, file_layer, merged, refused
 from appliance.learning.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
-from appliance.learning.stages import OWN_KEYS, Stage, StageKind, TeacherRecipe, refusal
+from appliance.learning.stages import MOST_TRACES, OWN_KEYS, Stage, StageKind, TeacherRecipe, refusal
 from appliance.planning import Hardware, Shape
-from policies.toml_files import read_toml
+from appliance.printable import printable
+from policies.toml_files import beginning, read_toml
 from runtime.model import FrozenModel
 
 SHIPPED = "recipes"
@@ -155,8 +156,11 @@ def _recipe(name: str, folder: Path, layer: Layer, configured: Recipe) -> Staged
 def _stage(layer: Layer, base: Mapping[str, Any], folder: Path, files: dict[str, Path]) -> Stage:
     values, origins = merged([layer], StageFile)
     kind = values.get("kind")
-    if kind not in OWN_KEYS:
-        raise ConfigError(f"{layer.name}: kind = {kind!r} is none", hint=f"write one of {', '.join(OWN_KEYS)}")
+    if not isinstance(kind, str) or kind not in OWN_KEYS:
+        raise ConfigError(
+            f"{layer.name}: kind = {printable(repr(kind), limit=LONGEST)} is none",
+            hint=f"write one of {', '.join(OWN_KEYS)}",
+        )
     foreign = sorted((values.keys() & frozenset().union(*OWN_KEYS.values())) - OWN_KEYS[kind])
     if foreign:
         raise ConfigError(f"{layer.name}: a stage of {kind} has no key {foreign[0]}", hint="leave it out there")
@@ -185,11 +189,17 @@ def _kept(layer: Layer, folder: Path, named: Any, files: dict[str, Path]) -> str
         raise ConfigError(f"{layer.name}: file = {named!r} names no file", hint="name a file of JSON lines")
     path = (folder / Path(named).expanduser()).absolute()
     try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
+        content = beginning(path, MOST_TRACES)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(
-            f"{layer.name}: {path} cannot be read: {error.strerror}", hint="correct file there"
+            f"{layer.name}: {printable(str(path), limit=LONGEST)} cannot be read: {reason}", hint="correct file there"
         ) from error
+    if len(content) > MOST_TRACES:
+        raise ConfigError(
+            f"{layer.name}: {path} is larger than {MOST_TRACES >> 20} MiB", hint="split it over several stages of sft"
+        )
+    digest = hashlib.sha256(content).hexdigest()
     files[digest] = path
     return digest
 

@@ -32,7 +32,6 @@ from appliance.taskset_readiness import named_in
 from policies.policy import Policy
 
 CycleKind = Literal["demo", "night", "evaluation", "training"]
-MAX_TRACES_BYTES = 64 << 20
 TRACES = "traces"
 """The folder, in the data folder, of conversations by SHA-256."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from appliance.client.messages import CycleDetail, RolloutDetail, RolloutView, StartCycle, StartTraining, StoredFile
 from appliance.daemon.api_requests import Answer, ApiRequest, ApiRoute, get, post
 from appliance.daemon.core import Core
-from appliance.daemon.cycles import MAX_TRACES_BYTES
+from appliance.learning.stages import MOST_TRACES
 from appliance.records.cycles import Cycle
 from appliance.records.training import PassCount, RolloutFilter
 
@@ -51,7 +51,7 @@ def cycle_routes(core: Core) -> list[ApiRoute]:
             lambda asked: core.cycles.put_traces(asked.content),
             "Keeps conversations that a stage will learn from.",
             bytes,
-            MAX_TRACES_BYTES,
+            MOST_TRACES,
         ),
         post("/v1/cycles/{id}/cancel", Cycle, lambda asked: core.cycles.cancel(asked.path["id"]), "Calls it off."),
         post(

@@ -1,13 +1,13 @@
 """A model behind an OpenAI-compatible API on this machine: how it is reached, and what it may not do.
 
 What always holds: the API is one on this machine. No proxy of the environment is used and no redirection followed, so
-no question leaves it. Whoever asks treats what comes back as hostile.
+no question leaves it. An answer has so many bytes and takes so long at most, whatever is sent. Whoever asks treats what
+comes back as hostile.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SECONDS = 600.0
 """That one answer may take."""
+MOST_BYTES = 1 << 24
+"""Of one answer."""
 KEY = "ASSAY_TEACHER_KEY"
 """The environment variable with the API's key, where it wants one."""
 CREDENTIAL = "teacher-key"
@@ -58,7 +60,15 @@ class LocalApi:
     def __enter__(self) -> LocalApi:
         from openai import DefaultHttpxClient, OpenAI
 
-        plain = DefaultHttpxClient(trust_env=False, follow_redirects=False, timeout=SECONDS)
+        from appliance.inference.bounded_answers import BoundedTransport
+
+        plain = DefaultHttpxClient(
+            trust_env=False,
+            follow_redirects=False,
+            timeout=SECONDS,
+            transport=BoundedTransport(seconds=SECONDS, most=MOST_BYTES),
+            headers={"accept-encoding": "identity"},
+        )
         key = credential(CREDENTIAL, KEY) or "none"
         self._client: OpenAI = OpenAI(base_url=self.base_url, api_key=key, http_client=plain, max_retries=2)
         return self
@@ -76,7 +86,7 @@ class LocalApi:
         tools: Sequence[dict[str, Any]] = (),
     ) -> Any:
         """One choice of the chat API: its `message` and `finish_reason`. Raises InfrastructureError without one."""
-        from openai import OpenAIError
+        from openai import APIConnectionError, OpenAIError
 
         ask: Any = self._client.chat.completions.create  # its overloads know no plain mappings
         sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
@@ -85,9 +95,11 @@ class LocalApi:
             answer = ask(model=self.model, messages=list(messages), **sampling, **offered)
             choice = answer.choices[0]
             _require_message(choice.message)
-        except (OpenAIError, ValueError, RecursionError, IndexError, AttributeError, TypeError) as error:
+        except (OpenAIError, LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
+            # "Connection error." says nothing; what it came from does.
+            reason = error.__cause__ if isinstance(error, APIConnectionError) and error.__cause__ else error
             raise InfrastructureError(
-                f"the model at {self.base_url} gives no answer: {str(error)[:300] or type(error).__name__}",
+                f"the model at {self.base_url} gives no answer: {str(reason)[:300] or type(reason).__name__}",
                 hint=f"start it, or correct its address and name; its key is read from {KEY}",
             ) from error
         return choice

@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from appliance.agent.branching import Branching
-from appliance.records.record import Record
+from appliance.records.record import FiniteRecord
 from runtime.model import UnitName
 
 
-class BranchingRecipe(Record):
+class BranchingRecipe(FiniteRecord):
     where: Literal["nowhere", "failed_call", "repair", "highest_entropy", "both"] = "nowhere"
     """Where attempts branch: before the first call that failed after one that worked, at the turn after the first
     failed call, before the token that the policy model was least sure of, or at a failed call and otherwise there

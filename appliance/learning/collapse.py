@@ -17,7 +17,7 @@ from typing import Annotated
 from pydantic import Field
 
 from appliance.learning.early_stopping import Advice
-from appliance.records.record import Record
+from appliance.records.record import FiniteRecord
 from runtime.model import FrozenModel, UnitName
 
 REWARD, ENTROPY, LENGTH, MISMATCH, GRADIENT = "success", "entropy", "length", "mismatch_kl", "gradient_norm"
@@ -25,7 +25,7 @@ FIGURES = (REWARD, ENTROPY, LENGTH, MISMATCH, GRADIENT)
 """What is looked at of a step; a step that nothing was learned from lacks some, and the mean is that of the others."""
 
 
-class CollapseRecipe(Record):
+class CollapseRecipe(FiniteRecord):
     """When a training has collapsed; a bound of 0 looks at nothing. The defaults are far from what sound runs show."""
 
     window: Annotated[int, UnitName("steps")] = Field(4, ge=1, le=100)

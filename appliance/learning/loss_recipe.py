@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from appliance.learning.objectives.objective import Objective
-from appliance.records.record import Record
+from appliance.records.record import FiniteRecord
 from runtime.model import UnitName
 
 
-class MismatchRecipe(Record):
+class MismatchRecipe(FiniteRecord):
     rule: Literal["none", "truncate", "mask"] = "none"
     """What is done about tokens to which sampler and trainer give different probabilities. `truncate` weighs them by
     their ratio, up to `most`; `mask` leaves out those whose ratio is outside of `low` to `high`. No ratio is counted
@@ -29,7 +29,7 @@ class MismatchRecipe(Record):
     """The largest ratio that `mask` keeps."""
 
 
-class PlanningRecipe(Record):
+class PlanningRecipe(FiniteRecord):
     credit: bool = False
     """Whether tokens of strategic grams get more of the credit (HICRA, 2509.03646)."""
     alpha: Annotated[float, UnitName("share")] = Field(0.2, ge=0, le=1)

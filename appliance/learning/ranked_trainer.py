@@ -59,6 +59,10 @@ class RankedLearner:
         notes: dict[str, Any] = found["notes"]
         return notes
 
+    def require_finite(self, ids: Sequence[int]) -> None:
+        """Looks at the weights as `Trainer.require_finite`."""
+        require_finite(self.model, partial(score, self.model), ids, self.step)
+
     def _take_weights(self) -> None:
         place = self._processes.folder / "weights"
         found = self._processes.ask("weights", folder=str(place))
@@ -115,7 +119,3 @@ class RankedTrainer(RankedLearner):
     def take_moments(self, folder: Path) -> None:
         """Goes on with the optimizer of another checkpoint as `Trainer.take_moments`."""
         self._processes.ask("take_moments", folder=str(folder))
-
-    def require_finite(self, ids: Sequence[int]) -> None:
-        """Looks at the weights as `Trainer.require_finite`."""
-        require_finite(self.model, partial(score, self.model), ids, self.step)

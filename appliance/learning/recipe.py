@@ -19,7 +19,7 @@ from appliance.learning.loss_recipe import MismatchRecipe, PlanningRecipe, misma
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.proposer_recipe import ProposerRecipe
 from appliance.learning.turn_budget import TurnRecipe
-from appliance.records.record import Record
+from appliance.records.record import FiniteRecord, Record
 from curriculum.names import CALCULATORS
 from runtime.model import UnitName
 
@@ -33,7 +33,7 @@ def _known_objective(name: str) -> str:
     return name
 
 
-class WarmStartRecipe(Record):
+class WarmStartRecipe(FiniteRecord):
     """SFT on generated traces teaches format and tool use. Which call is right is shown only with `right_choice`."""
 
     steps: Annotated[int, UnitName("steps")] = Field(500, ge=1)
@@ -60,7 +60,7 @@ class WarmStartRecipe(Record):
     """Steps between two checkpoints, from which a warm start that was stopped goes on."""
 
 
-class TrainingRecipe(Record):
+class TrainingRecipe(FiniteRecord):
     steps: Annotated[int, UnitName("steps")] = Field(70, ge=0)
     """Training steps of a night."""
     tasks_per_step: Annotated[int, UnitName("tasks")] = Field(24, ge=1)
@@ -202,7 +202,7 @@ _NAMED_THEN = {"dapo": "grpo", "grpo": "grpo, each answer the same"}
 """The first version called the token-level form grpo."""
 
 
-class EvaluationRecipe(Record):
+class EvaluationRecipe(FiniteRecord):
     sealed_items: Annotated[int, UnitName("questions")] = Field(512, ge=1)
     """Sealed questions that champion and candidate answer."""
     unsolvable_items: Annotated[int, UnitName("questions")] = Field(192, ge=1)

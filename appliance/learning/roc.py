@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from statistics import mean
 
 CLEAN_OFFSET = 0.05
 """Added to the penalty before it is inverted: a flawless success is 21 times as likely as one with penalty 1."""
@@ -66,7 +67,7 @@ class AttemptOutcome:
 
     @property
     def reward(self) -> float:
-        return math.fsum(leaf.reward for leaf in self.leaves) / len(self.leaves)
+        return mean(leaf.reward for leaf in self.leaves)  # exact: of equal rewards it is that reward
 
     @property
     def penalty(self) -> float:
@@ -147,8 +148,8 @@ def above_mean(rewards: Sequence[float]) -> list[bool]:
     """Says of each reward whether it is a success in its group; none is where all are equal."""
     if not carry_signal(rewards):
         return [False] * len(rewards)
-    mean, best = math.fsum(rewards) / len(rewards), max(rewards)
-    return [reward > mean or reward == best for reward in rewards]  # the mean may be rounded up to the best
+    middle, best = mean(rewards), max(rewards)
+    return [reward > middle or reward == best for reward in rewards]  # the mean may be rounded up to the best
 
 
 def _kinds(outcomes: Sequence[Choosable], keep: int) -> tuple[list[int], list[int]]:

@@ -21,12 +21,14 @@ import torch
 from torch import Tensor, nn
 
 from appliance.inference.decoder import padded
-from appliance.learning.errors import LearningError
+from appliance.inference.shards import whole
+from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.recipe import SFT_PASS_TOKENS, WarmStartRecipe
 from appliance.learning.scoring import Scorer, Scores
 from appliance.learning.sharding import scored, split
 from appliance.learning.state import Learner
+from appliance.learning.trainer import require_finite
 from appliance.rendering.renderer import Ids, Renderer
 
 BETAS = (0.9, 0.98)
@@ -110,7 +112,7 @@ class SftTrainer(Learner):
         """Takes up to `count` more steps, fewer at the end of the recipe, and returns figures about them:
 
         `steps` taken, `loss` (nats a trained token, mean of the steps), `tokens` (padding included), `seconds`.
-        Raises LearningError when the loss is not finite.
+        Raises NotFiniteError when the loss or the gradient is not finite; the weights are then as they were before it.
         """
         started = time.monotonic()
         losses: list[float] = []
@@ -128,6 +130,10 @@ class SftTrainer(Learner):
             "tokens": float(tokens),
             "seconds": time.monotonic() - started,
         }
+
+    def require_finite(self, ids: Sequence[int]) -> None:
+        """Looks at the weights as `Trainer.require_finite`."""
+        require_finite(self.model, self._score, ids, self.step)
 
     def _rate(self, step: int) -> float:
         rise = min(1.0, (step + 1) / max(1, self.recipe.warmup_steps))
@@ -157,15 +163,16 @@ class SftTrainer(Learner):
                 loss.backward()  # type: ignore[no-untyped-call]
                 found += loss.item()
         whole_loss = self._ranks.summed({"loss": found})["loss"]
-        if not math.isfinite(whole_loss):
-            self._optimizer.zero_grad(set_to_none=True)
-            raise LearningError(
-                f"the loss of warm-start step {self.step} is {whole_loss}",
-                hint="go back to the last checkpoint and lower warm_start.learning_rate",
-            )
+        norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), GRADIENT_NORM)))
+        for name, value in (("loss", whole_loss), ("gradient", norm)):
+            if not math.isfinite(value):
+                self._optimizer.zero_grad(set_to_none=True)
+                raise NotFiniteError(
+                    f"the {name} of warm-start step {self.step} is {value}",
+                    hint="go back to the last checkpoint and lower warm_start.learning_rate",
+                )
         for group in self._optimizer.param_groups:
             group["lr"] = self._rate(self.step)
-        nn.utils.clip_grad_norm_(self.model.parameters(), GRADIENT_NORM)
         self._optimizer.step()
         return whole_loss
 

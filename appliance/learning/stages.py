@@ -15,11 +15,16 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from appliance.learning.recipe import Recipe
-from appliance.records.record import Record
-from runtime.model import FrozenModel, UnitName
+from appliance.records.record import FiniteRecord, Record
+from runtime.model import UnitName
 
 MOST = 16
 """Stages of one training."""
+
+_KEPT = 'optimizer = "keep" needs a stage of full training with the same optimizer directly before it'
+
+MOST_TRACES = 64 << 20
+"""Bytes of a file of recorded conversations."""
 
 StageKind = Literal["sft", "rl", "distil"]
 OWN_KEYS = {
@@ -30,7 +35,7 @@ OWN_KEYS = {
 """Keys of a stage that only this kind has."""
 
 
-class TeacherRecipe(FrozenModel):
+class TeacherRecipe(FiniteRecord):
     """A model behind an OpenAI-compatible API that works on training tasks; what passes its check is learned from."""
 
     base_url: str = Field("", max_length=500)
@@ -83,6 +88,8 @@ def refusal(stages: Sequence[Stage]) -> str:
     for number, stage in enumerate(stages, 1):
         if why := _own_refusal(stage):
             return f"stage {number} ({stage.name}): {why}"
+    if stages[0].optimizer == "keep":
+        return f"stage 1 ({stages[0].name}): {_KEPT}"
     for number, (before, after) in enumerate(pairwise(stages), 2):
         if why := _following(before, after):
             return f"stage {number} ({after.name}): {why}"
@@ -115,5 +122,5 @@ def _following(before: Stage, after: Stage) -> str:
         same = ("method", "optimizer", "lora_rank")
         alike = all(getattr(before.recipe.training, name) == getattr(after.recipe.training, name) for name in same)
         if before.kind == "sft" or after.recipe.training.method == "lora" or not alike:
-            return 'optimizer = "keep" needs a stage of full training with the same optimizer directly before it'
+            return _KEPT
     return ""

@@ -13,7 +13,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from appliance.records.record import Record
+from appliance.records.record import FiniteRecord
 from curriculum.difficulty import Difficulty, Seen
 from runtime.model import FrozenModel, UnitName
 
@@ -21,7 +21,7 @@ ENOUGH = 4.0
 """Observations (of faded counts) of a level before it has a say."""
 
 
-class TurnRecipe(Record):
+class TurnRecipe(FiniteRecord):
     first: Annotated[int, UnitName("calls")] = Field(0, ge=0)
     """Tool calls that a rollout of training may make at first. 0: as many as `recipe.agent.max_calls` from the
     beginning. It needs `max_staleness = 0`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from runtime.model import FrozenModel
@@ -23,6 +23,12 @@ class Record(FrozenModel):
     def digest(self) -> str:
         """Computes SHA-256 over the record's JSON, in the order of declaration: equal records have equal digests."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+
+class FiniteRecord(Record):
+    """Has finite numbers only: JSON, in which it is kept, has no others."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
 
 def _fail_fast(schema: Any) -> None:

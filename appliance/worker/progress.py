@@ -30,7 +30,7 @@ class CycleProgress:
         now: Callable[[], str] = utc_now,
         curves: Callable[[str, Mapping[str, float]], None] | None = None,
     ) -> None:
-        """`curves` gets the figures of each event, by its kind."""
+        """`curves` gets the figures of each event, by its kind or the name of their curves."""
         self.cycle = cycle
         self._curves = curves
         self._ledger = ledger
@@ -38,10 +38,11 @@ class CycleProgress:
         self._now = now
         self._mark = clock()
 
-    def say(self, kind: str, text: str, **figures: float) -> None:
+    def say(self, kind: str, text: str, curve: str = "", /, **figures: float) -> None:
+        """`curve` names that of the figures where the kind does not tell them from others."""
         self._ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
         if self._curves is not None:
-            self._curves(kind, figures)
+            self._curves(curve or kind, figures)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

@@ -130,7 +130,6 @@ class RlLoop:
                 self._difficulty = Difficulty.model_validate(notes.get("difficulty", {}))
             if self._turns is not None and "turns" in notes:
                 self._turns = TurnBudget.model_validate(notes["turns"])
-            self._push(self._trainer.step)
         elif self._difficulty is not None:
             self._difficulty = self._begun_with(first)
         if self._proposer is not None:
@@ -142,6 +141,9 @@ class RlLoop:
             if collapse.action != "continue":
                 return self._stopped(collapse, "collapse")
             try:
+                if notes:
+                    notes = {}
+                    self._push(step)  # before anything else that a start does: it has them proved
                 if (ended := self._look(step)) is not None:
                     return ended
                 if step in recorded:

@@ -1,7 +1,8 @@
 """Makes the first policy model: a seedling from nothing, and a warm start that teaches it format and tool use.
 
-The warm start ends on validation success or with its recipe. It can be interrupted anywhere: its checkpoints carry
-everything but the demonstrations, which are made and run again from the same seed.
+The warm start ends on validation success or with its recipe; one that is not finite any more ends at the checkpoint of
+its best validation, and no checkpoint has weights that are not finite. It can be interrupted anywhere: its checkpoints
+have all but the demonstrations, which are made and run again from the same seed.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from random import Random
 from typing import Literal
 
 from appliance.curriculum.kept_files import KeptLesson, keep_lessons
-from appliance.inference.engine import ModelFiles
+from appliance.inference.engine import ModelFiles, NoProbabilitiesError
 from appliance.inference.folder import open_model, read_model
 from appliance.inference.weights import push_model
 from appliance.learning.checkpoints import prune, step_folder
+from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.ranked_sft import RankedSft
 from appliance.learning.sft import Encoded, SftTrainer, encode
 from appliance.rendering.formats import load_renderer
@@ -34,10 +36,24 @@ from appliance.worker.traces import Lesson
 from curriculum.demonstrations import demonstrable, demonstration
 from curriculum.seeds import derive
 from curriculum.separation.rules import Door
+from runtime.model import FrozenModel
 
 TOKENIZER_DEMONSTRATIONS = 3000
 """Demonstrations that the tokenizer's merges are learned from."""
 KEEP = 2
+
+
+class _Best(FrozenModel):
+    """Is the best validation so far that somebody passed; at first the model that it began with."""
+
+    step: int = 0
+    success: float = 0.0
+
+
+class NothingLearnedError(LearningError):
+    """Says that a warm start diverged with nothing to go back to; trying again is useless."""
+
+    exit_code = 2
 
 
 class SftRun:
@@ -83,30 +99,55 @@ class SftRun:
         learner = self._learner(source, encoded)
         notes = self._progress.resume(self._checkpoints, learner.restore)
         longer = sum(len(one.ids) > recipe.agent.max_tokens for one in encoded)
-        if notes:
-            self._push(learner)
-        elif longer:
+        if not notes and self._source is not None:
+            learner.save(
+                step_folder(self._checkpoints, 0), {"success": 0.0}
+            )  # what is gone back to where nothing better was seen
+        if not notes and longer:
             text = f"{longer} of {len(encoded)} conversations have more than {recipe.agent.max_tokens} tokens"
             self._progress.say("warning", f"{self._name}: {text}, and are not learned from", dropped=float(longer))
+        best, probe = _Best.model_validate(notes.get("best", {})), renderer.question("1 + 1?")
         share = float(notes.get("success", 0.0))
-        while not learner.done and share < warm.stop_at:
-            figures = learner.run_steps(self._until_next_stop(learner.step))
-            if learner.step % warm.validate_every == 0 or learner.done:
-                share = self._validate(learner, renderer)
-            learner.save(step_folder(self._checkpoints, learner.step), {"success": share})
-            prune(self._checkpoints, KEEP)
-            self._progress.save()
-            self._progress.say(
-                "warm_start",
-                f"step {learner.step} of at most {warm.steps}",
-                step=float(learner.step),
-                steps=float(warm.steps),
-                loss=figures["loss"],
-                success=share,
-            )
+        try:
+            if notes:
+                self._push(learner)
+            while not learner.done and share < warm.stop_at:
+                figures = learner.run_steps(self._until_next_stop(learner.step))
+                learner.require_finite(probe)
+                if learner.step % warm.validate_every == 0 or learner.done:
+                    share = self._validate(learner, renderer)
+                    if share and share >= best.success:
+                        best = _Best(step=learner.step, success=share)
+                kept = {"success": share, "best": best.model_dump()}
+                learner.save(step_folder(self._checkpoints, learner.step), kept)
+                prune(self._checkpoints, KEEP, spare=(step_folder(self._checkpoints, best.step),))
+                self._progress.save()
+                self._progress.say(
+                    "warm_start",
+                    f"step {learner.step} of at most {warm.steps}",
+                    self._name,
+                    step=float(learner.step),
+                    steps=float(warm.steps),
+                    loss=figures["loss"],
+                    success=share,
+                )
+        except (NotFiniteError, NoProbabilitiesError) as error:
+            return self._collapsed(best, str(error))
         folder = step_folder(self._checkpoints, learner.step)
         ended: Literal["steps", "success"] = "steps" if learner.done else "success"
         return TrainingResult(folder, learner.step, {"validation_success": share}, ended)
+
+    def _collapsed(self, best: _Best, reason: str) -> TrainingResult:
+        """Goes back to the checkpoint of the best validation, or to the model that it began with."""
+        if not best.step and self._source is None:
+            raise NothingLearnedError(
+                f"the warm start learned nothing before it collapsed: {reason}",
+                hint="lower recipe.warm_start.learning_rate, and begin anew",
+            )
+        text = f"training stops: a collapse, {reason}; it goes back to step {best.step}"
+        self._progress.say("collapse", text, step=float(best.step))
+        folder, metrics = step_folder(self._checkpoints, best.step), {"validation_success": best.success}
+        return TrainingResult(folder, best.step, metrics, "collapse", f"a collapse, {reason}")
 
     def _learner(self, source: ModelFiles, encoded: Sequence[Encoded]) -> SftTrainer | RankedSft:
         """What is taught: here, or in the processes that `context.ranks` is."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from pydantic import ValidationError
+
 from appliance.agent.api_conversation import ApiSampling, converse, refuses
 from appliance.agent.isolation import tier_of
 from appliance.inference.local_api import LocalApi
@@ -69,4 +71,7 @@ class Teacher:
         if made.ended is not RolloutEnd.ANSWERED or any(one.status is ToolStatus.PARSE_ERROR for one in made.calls):
             return None
         source = f"{self._recipe.base_url} {self._recipe.model}"
-        return RecordedTrace(task=task, calls=tuple(one.code for one in made.calls), last=made.last, source=source)
+        try:
+            return RecordedTrace(task=task, calls=tuple(one.code for one in made.calls), last=made.last, source=source)
+        except ValidationError:
+            return None  # no text, or more calls than a conversation may have

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, ValidationError, model_validator
+from pydantic_core import PydanticSerializationError
 
 from appliance.agent.answers import final_answer
 from appliance.agent.api_conversation import code_of
@@ -57,6 +58,15 @@ class RecordedTrace(Record):
     last: str
     """The last turn's text."""
     source: str
+
+    @model_validator(mode="after")
+    def _can_be_written(self) -> Self:
+        """Raises ValueError for text that UTF-8 has no bytes for: it could be verified, and not be kept."""
+        try:
+            self.model_dump_json()
+        except PydanticSerializationError as error:
+            raise ValueError("it holds half of a character (a lone surrogate)") from error
+        return self
 
 
 class VerifiedTrace(Record):
@@ -111,8 +121,9 @@ def read_traces(content: bytes, source: str) -> list[RecordedTrace]:
             found.append(_read(json.loads(line), f"{source}:{number}"))
         except ValidationError as error:
             fault = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in fault["loc"])
-            raise TraceError(f"line {number} of the conversations: {where}: {fault['msg']}", hint=_FORM) from error
+            where = "".join(f"{part}: " for part in [".".join(map(str, fault["loc"]))] if part)
+            reason = fault["msg"].removeprefix("Value error, ")
+            raise TraceError(f"line {number} of the conversations: {where}{reason}", hint=_FORM) from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise TraceError(f"line {number} of the conversations cannot be read: {error}", hint=_FORM) from error
     if not found:

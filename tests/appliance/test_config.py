@@ -159,7 +159,8 @@ def test_a_key_that_resembles_none_is_answered_with_those_that_there_are(places:
         ("data = ''\n", "data = '': it names no file and no folder"),
         ('[api]\nsocket = "a\\u0000b"\n', "it names no file and no folder"),
         ("[gateway]\nredact = ['a', 1]\n", "gateway.redact.1 = 1"),
-        ("[recipe.training]\nlearning_rate = inf\n", "recipe.training.learning_rate has no end"),
+        ("[recipe.training]\nlearning_rate = inf\n", "recipe.training.learning_rate = inf: Input should be a finite"),
+        ("[sandbox]\ncpu_seconds = inf\n", "sandbox.cpu_seconds"),
         ("[schedule]\nweekdays = 'mon'\n", 'list, such as ["a", "b"]'),
     ],
 )

@@ -7,6 +7,7 @@ micro-batches changes nothing. A selector (RoC) is no objective: it chooses what
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -95,7 +96,7 @@ class Objective:
             raise ValueError("an attempt without rollouts has no value")
         if len({leaf.reward for leaves in attempts for leaf in leaves}) == 1:
             raise ValueError("equal rewards have no advantages; the selector should have dropped the group")
-        values = [math.fsum(leaf.reward for leaf in leaves) / len(leaves) for leaves in attempts]
+        values = [statistics.mean(leaf.reward for leaf in leaves) for leaves in attempts]  # exact for equal rewards
         mean = math.fsum(values) / len(values)
         spread = _spread([[leaf.reward - mean for leaf in leaves] for leaves in attempts])
         made = []

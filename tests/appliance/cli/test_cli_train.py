@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from test_cli_base_models import assay
 
+from appliance.config_layers import ConfigError
 from appliance.learning.recipe import Recipe
 from appliance.planning import GIB, Gpu, Hardware, Shape, plan
 from appliance.training_recipes import read_recipe, rows_of, scaled
@@ -111,7 +112,12 @@ def test_a_stage_of_sft_takes_what_full_training_takes_whatever_the_others_do(tm
         (("steps = 4", "stepz = 4"), "there is no key training.stepz", "training.steps"),
         (('kind = "rl"\nadvance', 'kind = "sft"\nadvance'), "sft has no key advance_at", "leave it out"),
         (('kind = "rl"\nadvance', 'kind = "magic"\nadvance'), "kind = 'magic'", "sft, rl, distil"),
+        (('kind = "rl"\nadvance', "kind = []\nadvance"), "kind = []", "sft, rl, distil"),
+        (("steps = 4", "gradient_norm = inf"), "gradient_norm = inf", "correct"),
+        (('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"\nfile = "\\u0000"'), "x00 cannot be read", "correct file"),
+        (('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"\nfile = "/dev/zero"'), "no regular file", "correct file"),
         (("advance_at = 0.5", 'advance_at = "soon"'), "advance_at = 'soon'", "correct advance_at"),
+        (("advance_at = 0.5", 'optimizer = "keep"'), 'stage 1 (one): optimizer = "keep" needs a stage', ""),
         (("max_tokens = 120", "max_tokens = 64"), "budgets grow", "docs/running.md"),
         (("steps = 4", "steps = 4.5"), "training.steps", "correct"),
         (('name = "two"', 'name = "one"'), "two stages are called 'one'", ""),
@@ -132,6 +138,15 @@ def test_what_is_wrong_with_a_recipe_is_said_with_its_place(
     assert message in refused.stderr, refused.stderr
     assert hint in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_a_wrong_value_is_shown_as_far_as_a_screen_has_room(tmp_path: Path) -> None:
+    for key in ("name", "kind"):
+        text = '[[stages]]\nname = "a"\nkind = "rl"\n'.replace(f'{key} = "', f'{key} = "{"x" * 9000}')
+        (tmp_path / "r.toml").write_text(text)
+        with pytest.raises(ConfigError, match="xx…") as refused:
+            read_recipe(str(tmp_path / "r.toml"), Recipe())
+        assert len(str(refused.value)) < 600
 
 
 def test_a_stage_or_a_recipe_that_does_not_exist_is_an_error_with_those_that_do(tmp_path: Path) -> None:

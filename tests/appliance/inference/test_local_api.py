@@ -1,67 +1,117 @@
-"""What a model behind an API says is taken where it is what the API says; the rest is no answer, in a sentence."""
+"""A model behind an API on this machine gives an answer of the form and the size that one has, or none."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import httpx2
 import pytest
 
 from appliance.agent.api_conversation import code_of
+from appliance.inference.bounded_answers import BoundedTransport
 from appliance.inference.local_api import LocalApi
 from runtime.errors import InfrastructureError
 
-
-class _Says(BaseHTTPRequestHandler):
-    body: bytes
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(self.body)))
-        self.end_headers()
-        self.wfile.write(self.body)
-
-    def log_message(self, *_arguments: object) -> None: ...
+Write = Callable[[BaseHTTPRequestHandler], None]
 
 
-@pytest.fixture(scope="module")
-def api() -> Iterator[LocalApi]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Says)
+@contextmanager
+def served(write: Write) -> Iterator[str]:
+    """A server that answers every request with what `write` writes."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            with suppress(OSError):
+                write(self)
+
+        def log_message(self, *_arguments: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with LocalApi(f"http://127.0.0.1:{server.server_address[1]}/v1", "m") as made:
-        yield made
-    server.shutdown()
-    server.server_close()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
-def said(**message: Any) -> bytes:
-    return json.dumps({"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}).encode()
+def whole(content: bytes, **headers: str) -> Write:
+    def write(handler: BaseHTTPRequestHandler) -> None:
+        for name, value in {"content-type": "application/json", "content-length": str(len(content)), **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    return write
+
+
+def endless(handler: BaseHTTPRequestHandler) -> None:
+    handler.end_headers()
+    while True:
+        handler.wfile.write(b" " * 4096)
+
+
+def chat(**message: Any) -> bytes:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}
+    return json.dumps(
+        {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+    ).encode()
 
 
 @pytest.mark.parametrize(
-    "body",
+    "content",
     [
-        said(content=5),
-        said(content=[{"type": "text", "text": "6"}]),
-        said(content="\ud800"),
-        said(tool_calls=5),
-        said(tool_calls="ab"),
-        said(tool_calls=[None]),
-        said(tool_calls=[{"id": "1", "type": "function", "function": {"name": "\ud800", "arguments": "{}"}}]),
+        chat(content=5),
+        chat(content=[{"type": "text", "text": "42"}]),
+        chat(content=None, tool_calls=5),
+        chat(content=None, tool_calls="call"),
+        chat(content=None, tool_calls=[None]),
+        chat(content="\ud800"),
+        chat(tool_calls=[{"id": "1", "type": "function", "function": {"name": "\ud800", "arguments": "{}"}}]),
+        b'{"choices": {"0": 1}}',
+        b'{"choices": [' + b"9" * 5000 + b"]}",
         b"[" * 100_000,
-        said(content="")[:-1] + b', "x": ' + b"9" * 5000 + b"}",
-        b"\xff",
+        b"\xff\xfe{",
     ],
 )
-def test_what_is_no_message_is_no_answer(api: LocalApi, body: bytes) -> None:
-    _Says.body = body
-    with pytest.raises(InfrastructureError, match="gives no answer"):
-        api.say([{"role": "user", "content": "?"}], temperature=1.0, max_tokens=1, seed=1)
+def test_an_answer_of_another_form_is_none(content: bytes) -> None:
+    with (
+        served(whole(content)) as url,
+        LocalApi(f"{url}/v1", "m") as api,
+        pytest.raises(InfrastructureError, match="gives no answer"),
+    ):
+        api.say([{"role": "user", "content": "1 + 1?"}], temperature=1.0, max_tokens=8, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("write", "bounds", "word"),
+    [
+        (endless, {"seconds": 600.0, "most": 1 << 16}, "more than 65536 bytes"),
+        (endless, {"seconds": 0.0, "most": 1 << 30}, "takes too long"),
+        (
+            whole(gzip.compress(b" " * 100_000), content_encoding="gzip"),
+            {"seconds": 600.0, "most": 1 << 16},
+            "compress",
+        ),
+    ],
+)
+def test_an_answer_without_end_or_that_unpacks_to_more_is_given_up(
+    write: Write, bounds: dict[str, Any], word: str
+) -> None:
+    with (
+        served(write) as url,
+        httpx2.Client(transport=BoundedTransport(**bounds)) as client,
+        pytest.raises(httpx2.HTTPError, match=word),
+    ):
+        client.post(url, content=b"{}")
 
 
 def test_code_with_half_of_a_character_is_no_code() -> None:

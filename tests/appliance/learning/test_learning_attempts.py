@@ -157,6 +157,22 @@ def test_attempts_that_are_worth_the_same_still_teach_where_their_branches_diffe
     assert [one.advantage for one in group.shared] == [0.0, 0.0]
 
 
+def test_an_attempt_whose_leaves_all_earn_the_same_is_worth_exactly_that() -> None:
+    """Three times .1 divided by 3 is more than .1: a group of equals would have passed for one of better and worse."""
+    recipe = RECIPE.model_copy(update={"selector": "roc", "keep": 4, "rollouts_per_task": 8, "reward": "score"})
+    attempts = [judged("t", sample, correct=False) for sample in range(4)]
+    ends = [branch(attempts[at], judged("t", 9 + i, correct=False), 9 + i, 3) for i, at in enumerate((0, 0, 3, 3))]
+    scores = (0.1, 0.1, 0.1, 0.0, 0.1, 0.1, 0.2, 0.1)
+    rollouts = [
+        one.model_copy(update={"verdict": one.verdict.model_copy(update={"score": score})})
+        for one, score in zip([*attempts, *ends], scores, strict=True)
+    ]
+    for seed in range(20):
+        assert attempts[3].rollout.id in [
+            rollouts[index].rollout.id for index in make_group(rollouts, recipe, seed).kept
+        ]
+
+
 def test_a_step_with_branches_has_ratio_1_and_replays_from_its_record_to_the_same_bits() -> None:
     results = []
     model = tiny_model(layers=2)

@@ -10,7 +10,7 @@ import torch
 from learning_builders import VOCABULARY, tiny_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from appliance.learning.errors import CheckpointError, LearningError
+from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
 from appliance.learning.recipe import WarmStartRecipe
 from appliance.learning.scoring import score
 from appliance.learning.sft import CHUNK_BATCHES, Encoded, SftTrainer, encode
@@ -124,8 +124,17 @@ def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights() -> None
     start = warm_start()
     with torch.no_grad():
         start.model.model.norm.weight[0] = float("nan")
-    with pytest.raises(LearningError, match="loss of warm-start step 0"):
+    with pytest.raises(NotFiniteError, match="loss of warm-start step 0"):
         start.run_steps(1)
+
+
+def test_a_gradient_that_is_not_finite_stops_before_it_reaches_the_weights() -> None:
+    start = warm_start()
+    before = {name: tensor.clone() for name, tensor in start.model.state_dict().items()}
+    start.model.model.norm.weight.register_hook(lambda gradient: gradient * float("inf"))
+    with pytest.raises(NotFiniteError, match="gradient of warm-start step 0"):
+        start.run_steps(1)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in start.model.state_dict().items())
 
 
 def test_a_warm_start_of_another_seed_is_not_taken_up(tmp_path: Path) -> None:

@@ -11,12 +11,14 @@ import safetensors.torch
 import torch
 from short_nights import SHORT, cycle_of, run_night, train_night
 
+from appliance.inference.engine import NoProbabilitiesError
 from appliance.learning.recipe import Recipe
 from appliance.learning.stages import Stage
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.policy_files import load_policy
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
+from appliance.worker import rl_loop
 from appliance.worker.context import WorkContext
 from appliance.worker.rl_loop import RlLoop
 from policies.contract.decision import Decision
@@ -151,3 +153,42 @@ def test_an_induced_collapse_stops_the_stage_goes_back_and_says_what_it_saw(
     assert "goes back to step 0" in said
     weights = safetensors.torch.load_file(context.data / "models" / ended["checkpoint"] / "model.safetensors")
     assert all(bool(torch.isfinite(tensor).all()) for tensor in weights.values())
+
+
+def test_a_checkpoint_whose_weights_an_engine_finds_not_finite_is_a_collapse_after_a_restart_too(
+    context: WorkContext, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = [Cut(), NoProbabilitiesError("no finite probabilities", hint="")]
+    real = rl_loop.push_model
+
+    def push(engine: Any, model: Any, version: str) -> None:
+        if version == "t@1":
+            raise ends.pop(0)
+        real(engine, model, version)
+
+    monkeypatch.setattr(rl_loop, "push_model", push)
+    put_training(context, "t", stage("odd"))
+    with pytest.raises(Cut):
+        train_night(context, "t")
+    train_night(context, "t")
+    cycle = ledger.cycle("t")
+    assert cycle is not None
+    assert (cycle.plan["stage_1"]["ended"], cycle.plan["stage_1"]["step"]) == ("collapse", 0)
+
+
+def test_sft_that_collapses_goes_back_to_its_best_validation_and_leaves_the_stages_after_it_out(
+    context: WorkContext, ledger: SqliteLedger
+) -> None:
+    wild = stage("wild", "sft")
+    warm = wild.recipe.warm_start.model_copy(update={"learning_rate": 1e25, "warmup_steps": 0, "checkpoint_every": 1})
+    wild = wild.model_copy(update={"recipe": wild.recipe.model_copy(update={"warm_start": warm})})
+    put_training(context, "t", wild, stage("never"))
+    train_night(context, "t")
+    cycle = ledger.cycle("t")
+    assert cycle is not None
+    ended = cycle.plan["stage_1"]
+    assert (ended["ended"], ended["step"], "finite" in ended["reason"]) == ("collapse", 0, True)
+    assert "stage_2" not in cycle.plan
+    assert cycle.plan["candidate"] == cycle.plan["start"]
+    (said,) = texts(ledger, "collapse")
+    assert "goes back to step 0" in said

@@ -216,6 +216,7 @@ def test_what_asks_a_sealed_question_is_left_out(context: WorkContext) -> None:
         (lines(conversation("42") | {"spec": {"kind": "nonsense"}}), "kind"),
         (lines(conversation("42") | {"form": "loud"}), "form"),
         (lines(conversation("42", code="x")).replace(b'"name": "python"', b'"name": "rm"'), "no tool 'rm'"),
+        (lines(conversation("42", question="what is \ud800?")), "half of a character"),
         (b"", "no conversation"),
     ],
 )
