@@ -59,7 +59,7 @@ HARMONY = "gpt-oss"
 _ASKED = "1 + 1?"
 _THOUGHTS = ("", "I work it out.")
 """What stands before a turn that is written for a model; some formats begin each turn inside of its thoughts."""
-_SPELLED = 4000
+SPELLED = 4000
 """Characters of marks that a format is tried with when it is loaded."""
 _TELL = "You can call these tools. Each is described in JSON."
 _BROKEN = {
@@ -177,16 +177,18 @@ class ChatRenderer:
             return None
 
     def _calls(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
-        """The calls of a turn as a message has them, whether they can be run or not."""
+        """The calls of a turn as a message has them, whether they can be run or not; names are text, too."""
         parsed = self._parse(turn, before, tools)
-        return [
-            {
-                "type": "function",
-                "id": one.id or _call_id(place, one.name or "python"),
-                "function": {"name": one.name or "python", "arguments": self._arguments(one)},
-            }
-            for place, one in enumerate(parsed.tool_calls if parsed is not None else ())
-        ]
+        made: list[dict[str, Any]] = []
+        for place, one in enumerate(parsed.tool_calls if parsed is not None else ()):
+            name = self._text_or(one.name, "python")
+            function = {"name": name, "arguments": self._arguments(one)}
+            made.append({"type": "function", "id": self._text_or(one.id, _call_id(place, name)), "function": function})
+        return made
+
+    def _text_or(self, given: object, otherwise: str) -> str:
+        """A text of the model's, guarded; `otherwise` where it gave none."""
+        return self._guard(given) if given and isinstance(given, str) and not unusable(given) else otherwise
 
     def _arguments(self, call: Any) -> dict[str, Any]:
         told = isinstance(call.arguments, dict) and not unusable(call.arguments)
@@ -233,7 +235,7 @@ class ChatRenderer:
     def _prove_guard(self) -> None:
         """Raises RenderingError where text that spells every mark becomes more marks than other text."""
         counts = []
-        for text in ("x", "".join(self._tokenizer.marks.values())[:_SPELLED]):
+        for text in ("x", "".join(self._tokenizer.marks.values())[:SPELLED]):
             function = {"name": "python", "arguments": {"code": self._guard(text)}}
             calls = [{"type": "function", "id": _call_id(0), "function": function}]
             asked: dict[str, Any] = {"role": "user", "content": self._guard(text)}
@@ -269,8 +271,9 @@ def _told(messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]) ->
 
 
 def without_marks(tokenizer: GuardedTokenizer, turn: Ids, text: str) -> str:
-    """Removes the marks that stand in a sampled turn as tokens from its text; spelled ones are text and stay."""
-    for mark in {tokenizer.marks[token] for token in turn if token in tokenizer.marks}:
+    """Removes from a sampled turn's text, in which the token that ends it is not, the marks that stand there as tokens;
+    others are spelled, and stay."""
+    for mark in {tokenizer.marks[token] for token in turn[:-1] if token in tokenizer.marks}:
         text = text.replace(mark, "")
     return unguarded(text)
 

@@ -70,10 +70,8 @@ class TextMessage(NamedTuple):
 class MarkerRenderer:
     """Renders with a tokenizer and its markers; see `Renderer`."""
 
-    other_stops: Ids = ()
-
-    def __init__(self, tokenizer: Tokenizer, markers: Markers, name: str = "markers") -> None:
-        """Raises RenderingError when the tokenizer has no token that ends a turn."""
+    def __init__(self, tokenizer: Tokenizer, markers: Markers, name: str = "markers", ends: Ids = ()) -> None:
+        """`ends` end a turn, too. Raises RenderingError when the tokenizer has no token that ends one."""
         self.markers = markers
         self.name = name
         self._tokenizer = tokenizer
@@ -83,6 +81,7 @@ class MarkerRenderer:
                 f"the tokenizer has no token for {markers.end!r}, which ends a turn in the model's format", hint=SAY_IT
             )
         self.stop: int = stop
+        self.other_stops: Ids = tuple(one for one in ends if one != stop)
         tokenizer.encode_special_tokens = False
         self._user, self._assistant, self._tool, self._result, self._end = (
             tuple(tokenizer.encode(marker, add_special_tokens=False).ids)
