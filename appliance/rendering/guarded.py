@@ -53,9 +53,10 @@ class GuardedTokenizer:
 
     name_or_path = ""
 
-    def __init__(self, files: Mapping[str, bytes]) -> None:
-        """Raises RenderingError where tokenizer.json is missing or cannot be read."""
-        self.whole = load_tokenizer(files)
+    def __init__(self, files: Mapping[str, bytes], whole: Tokenizer | None = None) -> None:
+        """`whole` is the tokenizer where it is there already. Raises RenderingError where tokenizer.json is missing or
+        cannot be read."""
+        self.whole = whole if whole is not None else load_tokenizer(files)
         vocabulary = self.whole.get_vocab(with_added_tokens=False)
         added = self.whole.get_added_tokens_decoder()
         self.marks: dict[int, str] = {

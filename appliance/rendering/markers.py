@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tokenizers import Tokenizer
 
+from appliance.rendering.guarded import GuardedTokenizer
 from appliance.rendering.renderer import (
     PYTHON,
     SAY_IT,
@@ -82,7 +83,7 @@ class MarkerRenderer:
             )
         self.stop: int = stop
         self.other_stops: Ids = tuple(one for one in ends if one != stop)
-        tokenizer.encode_special_tokens = False
+        self._guarded = GuardedTokenizer({}, tokenizer)
         self._user, self._assistant, self._tool, self._result, self._end = (
             tuple(tokenizer.encode(marker, add_special_tokens=False).ids)
             for marker in (markers.user, markers.assistant, markers.tool, markers.result, markers.end)
@@ -146,8 +147,7 @@ class MarkerRenderer:
         return self.call(text[len(marker) :]) if text.startswith(marker) else self.answer(text)
 
     def plain(self, text: str) -> Ids:
-        self._tokenizer.encode_special_tokens = True
-        return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        return tuple(self._guarded.plain(text, behind=True))
 
     def text(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
