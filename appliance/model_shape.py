@@ -27,6 +27,8 @@ EMBEDDED = Shape(
 _HEAD = re.compile(r"(^|\.)(lm_head|embed_out)\.weight$")
 _EMBEDDING = re.compile(r"(^|\.)(embed_tokens|wte|embed_in|word_embeddings|tok_embeddings|lm_head|embed_out)\.weight$")
 """Has a row for each token; GPT-2's `wpe` has one for each position."""
+_MIXTURE = re.compile(r"\.experts\.|\.gate\.weight$")
+"""Experts and what chooses among them take no adapter."""
 _LAYER = re.compile(r"(^|\.)(?:layers|h|blocks)\.(\d+)\.")
 
 
@@ -41,7 +43,7 @@ def shape_of(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], f
     linear = tuple(
         (shape[0], shape[1])
         for name, shape in shapes.items()
-        if len(shape) == 2 and _LAYER.search(name) and not _EMBEDDING.search(name)
+        if len(shape) == 2 and _LAYER.search(name) and not _EMBEDDING.search(name) and not _MIXTURE.search(name)
     )
     embedding = next((shape for name, shape in shapes.items() if len(shape) == 2 and _EMBEDDING.search(name)), (0, 0))
     hidden = _number(text, "hidden_size", "n_embd", "d_model") or embedding[1]
