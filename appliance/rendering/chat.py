@@ -94,7 +94,8 @@ class ChatRenderer:
                 f"its tokenizer has not the tokens of the format {family!r}: {_first(error)}", hint=SAY_IT
             ) from error
         except Exception as error:  # the library's own, of many kinds
-            raise RenderingError(f"the format {family!r} cannot be used: {_first(error)}", hint=SAY_IT) from error
+            why = " ".join(str(error).split())[:200]
+            raise RenderingError(f"the format {family!r} cannot be used: {why}", hint=SAY_IT) from error
         stops = tuple(dict.fromkeys(one for one in self._family.get_stop_token_ids() if one is not None))
         self.stop: int = stops[0]
         asked = [{"role": "user", "content": _ASKED}]

@@ -199,7 +199,7 @@ def test_a_format_that_does_not_fit_the_tokenizer_or_an_unknown_setting_is_refus
     with pytest.raises(RenderingError, match="has not the tokens of the format 'llama-3'") as met:
         load_renderer({**files_of("qwen3"), "rendering.json": b'{"format": "llama-3"}'})
     assert met.value.hint
-    with pytest.raises(RenderingError, match="cannot be used"):
+    with pytest.raises(RenderingError, match=r"cannot be used: .* temperature "):
         load_renderer(files_of("qwen3", temperature=2))
     thinks, does_not = (load_renderer(files_of("qwen3", enable_thinking=choice)) for choice in (True, False))
     assert does_not.text(does_not.question("1?")).endswith("</think>\n\n")
