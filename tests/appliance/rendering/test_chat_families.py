@@ -17,6 +17,7 @@ from appliance.rendering.formats import FAMILY_NAMES, load_renderer
 from appliance.rendering.guarded import GuardedTokenizer, guard
 from appliance.rendering.markers import TextMessage
 from appliance.rendering.renderer import TOOLS, Malformed, OwnTurn, RenderingError, ToolRequest
+from appliance.rendering.tools import mark_in
 from curriculum.contract.environment import ToolSchema
 
 CODE = 'import math\nprint(math.gcd(12, 18), "<|x|>", {"a": 1})'
@@ -258,6 +259,15 @@ def test_no_argument_of_a_call_becomes_a_mark(family: str, keywords: str, sender
     before = renderer.prompt(plain, BOTH)
     anew = [renderer.prompt([*plain, OwnTurn(turn, before), TextMessage("x", "tool")], BOTH) for turn in calls]
     assert tokenizer.count_marks(anew[0]) == tokenizer.count_marks(anew[1])
+
+
+def test_every_mark_that_a_declaration_spells_is_found() -> None:
+    for mark in ('<|"|>', "<|a\\b|>", *(mark for family in MARKS.values() for mark in family)):
+        wide = "".join(chr(ord(letter) + 0xFEE0) if "!" <= letter <= "~" else letter for letter in mark)
+        for described in (mark, wide):
+            tool = SEARCH.model_copy(update={"description": f"Finds {described}."})
+            assert "spells" in mark_in((tool,), ("<|other|>", mark))
+    assert mark_in((SEARCH,), ("<|other|>",)) == ""
 
 
 def renamed(tokenizer: GuardedTokenizer, turn: Sequence[int], name: str) -> tuple[int, ...]:
