@@ -8,9 +8,11 @@ from types import MappingProxyType
 
 import pytest
 from chat_models import qwen3_template, tokenizer_of
+from transformers.utils.chat_template_utils import _compile_jinja_template
 
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.guarded import GuardedTokenizer
+from appliance.rendering.jinja import ChatTemplate
 from appliance.rendering.markers import TextMessage
 from appliance.rendering.renderer import Malformed, OwnTurn, Renderer, RenderingError, ToolRequest
 
@@ -132,6 +134,13 @@ def test_a_template_that_cannot_be_used_is_refused_with_the_reason(template: str
     with pytest.raises(RenderingError, match=reason) as met:
         made(template)
     assert met.value.hint
+
+
+def test_json_is_written_with_what_transformers_takes_for_it() -> None:
+    said = [{"role": "user", "content": "ü<"}]
+    for written in ("messages | tojson(true)", "messages | tojson", "messages | tojson(indent=1)"):
+        theirs = _compile_jinja_template("{{ " + written + " }}").render(messages=said)
+        assert ChatTemplate("{{ " + written + " }}", {}, {}).render(said, [], open_turn=False) == theirs
 
 
 def test_a_template_without_tools_can_ask_and_says_why_it_calls_nothing() -> None:
