@@ -109,7 +109,11 @@ class ChatRenderer:
     def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
         if not messages or messages[-1].role not in ("user", "tool"):
             raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
-        written = [self._message(one, tools) for one in messages]
+        written: list[dict[str, Any]] = []
+        calls: Sequence[Mapping[str, Any]] = ()
+        for one in messages:
+            written.append(self._message(one, tools, calls))
+            calls = written[-1].get("tool_calls", ()) if one.role == "assistant" else calls
         if tools and not self._tells:
             written = _told(written, declared(tools))
         return self._render(written, tools, open_turn=True)
@@ -197,7 +201,10 @@ class ChatRenderer:
         guarded: dict[str, Any] = map_texts(given, self._guard)
         return guarded
 
-    def _message(self, message: ChatMessage, tools: Sequence[ToolSchema]) -> dict[str, Any]:
+    def _message(
+        self, message: ChatMessage, tools: Sequence[ToolSchema], last: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """`last` are the calls of the model's last turn, of which a result is."""
         if isinstance(message, OwnTurn):
             parsed = self._parse(message.ids, message.before, tools)
             said = self._tokenizer.decode(message.ids) if parsed is None else parsed.content
@@ -210,7 +217,7 @@ class ChatRenderer:
             calls = self._calls(message.ids, message.before, tools)
             return {**made, "tool_calls": calls} if calls else made
         if message.role == "tool":
-            return self._result(message.text, [])
+            return self._result(message.text, last)
         if message.role not in ("system", "user", "assistant"):
             raise RenderingError(f"a message of the role {message.role!r} cannot be written")
         return {"role": message.role, "content": self._guard(message.text)}

@@ -244,7 +244,7 @@ def test_a_second_tool_is_told_called_and_answered_in_every_family(family: str) 
         said += [OwnTurn(call, ids), TextMessage("found 1", "tool")]
         ids += call + forced
     anew = renderer.prompt(said, BOTH)  # type: ignore[arg-type]
-    assert renderer.text(anew).count("invoice of May") == renderer.text(ids).count("invoice of May")
+    assert renderer.text(anew) == renderer.text(ids), "a result that is written anew is of the call that it was of"
 
 
 @given(family=st.sampled_from(sorted(MARKS)), keywords=hostile, sender=hostile)
