@@ -286,10 +286,14 @@ def _split_name(tokenizer: Mapping[str, Any]) -> str:
     raise CheckpointError("its tokenizer cuts text in a way that has no name in GGUF here", hint=_PLAIN)
 
 
-def _chat_template(folder: Path) -> str:
+def _chat_template(folder: Path) -> str | list[Any]:
+    """The chat template, or several with their names; empty for none."""
     if (folder / "chat_template.jinja").is_file():
         return (folder / "chat_template.jinja").read_text(encoding="utf-8")
     found = _table(folder, "tokenizer_config.json").get("chat_template")
+    if isinstance(found, list):
+        keys = ("name", "template")
+        return [one for one in found if isinstance(one, dict) and all(isinstance(one.get(key), str) for key in keys)]
     return found if isinstance(found, str) else ""
 
 

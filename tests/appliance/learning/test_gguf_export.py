@@ -109,6 +109,18 @@ def test_the_token_that_ends_a_text_is_the_one_that_the_model_s_files_name(tmp_p
         assert GGUFReader(tmp_path / f"{place}.gguf").fields["tokenizer.ggml.eos_token_id"].contents() == found
 
 
+def test_several_chat_templates_go_out_by_their_names(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    shutil.copytree(SEEDLING, folder)
+    named = json.loads((folder / "tokenizer_config.json").read_text())
+    several = [{"name": "default", "template": "a"}, {"name": "tool_use", "template": "b"}, {"name": "x"}, 1]
+    (folder / "tokenizer_config.json").write_text(json.dumps({**named, "chat_template": several}))
+    write_gguf(folder, tmp_path / "m.gguf")
+    fields = GGUFReader(tmp_path / "m.gguf").fields
+    assert fields["tokenizer.chat_template"].contents() == "a"
+    assert fields["tokenizer.chat_template.tool_use"].contents() == "b"
+
+
 def around(*tokens: int | None) -> dict[str, Any]:
     """What a tokenizer puts around a text (None)."""
     parts = [{"Sequence": {"id": "A"}} if one is None else {"SpecialToken": {"id": f"t{one}"}} for one in tokens]
