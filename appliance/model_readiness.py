@@ -29,7 +29,7 @@ from appliance.inference.vllm.environment import require_environment
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.checkpoints import WEIGHT_FILE
 from appliance.learning.recipe import TrainingRecipe
-from appliance.model_shape import shape_of
+from appliance.model_shape import layers_in, shape_of
 from appliance.placement.possible import require_engines, require_learners
 from appliance.placement.settings import PlacementSettings
 from appliance.planning import Shape, learner_parts
@@ -213,6 +213,8 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
     require_positions(config, tokens)
     files = sum(entry.stat().st_size for entry in folder.iterdir() if WEIGHT_FILE.fullmatch(entry.name))
     shape = shape_of(config, shapes, files)
+    if 0 < (layers := layers_in(shapes)) < shape.layers:
+        raise ModelError(f"its weights are those of {layers} layers, and config.json has {shape.layers}", hint=COMPLETE)
     parts = learner_parts(shape, training, 1)
     needed = parts["weights"] + parts["gradients"] + parts["moments"]
     entries, written = _try_text(folder)

@@ -27,6 +27,8 @@ EMBEDDED = Shape(
 _HEAD = re.compile(r"(^|\.)(lm_head|embed_out)\.weight$")
 _EMBEDDING = re.compile(r"(^|\.)(embed_tokens|wte|embed_in|word_embeddings|tok_embeddings|lm_head|embed_out)\.weight$")
 """Has a row for each token; GPT-2's `wpe` has one for each position."""
+_MIXTURE = re.compile(r"\.experts\.|\.gate\.weight$")
+"""Experts and what chooses among them take no adapter."""
 _LAYER = re.compile(r"(^|\.)(?:layers|h|blocks)\.(\d+)\.")
 
 
@@ -41,12 +43,11 @@ def shape_of(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], f
     linear = tuple(
         (shape[0], shape[1])
         for name, shape in shapes.items()
-        if len(shape) == 2 and _LAYER.search(name) and not _EMBEDDING.search(name)
+        if len(shape) == 2 and _LAYER.search(name) and not _EMBEDDING.search(name) and not _MIXTURE.search(name)
     )
     embedding = next((shape for name, shape in shapes.items() if len(shape) == 2 and _EMBEDDING.search(name)), (0, 0))
     hidden = _number(text, "hidden_size", "n_embd", "d_model") or embedding[1]
-    numbered = {found[2] for found in map(_LAYER.search, shapes) if found}
-    layers = _number(text, "num_hidden_layers", "n_layer", "num_layers") or max(1, len(numbered))
+    layers = _number(text, "num_hidden_layers", "n_layer", "num_layers") or max(1, layers_in(shapes))
     heads = _number(text, "num_attention_heads", "n_head") or 1
     size = _number(text, "head_dim") or hidden // heads
     parameters = sum(
@@ -65,6 +66,11 @@ def shape_of(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], f
         positions=_number(text, "max_position_embeddings", "n_positions"),
         file_bytes=file_bytes,
     )
+
+
+def layers_in(shapes: Mapping[str, tuple[int, ...]]) -> int:
+    """Counts the layers that these tensors are of; 0 where their names do not say."""
+    return len({found[2] for found in map(_LAYER.search, shapes) if found})
 
 
 def _number(table: Mapping[str, Any], *names: str) -> int:

@@ -52,6 +52,12 @@ def write_gguf(folder: Path, target: Path) -> int:
             _describe(writer, config, folder.name)
             _add_tokenizer(writer, folder, config)
         tensors = dict(_tensors(folder, config, architecture))
+        with _as_expected(folder):
+            _require_whole({name: tuple(one.shape) for name, one in tensors.items()}, config, architecture)
+        if architecture == "llama":
+            heads, pairs, _ = _heads(config)
+            for ending, count in (("attn_q.weight", heads), ("attn_k.weight", pairs)):
+                tensors |= {name: turned(one, count) for name, one in tensors.items() if name.endswith(ending)}
         for name, tensor in tensors.items():
             _add(writer, name, tensor)
         writer.write_header_to_file(beside)
@@ -79,6 +85,55 @@ def _as_expected(folder: Path) -> Iterator[None]:
             f"config.json or tokenizer.json of {folder.name} lacks what GGUF needs, or has it as another type: {error}",
             hint=_PLAIN,
         ) from error
+
+
+def _require_whole(shapes: Mapping[str, tuple[int, ...]], config: Mapping[str, Any], architecture: str) -> None:
+    """Raises CheckpointError unless these are exactly the weights of the model that config.json describes."""
+    hidden, inner, size = (_count(config, f"{name}_size") for name in ("hidden", "intermediate", "vocab"))
+    heads, pairs, head = _heads(config)
+    block: dict[str, tuple[int, ...]] = {
+        "attn_norm.weight": (hidden,),
+        "ffn_norm.weight": (hidden,),
+        "attn_q.weight": (heads * head, hidden),
+        "attn_k.weight": (pairs * head, hidden),
+        "attn_v.weight": (pairs * head, hidden),
+        "attn_output.weight": (hidden, heads * head),
+        "ffn_gate.weight": (inner, hidden),
+        "ffn_up.weight": (inner, hidden),
+        "ffn_down.weight": (hidden, inner),
+    }
+    if architecture == "qwen2":
+        block |= {f"attn_{one}.bias": block[f"attn_{one}.weight"][:1] for one in "qkv"}
+    if architecture == "qwen3":
+        block |= {f"attn_{one}_norm.weight": (head,) for one in "qk"}
+    wanted: dict[str, tuple[int, ...]] = {"token_embd.weight": (size, hidden), "output_norm.weight": (hidden,)}
+    if not config.get("tie_word_embeddings") or "output.weight" in shapes:
+        wanted["output.weight"] = (size, hidden)
+    layers = range(_count(config, "num_hidden_layers"))
+    wanted |= {f"blk.{layer}.{name}": shape for layer in layers for name, shape in block.items()}
+    wrong = sorted(name for name in wanted.keys() | shapes.keys() if wanted.get(name) != shapes.get(name))
+    if wrong:
+        raise CheckpointError(
+            f"its weights are not those that config.json describes, such as {wrong[0]} (in the names of GGUF)",
+            hint="config.json and the weights come from two different models, or a part was not copied",
+        )
+
+
+def _count(config: Mapping[str, Any], name: str) -> int:
+    found = int(config[name])
+    if not 0 < found < 1 << 31:
+        raise ValueError(f"{name} is {found}")
+    return found
+
+
+def _heads(config: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Heads of queries, those of keys and values, and the size of one."""
+    heads = _count(config, "num_attention_heads")
+    pairs = _count(config, "num_key_value_heads") if config.get("num_key_value_heads") else heads
+    size = _count(config, "head_dim") if config.get("head_dim") else _count(config, "hidden_size") // heads
+    if size % 2:
+        raise ValueError(f"a head of the size {size}")
+    return heads, pairs, size
 
 
 def require_same(file: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -126,22 +181,21 @@ def _is_plain_rope(rope: Any) -> bool:
 
 
 def _describe(writer: Any, config: Mapping[str, Any], name: str) -> None:
-    heads = int(config["num_attention_heads"])
-    head = int(config.get("head_dim") or config["hidden_size"] // heads)
+    heads, pairs, head = _heads(config)
     theta = (config.get("rope_parameters") or {}).get("rope_theta", config.get("rope_theta", 10_000.0))
     writer.add_name(name)
-    writer.add_context_length(int(config["max_position_embeddings"]))
-    writer.add_embedding_length(int(config["hidden_size"]))
-    writer.add_block_count(int(config["num_hidden_layers"]))
-    writer.add_feed_forward_length(int(config["intermediate_size"]))
+    writer.add_context_length(_count(config, "max_position_embeddings"))
+    writer.add_embedding_length(_count(config, "hidden_size"))
+    writer.add_block_count(_count(config, "num_hidden_layers"))
+    writer.add_feed_forward_length(_count(config, "intermediate_size"))
     writer.add_head_count(heads)
-    writer.add_head_count_kv(int(config.get("num_key_value_heads") or heads))
+    writer.add_head_count_kv(pairs)
     writer.add_key_length(head)
     writer.add_value_length(head)
     writer.add_rope_dimension_count(head)
     writer.add_rope_freq_base(float(theta))
     writer.add_layer_norm_rms_eps(float(config["rms_norm_eps"]))
-    writer.add_vocab_size(int(config["vocab_size"]))
+    writer.add_vocab_size(_count(config, "vocab_size"))
 
 
 def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None:
@@ -154,7 +208,7 @@ def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None
     tokens = {int(number): (str(text), _NORMAL) for text, number in model["vocab"].items()}
     for one in made.get("added_tokens", ()):
         tokens[int(one["id"])] = (str(one["content"]), _CONTROL if one.get("special") else _OWN)
-    size = int(config["vocab_size"])
+    size = _count(config, "vocab_size")
     if max(tokens) >= size:
         raise CheckpointError(f"its tokenizer has a token {max(tokens)}, and its weights have {size}", hint=_PLAIN)
     rows = [tokens.get(number, (f"[PAD{number}]", _UNUSED)) for number in range(size)]
@@ -164,8 +218,12 @@ def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None
     writer.add_token_types([kind for _, kind in rows])
     writer.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in model["merges"]])
     before, behind = _put_around(made.get("post_processor") or {})
-    numbers = {key: config.get(f"{key}_token_id") for key in ("bos", "eos", "pad")}
-    numbers = {key: one[0] if isinstance(one, list) and one else one for key, one in numbers.items()}
+    numbers = {key: _special(folder, config, key, tokens) for key in ("bos", "eos", "pad")}
+    if numbers["eos"] is None:
+        raise CheckpointError(
+            "its files name no token that ends a text, and a reader of GGUF would take another one for it",
+            hint="set eos_token_id in its config.json or generation_config.json",
+        )
     if len(before) > 1 or behind not in ([], [numbers["eos"]]):
         raise CheckpointError("its tokenizer puts tokens around a text, as GGUF cannot say", hint=_PLAIN)
     numbers["bos"] = before[0] if before else numbers["bos"]
@@ -174,12 +232,26 @@ def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None
         (writer.add_eos_token_id, "eos"),
         (writer.add_pad_token_id, "pad"),
     ):
-        if isinstance(numbers[key], int):
-            add(numbers[key])
+        if (number := numbers[key]) is not None:
+            add(number)
     writer.add_add_bos_token(bool(before))
     writer.add_add_eos_token(bool(behind))
     if template := _chat_template(folder):
         writer.add_chat_template(template)
+
+
+def _special(folder: Path, config: Mapping[str, Any], key: str, tokens: Mapping[int, tuple[str, int]]) -> int | None:
+    """A token that the model's files name: by its text in tokenizer_config.json, as the tools of llama.cpp take it,
+    else by its number; of several the first."""
+    text = _table(folder, "tokenizer_config.json").get(f"{key}_token")
+    text = text.get("content") if isinstance(text, dict) else text
+    named = next((number for number, (one, _) in tokens.items() if one == text), None)
+    for table in (_table(folder, "generation_config.json"), config):
+        told = table.get(f"{key}_token_id")
+        told = told[0] if isinstance(told, list) and told else told
+        if named is None and type(told) is int and told in tokens:
+            named = told
+    return named
 
 
 def _put_around(processor: Mapping[str, Any]) -> tuple[list[int], list[int]]:
@@ -214,12 +286,14 @@ def _split_name(tokenizer: Mapping[str, Any]) -> str:
     raise CheckpointError("its tokenizer cuts text in a way that has no name in GGUF here", hint=_PLAIN)
 
 
-def _chat_template(folder: Path) -> str:
+def _chat_template(folder: Path) -> str | list[Any]:
+    """The chat template, or several with their names; empty for none."""
     if (folder / "chat_template.jinja").is_file():
         return (folder / "chat_template.jinja").read_text(encoding="utf-8")
-    if not (folder / "tokenizer_config.json").is_file():
-        return ""
-    found = _json(folder, "tokenizer_config.json").get("chat_template")
+    found = _table(folder, "tokenizer_config.json").get("chat_template")
+    if isinstance(found, list):
+        keys = ("name", "template")
+        return [one for one in found if isinstance(one, dict) and all(isinstance(one.get(key), str) for key in keys)]
     return found if isinstance(found, str) else ""
 
 
@@ -229,7 +303,6 @@ def _tensors(folder: Path, config: Mapping[str, Any], architecture: str) -> Iter
 
     kind = next(one for one in MODEL_ARCH if MODEL_ARCH_NAMES[one] == architecture)
     names = get_tensor_name_map(kind, int(config["num_hidden_layers"]))
-    heads = int(config["num_attention_heads"])
     for file in sorted(folder.glob("*.safetensors")):
         with safe_open(file, framework="pt") as held:
             for name in held.keys():  # noqa: SIM118 - it is no mapping
@@ -237,16 +310,13 @@ def _tensors(folder: Path, config: Mapping[str, Any], architecture: str) -> Iter
                 found = names.get_name(name, try_suffixes=(".weight", ".bias"))
                 if found is None or tensor.dtype not in _TYPES:
                     raise CheckpointError(f"its weight {name} has no place in GGUF, or is {tensor.dtype}", hint=_PLAIN)
-                if architecture == "llama" and name.endswith((".q_proj.weight", ".k_proj.weight")):
-                    key = name.endswith(".k_proj.weight")
-                    tensor = turned(tensor, int(config.get("num_key_value_heads") or heads) if key else heads)
                 yield found, (tensor.float() if tensor.dim() == 1 else tensor).contiguous()
 
 
 def turned(weight: Tensor, heads: int) -> Tensor:
     """Puts the rows of each head `[heads * size, width]` so that what was its halves are neighbours."""
     rows, width = weight.shape
-    return weight.view(heads, 2, rows // heads // 2, width).transpose(1, 2).reshape(rows, width)
+    return weight.view(heads, 2, rows // heads // 2, width).transpose(1, 2).reshape(rows, width).contiguous()
 
 
 def _add(writer: Any, name: str, tensor: Tensor) -> None:
@@ -260,6 +330,11 @@ def _add(writer: Any, name: str, tensor: Tensor) -> None:
 
 def _bytes(tensor: Tensor) -> bytes:
     return tensor.flatten().view(torch.uint8).numpy().tobytes()
+
+
+def _table(folder: Path, name: str) -> dict[str, Any]:
+    """As `_json`; empty for a file that is not there."""
+    return _json(folder, name) if (folder / name).is_file() else {}
 
 
 def _json(folder: Path, name: str) -> dict[str, Any]:

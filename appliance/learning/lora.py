@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from appliance.inference.adapters import NAME, adapter_parameters, is_adapter
+from appliance.inference.adapters import NAME, adapter_layers, adapter_parameters, is_adapter
 from appliance.inference.shards import like
 from appliance.learning.errors import LearningError
 from curriculum.seeds import derive
@@ -22,16 +22,20 @@ from curriculum.seeds import derive
 def add_adapter(model: Any, rank: int, alpha: float, seed: int) -> None:
     """Puts a new adapter into a transformers model, in place, and freezes everything else. Equal seeds give equal ones.
 
-    Raises LearningError for a model without linear layers of its own.
+    Raises LearningError for a model without linear layers of its own, and for one in which more than these would take
+    an adapter: peft counts the fused experts of some mixtures in.
     """
     from peft import LoraConfig, inject_adapter_in_model
+    from transformers.pytorch_utils import Conv1D
 
+    linear, head = (nn.Linear, Conv1D), model.get_output_embeddings()
+    names = [name for name, one in model.named_modules() if isinstance(one, linear) and one is not head]
     config = LoraConfig(
         r=rank,
         lora_alpha=alpha,  # type: ignore[arg-type]
         lora_dropout=0.0,
         bias="none",
-        target_modules="all-linear",
+        target_modules=names,
         task_type="CAUSAL_LM",
     )
     with torch.random.fork_rng(devices=[]):
@@ -42,6 +46,11 @@ def add_adapter(model: Any, rank: int, alpha: float, seed: int) -> None:
             raise LearningError(
                 f"{type(model).__name__} takes no adapter: {error}", hint="set training.method to full"
             ) from error
+    if not all(isinstance(layer.get_base_layer(), linear) for layer in adapter_layers(model)):
+        raise LearningError(
+            f"{type(model).__name__} takes no adapter: its fused experts would take one, too",
+            hint="set training.method to full",
+        )
     trained = 0
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(is_adapter(name))

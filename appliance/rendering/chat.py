@@ -59,7 +59,7 @@ HARMONY = "gpt-oss"
 _ASKED = "1 + 1?"
 _THOUGHTS = ("", "I work it out.")
 """What stands before a turn that is written for a model; some formats begin each turn inside of its thoughts."""
-_SPELLED = 4000
+SPELLED = 4000
 """Characters of marks that a format is tried with when it is loaded."""
 _TELL = "You can call these tools. Each is described in JSON."
 _BROKEN = {
@@ -94,7 +94,8 @@ class ChatRenderer:
                 f"its tokenizer has not the tokens of the format {family!r}: {_first(error)}", hint=SAY_IT
             ) from error
         except Exception as error:  # the library's own, of many kinds
-            raise RenderingError(f"the format {family!r} cannot be used: {_first(error)}", hint=SAY_IT) from error
+            why = " ".join(str(error).split())[:200]
+            raise RenderingError(f"the format {family!r} cannot be used: {why}", hint=SAY_IT) from error
         stops = tuple(dict.fromkeys(one for one in self._family.get_stop_token_ids() if one is not None))
         self.stop: int = stops[0]
         asked = [{"role": "user", "content": _ASKED}]
@@ -108,7 +109,11 @@ class ChatRenderer:
     def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
         if not messages or messages[-1].role not in ("user", "tool"):
             raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
-        written = [self._message(one, tools) for one in messages]
+        written: list[dict[str, Any]] = []
+        calls: Sequence[Mapping[str, Any]] = ()
+        for one in messages:
+            written.append(self._message(one, tools, calls))
+            calls = written[-1].get("tool_calls", ()) if one.role == "assistant" else calls
         if tools and not self._tells:
             written = _told(written, declared(tools))
         return self._render(written, tools, open_turn=True)
@@ -177,16 +182,18 @@ class ChatRenderer:
             return None
 
     def _calls(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
-        """The calls of a turn as a message has them, whether they can be run or not."""
+        """The calls of a turn as a message has them, whether they can be run or not; names are text, too."""
         parsed = self._parse(turn, before, tools)
-        return [
-            {
-                "type": "function",
-                "id": one.id or _call_id(place, one.name or "python"),
-                "function": {"name": one.name or "python", "arguments": self._arguments(one)},
-            }
-            for place, one in enumerate(parsed.tool_calls if parsed is not None else ())
-        ]
+        made: list[dict[str, Any]] = []
+        for place, one in enumerate(parsed.tool_calls if parsed is not None else ()):
+            name = self._text_or(one.name, "python")
+            function = {"name": name, "arguments": self._arguments(one)}
+            made.append({"type": "function", "id": self._text_or(one.id, _call_id(place, name)), "function": function})
+        return made
+
+    def _text_or(self, given: object, otherwise: str) -> str:
+        """A text of the model's, guarded; `otherwise` where it gave none."""
+        return self._guard(given) if given and isinstance(given, str) and not unusable(given) else otherwise
 
     def _arguments(self, call: Any) -> dict[str, Any]:
         told = isinstance(call.arguments, dict) and not unusable(call.arguments)
@@ -194,7 +201,10 @@ class ChatRenderer:
         guarded: dict[str, Any] = map_texts(given, self._guard)
         return guarded
 
-    def _message(self, message: ChatMessage, tools: Sequence[ToolSchema]) -> dict[str, Any]:
+    def _message(
+        self, message: ChatMessage, tools: Sequence[ToolSchema], last: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """`last` are the calls of the model's last turn, of which a result is."""
         if isinstance(message, OwnTurn):
             parsed = self._parse(message.ids, message.before, tools)
             said = self._tokenizer.decode(message.ids) if parsed is None else parsed.content
@@ -207,7 +217,7 @@ class ChatRenderer:
             calls = self._calls(message.ids, message.before, tools)
             return {**made, "tool_calls": calls} if calls else made
         if message.role == "tool":
-            return self._result(message.text, [])
+            return self._result(message.text, last)
         if message.role not in ("system", "user", "assistant"):
             raise RenderingError(f"a message of the role {message.role!r} cannot be written")
         return {"role": message.role, "content": self._guard(message.text)}
@@ -233,7 +243,7 @@ class ChatRenderer:
     def _prove_guard(self) -> None:
         """Raises RenderingError where text that spells every mark becomes more marks than other text."""
         counts = []
-        for text in ("x", "".join(self._tokenizer.marks.values())[:_SPELLED]):
+        for text in ("x", "".join(self._tokenizer.marks.values())[:SPELLED]):
             function = {"name": "python", "arguments": {"code": self._guard(text)}}
             calls = [{"type": "function", "id": _call_id(0), "function": function}]
             asked: dict[str, Any] = {"role": "user", "content": self._guard(text)}
@@ -269,8 +279,9 @@ def _told(messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]) ->
 
 
 def without_marks(tokenizer: GuardedTokenizer, turn: Ids, text: str) -> str:
-    """Removes the marks that stand in a sampled turn as tokens from its text; spelled ones are text and stay."""
-    for mark in {tokenizer.marks[token] for token in turn if token in tokenizer.marks}:
+    """Removes from a sampled turn's text, in which the token that ends it is not, the marks that stand there as tokens;
+    others are spelled, and stay."""
+    for mark in {tokenizer.marks[token] for token in turn[:-1] if token in tokenizer.marks}:
         text = text.replace(mark, "")
     return unguarded(text)
 

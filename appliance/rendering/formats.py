@@ -38,7 +38,8 @@ def _markers(files: Mapping[str, bytes], settings: dict[str, Any]) -> Renderer:
 
 
 def _chatml(files: Mapping[str, bytes], settings: dict[str, Any]) -> Renderer:
-    return MarkerRenderer(load_tokenizer(files), CHATML, "chatml (named)", **settings)
+    tokenizer = GuardedTokenizer(files)
+    return MarkerRenderer(tokenizer.whole, CHATML, "chatml (named)", tokenizer.ends, **settings)
 
 
 def _template(files: Mapping[str, bytes], settings: dict[str, Any]) -> Renderer:
@@ -99,7 +100,10 @@ def _found(files: Mapping[str, bytes]) -> Renderer:
     if not source:
         if _has_chatml(plain):
             return MarkerRenderer(
-                plain, CHATML, "ChatML (found: its tokenizer has ChatML's end of a turn, and it has no chat template)"
+                plain,
+                CHATML,
+                "ChatML (found: its tokenizer has ChatML's end of a turn, and it has no chat template)",
+                tokenizer.ends,
             )
         raise RenderingError(f"it has no chat template and no {FORMAT}", hint=SAY_IT)
 
@@ -113,7 +117,8 @@ def _found(files: Mapping[str, bytes]) -> Renderer:
         return family
     made = TemplateRenderer(tokenizer, template, "found: turns extend their prefix")
     if not made.calls_tools and _has_chatml(plain):
-        chatml = MarkerRenderer(plain, CHATML, "ChatML (found: its template writes it, and declares no tools)")
+        name = "ChatML (found: its template writes it, and declares no tools)"
+        chatml = MarkerRenderer(plain, CHATML, name, tokenizer.ends)
         if made.text(made.question("1 + 1?")).endswith(chatml.text(chatml.question("1 + 1?"))):
             return chatml
     return made

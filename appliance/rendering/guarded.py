@@ -12,31 +12,34 @@ model's own tokenizer does.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tokenizers import Tokenizer
 
-from appliance.rendering.model_files import CONFIG, SPECIAL_MAP, TOKENIZER, json_table
-from appliance.rendering.renderer import NO_TOKENIZER, RenderingError
+from appliance.rendering.model_files import CONFIG, GENERATION, MODEL, SPECIAL_MAP, TOKENIZER, json_table
+from appliance.rendering.renderer import NO_TOKENIZER, SAY_IT, Ids, RenderingError
 
 _OPEN, _CLOSE = "guard5c1be8f07d93open", "guard5c1be8f07d93close"
 """Around guarded text on its way to `encode`. Letters and digits, so that templates and JSON leave them alone; text
 that spells them itself is cut by `guard` in the middle of the word, and `encode` joins it again."""
 _INNER = "guard5c1be8f07d93"
 _CUT = "guard5c1be8f07d93cut"
+_BEHIND = "guard5c1be8f07d93behind"
+"""Stands for the mark behind which a text is written: some tokenizers write the first words of all otherwise."""
 _SPACE = "▁"
 """How SentencePiece's vocabularies write a space."""
 _MARKS = re.compile(f"({_OPEN}|{_CLOSE}|{_CUT})")
 
 
 def guard(text: str) -> str:
-    """Marks text from outside. White space around it is left outside of the marks, for templates that strip it."""
+    """Marks text from outside. White space around it is left outside of the marks, for templates that strip it. A tag
+    in it is cut behind its `<`, so that no format takes it for one of its own (`</think>`) and the text apart there."""
     core = text.strip()
     if not core:
         return text
     start = text.index(core)
-    inner = core.replace(_INNER, f"guard5c1{_CUT}be8f07d93")
+    inner = core.replace(_INNER, f"guard5c1{_CUT}be8f07d93").replace("<", f"<{_CUT}")
     return f"{text[:start]}{_OPEN}{inner}{_CLOSE}{text[start + len(core) :]}"
 
 
@@ -50,9 +53,10 @@ class GuardedTokenizer:
 
     name_or_path = ""
 
-    def __init__(self, files: Mapping[str, bytes]) -> None:
-        """Raises RenderingError where tokenizer.json is missing or cannot be read."""
-        self.whole = load_tokenizer(files)
+    def __init__(self, files: Mapping[str, bytes], whole: Tokenizer | None = None) -> None:
+        """`whole` is the tokenizer where it is there already. Raises RenderingError where tokenizer.json is missing or
+        cannot be read."""
+        self.whole = whole if whole is not None else load_tokenizer(files)
         vocabulary = self.whole.get_vocab(with_added_tokens=False)
         added = self.whole.get_added_tokens_decoder()
         self.marks: dict[int, str] = {
@@ -70,6 +74,8 @@ class GuardedTokenizer:
         self._plain.add_tokens(
             [one for token, one in added.items() if token not in self.marks and one.content in vocabulary]
         )
+        self._plain.add_special_tokens([_BEHIND])
+        self._powerful = {*self.marks, self._plain.token_to_id(_BEHIND)}
         sides = {
             one.content: (r"\s*" if one.lstrip else "", r"\s*" if one.rstrip else "")
             for token, one in added.items()
@@ -88,17 +94,23 @@ class GuardedTokenizer:
         self.unk_token_id: int | None = self._named("unk_token")
         self.eos_token_id: int | None = self._named("eos_token")
         self.bos_token_id: int | None = self._named("bos_token")
+        self.ends: Ids = tuple(dict.fromkeys(self._ends(files)))
+        """The tokens that the model's files say end what it writes."""
 
-    def encode(self, text: str, *_arguments: Any, **_options: Any) -> list[int]:
-        """Returns the tokens of a text, guarded in parts; nothing is added in front or behind."""
+    def encode(self, text: str, *_arguments: Any, behind: bool = False, **_options: Any) -> list[int]:
+        """Returns the tokens of a text, guarded in parts; nothing is added in front or behind. `behind`: it stands
+        behind other text. Raises RenderingError where a format has taken a guarded part apart, so that nobody could say
+        what of it is from outside."""
         parts = _MARKS.split(text)
-        if len(parts) == 1:
+        if len(parts) == 1 and not behind:
             return list(self.whole.encode(text, add_special_tokens=False).ids)
         ids: list[int] = []
         run = ""
-        guarded = _begins_guarded(parts)
+        guarded = len(parts) > 1 and _begins_guarded(parts)
         for part in parts:
             if part in (_OPEN, _CLOSE):
+                if guarded == (part == _OPEN):
+                    raise RenderingError("its format cuts a text from outside into parts", hint=SAY_IT)
                 guarded = part == _OPEN
             elif part == _CUT:
                 continue
@@ -107,29 +119,36 @@ class GuardedTokenizer:
             else:
                 at = 0
                 for found in self._mark.finditer(part):
-                    ids += self.plain(run + part[at : found.start()])
+                    ids += self.plain(run + part[at : found.start()], behind=behind or bool(ids))
                     ids.append(self._ids[self._spelled(found[0])])
                     run, at = "", found.end()
                 run += part[at:]
-        return ids + self.plain(run)
+        return ids + self.plain(run, behind=behind or bool(ids))
 
-    def plain(self, text: str) -> list[int]:
-        """Returns the tokens of a text of which no part has any power."""
+    def plain(self, text: str, *, behind: bool = False) -> list[int]:
+        """Returns the tokens of a text of which no part has any power. `behind`: it stands behind other text."""
         if not text:
             return []
-        ids = list(self._plain.encode(text, add_special_tokens=False).ids)
-        if self.marks.keys().isdisjoint(ids):
+        ids = self._written([text], behind)
+        if self._powerful.isdisjoint(ids):
             return ids
         # The vocabulary itself can spell a mark: the text is cut in the middle of each, else character by character.
-        cuts = sorted({at + 1 for one in self._ids for at in _places(one, text)})
+        cuts = sorted({at + 1 for one in (*self._ids, _BEHIND) for at in _places(one, text)})
         pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
         for chosen in (pieces, list(text)):
-            ids = [token for piece in chosen for token in self._plain.encode(piece, add_special_tokens=False).ids]
-            if self.marks.keys().isdisjoint(ids):
+            ids = self._written(chosen, behind)
+            if self._powerful.isdisjoint(ids):
                 return ids
         raise RenderingError(
             "its tokenizer writes one of its marks for a single character", hint="take a model with another tokenizer"
         )
+
+    def _written(self, pieces: Sequence[str], behind: bool) -> list[int]:
+        ids: list[int] = []
+        for piece in pieces:
+            follows = behind or bool(ids)
+            ids += self._plain.encode(_BEHIND * follows + piece, add_special_tokens=False).ids[follows:]
+        return ids
 
     def decode(self, ids: Any, *_arguments: Any, skip_special_tokens: bool = False, **_options: Any) -> str:
         """Reads what stands there; marks are read too unless they are to be skipped."""
@@ -164,6 +183,15 @@ class GuardedTokenizer:
         text = self.special.get(name)
         return None if text is None else self.whole.token_to_id(text)
 
+    def _ends(self, files: Mapping[str, bytes]) -> Iterator[int]:
+        if self.eos_token_id is not None:
+            yield self.eos_token_id
+        for name in (GENERATION, MODEL):
+            told = json_table(files, name).get("eos_token_id")
+            for token in told if isinstance(told, list) else [told]:
+                if type(token) is int and 0 <= token < 1 << 32 and self.whole.id_to_token(token) is not None:
+                    yield token
+
 
 def load_tokenizer(files: Mapping[str, bytes]) -> Tokenizer:
     """Makes the tokenizer of a model's files. Raises RenderingError where there is none, or none that can be read."""
@@ -189,7 +217,7 @@ def _places(part: str, text: str) -> list[int]:
 
 def _begins_guarded(parts: Sequence[str]) -> bool:
     """Says whether the text begins inside of a guarded part, whose opening mark a format has cut away."""
-    return next((part == _CLOSE for part in parts if part in (_OPEN, _CLOSE)), False)
+    return next((part == _CLOSE for part in parts if part in (_OPEN, _CLOSE)), True)
 
 
 def _content(token: object) -> str:

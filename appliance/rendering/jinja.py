@@ -70,8 +70,9 @@ def _compiled(source: str) -> Template:
         raise RenderingError(f"its chat template cannot be read: {error.message}", hint=SAY_IT) from error
 
 
-def _as_json(value: Any, indent: int | None = None, ensure_ascii: bool = False, **options: Any) -> str:
-    """Jinja's own filter escapes for HTML, which no template means."""
+def _as_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, **options: Any) -> str:
+    """Jinja's own filter escapes for HTML, which no template means; what it takes, and in which order, is as in
+    transformers."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, **options)
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tokenizers import Tokenizer
 
+from appliance.rendering.guarded import GuardedTokenizer
 from appliance.rendering.renderer import (
     PYTHON,
     SAY_IT,
@@ -70,10 +71,8 @@ class TextMessage(NamedTuple):
 class MarkerRenderer:
     """Renders with a tokenizer and its markers; see `Renderer`."""
 
-    other_stops: Ids = ()
-
-    def __init__(self, tokenizer: Tokenizer, markers: Markers, name: str = "markers") -> None:
-        """Raises RenderingError when the tokenizer has no token that ends a turn."""
+    def __init__(self, tokenizer: Tokenizer, markers: Markers, name: str = "markers", ends: Ids = ()) -> None:
+        """`ends` end a turn, too. Raises RenderingError when the tokenizer has no token that ends one."""
         self.markers = markers
         self.name = name
         self._tokenizer = tokenizer
@@ -83,7 +82,8 @@ class MarkerRenderer:
                 f"the tokenizer has no token for {markers.end!r}, which ends a turn in the model's format", hint=SAY_IT
             )
         self.stop: int = stop
-        tokenizer.encode_special_tokens = False
+        self.other_stops: Ids = tuple(one for one in ends if one != stop)
+        self._guarded = GuardedTokenizer({}, tokenizer)
         self._user, self._assistant, self._tool, self._result, self._end = (
             tuple(tokenizer.encode(marker, add_special_tokens=False).ids)
             for marker in (markers.user, markers.assistant, markers.tool, markers.result, markers.end)
@@ -147,8 +147,7 @@ class MarkerRenderer:
         return self.call(text[len(marker) :]) if text.startswith(marker) else self.answer(text)
 
     def plain(self, text: str) -> Ids:
-        self._tokenizer.encode_special_tokens = True
-        return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        return tuple(self._guarded.plain(text, behind=True))
 
     def text(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))

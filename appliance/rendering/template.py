@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from appliance.rendering.chat import without_marks
+from appliance.rendering.chat import SPELLED, without_marks
 from appliance.rendering.guarded import GuardedTokenizer, guard, unguarded
 from appliance.rendering.jinja import ChatTemplate
 from appliance.rendering.markers import TextMessage
@@ -96,8 +96,7 @@ class TemplateRenderer:
         end = self._end_mark()
         self.stop: int = tokenizer.convert_tokens_to_ids(end)
         self._end = end
-        eos = tokenizer.eos_token_id
-        self.other_stops: Ids = () if eos is None or eos == self.stop else (eos,)
+        self.other_stops: Ids = tuple(one for one in tokenizer.ends if one != self.stop)
         self._why_no_tools = ""
         try:
             self._syntax: CallSyntax | None = self._call_syntax()
@@ -105,6 +104,7 @@ class TemplateRenderer:
             self._syntax, self._why_no_tools = None, str(error)
         self._prove([_ASKED])
         self._briefs = self._is_proved([_BRIEF, _ASKED])
+        self._prove_guard()
         """Whether a system's message is written, and stays as it was when results are added."""
         if not self._briefs:
             self.name = f"{self.name[:-1]}; a system's text is put before the question)"
@@ -139,7 +139,7 @@ class TemplateRenderer:
 
     def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[ToolSchema] = TOOLS) -> Ids | None:
         name, tool = self._called_by(turn, before, tools)
-        return tuple(self._tokenizer.encode(self._behind(result, tools, name, tool)))
+        return tuple(self._tokenizer.encode(self._behind(result, tools, name, tool), behind=True))
 
     def call(self, code: str) -> Ids:
         return self.request(ToolRequest(code))
@@ -158,13 +158,22 @@ class TemplateRenderer:
         return self._tokenizer.decode(ids)
 
     def read(self, turn: Ids, before: Ids = (), tools: Sequence[ToolSchema] = TOOLS) -> ToolRequest | Malformed | str:
-        said = self._tokenizer.decode(turn[:-1])
-        thinks = "<think>" in said or self._tokenizer.decode(before[-8:]).rstrip().endswith("<think>")
-        _, closed, text = said.rpartition("</think>")
-        if thinks and not closed:
-            return ""
+        text = self._behind_thoughts(turn, before)
         asked = self._syntax.read(text, tools) if self._syntax is not None else None
         return without_marks(self._tokenizer, turn, text) if asked is None else asked
+
+    def _behind_thoughts(self, turn: Ids, before: Ids) -> str:
+        """What a turn says behind its thoughts; empty where they do not end. A call may spell what begins and ends
+        thoughts: that of thoughts that began ahead of it is the first one, and else none behind its beginning is one.
+        """
+        said = self._tokenizer.decode(turn[:-1])
+        begin = self._syntax.begin if self._syntax is not None else ""
+        head, call, rest = said.partition(begin) if begin else ("", "", said)
+        if not begin and not said.lstrip().startswith("{"):
+            head, rest = said, ""
+        if "<think>" in head or self._tokenizer.decode(before[-8:]).rstrip().endswith("<think>"):
+            return said.partition("</think>")[2]
+        return head.rpartition("</think>")[2] + call + rest
 
     def _require_tools(self, tools: Sequence[ToolSchema]) -> None:
         if why := self.refuses(tools):
@@ -179,7 +188,7 @@ class TemplateRenderer:
         tool = asked.tool if isinstance(asked, ToolRequest) else PYTHON.name
         if self._syntax is None or not isinstance(asked, ToolRequest):
             return _ID, tool
-        name = self._syntax.named(self._tokenizer.decode(turn[:-1]).rpartition("</think>")[2])
+        name = self._syntax.named(self._behind_thoughts(turn, before))
         if name != _ID:
             try:
                 self._template.render([_ASKED, _called({}, name), _result("", name)], declared(tools), open_turn=True)
@@ -213,7 +222,9 @@ class TemplateRenderer:
         return whole[len(asked) :]
 
     def _turn(self, message: Mapping[str, Any], tools: Sequence[ToolSchema]) -> Ids:
-        ids = self._tokenizer.encode(self._own(message, tools))
+        ids = self._tokenizer.encode(self._own(message, tools), behind=True)
+        if self.stop not in ids:
+            raise RenderingError("its chat template does not end a long turn as it ends a short one", hint=SAY_IT)
         return tuple(ids[: ids.index(self.stop) + 1])
 
     def _end_mark(self) -> str:
@@ -252,6 +263,24 @@ class TemplateRenderer:
             if value == arguments and "python" in body[:at]:
                 return CallSyntax(body[:at].strip(), body[stop:].strip(), "")
         raise RenderingError("it writes calls in a form that is not known here: their arguments are not in JSON")
+
+    def _prove_guard(self) -> None:
+        """Raises RenderingError where a text from outside is not written as it stands: then what is around it to keep
+        it without power is not there either."""
+        spelled = "\n".join(self._tokenizer.marks.values())[:SPELLED] + "\nx"
+        tools = TOOLS if self._syntax is not None else ()
+        counts = []
+        for text in ("x", spelled):
+            said = [guard(f"{place} {text}") for place in range(4)]
+            asked = [{"role": "system", "content": said[0]}] if self._briefs else []
+            asked.append({"role": "user", "content": said[1]})
+            called = [_called({"code": said[2]}), _result(said[3])] if tools else []
+            written = self._template.render([*asked, *called], declared(tools), open_turn=True)
+            if any(one["content"] not in written for one in asked):
+                raise RenderingError("its chat template does not write a text from outside as it stands", hint=SAY_IT)
+            counts.append(self._tokenizer.count_marks((*self._tokenizer.encode(written), *self.answer(text))))
+        if counts[0] != counts[1]:
+            raise RenderingError("with its chat template a text from outside could become a special token", hint=SAY_IT)
 
     def _is_proved(self, asked: list[dict[str, Any]]) -> bool:
         try:

@@ -41,10 +41,12 @@ def declared(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
 
 def mark_in(tools: Sequence[ToolSchema], marks: Sequence[str]) -> str:
     """Says which declaration spells a mark of a model's format, in a sentence; empty when none does. Formats write
-    declarations unguarded, so such a mark would have its power."""
+    declarations unguarded, in JSON or word for word, so such a mark would have its power."""
     for tool in tools:
-        text = unicodedata.normalize("NFKC", json.dumps(tool.model_dump(), ensure_ascii=False))
-        spelled = next((mark for mark in marks if mark in text), None)
+        texts = [json.dumps(tool.model_dump(), ensure_ascii=False)]
+        map_texts(tool.model_dump(), texts.append)
+        text = unicodedata.normalize("NFKC", "\n".join(texts))
+        spelled = next((mark for mark in marks if unicodedata.normalize("NFKC", mark) in text), None)
         if spelled is not None:
             return f"the declaration of {tool.name} spells {spelled!r}, a mark of this model's format"
     return ""

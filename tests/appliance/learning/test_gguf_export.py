@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from gguf import GGUFReader
+from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 from appliance.inference.folder import open_model, quietly, read_model
@@ -38,6 +39,7 @@ def model_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32) ->
         num_key_value_heads=2,
         max_position_embeddings=128,
         initializer_range=0.3,
+        eos_token_id=5,
         **({"head_dim": head} if name == "qwen3" else {}),
     )
     model(made).to(dtype).save_pretrained(folder)
@@ -83,6 +85,42 @@ def test_the_seedling_goes_out_with_its_tokens(tmp_path: Path) -> None:
     assert fields["general.architecture"].contents() == "qwen2"
 
 
+def test_the_token_that_ends_a_text_is_the_one_that_the_model_s_files_name(tmp_path: Path) -> None:
+    """A reader of GGUF takes token 11 where none is named."""
+    folder = tmp_path / "m"
+    shutil.copytree(SEEDLING, folder)
+    config, named = (json.loads((folder / f"{name}config.json").read_text()) for name in ("", "tokenizer_"))
+    cases: list[tuple[dict[str, Any], Any, str, int | None]] = [
+        ({"eos_token_id": [4, 5]}, None, "<|end|>", 5),
+        ({}, [4, 5], "", 4),
+        ({"eos_token_id": 4}, None, "", 4),
+        ({"eos_token_id": -1}, 10**6, "", None),
+    ]
+    for place, (own, generation, text, found) in enumerate(cases):
+        bare = {name: value for name, value in config.items() if name != "eos_token_id"}
+        (folder / "config.json").write_text(json.dumps({**bare, **own}))
+        (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": generation}))
+        (folder / "tokenizer_config.json").write_text(json.dumps({**named, "eos_token": text or None}))
+        if found is None:
+            with pytest.raises(CheckpointError, match="name no token that ends a text"):
+                write_gguf(folder, tmp_path / "no.gguf")
+            continue
+        write_gguf(folder, tmp_path / f"{place}.gguf")
+        assert GGUFReader(tmp_path / f"{place}.gguf").fields["tokenizer.ggml.eos_token_id"].contents() == found
+
+
+def test_several_chat_templates_go_out_by_their_names(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    shutil.copytree(SEEDLING, folder)
+    named = json.loads((folder / "tokenizer_config.json").read_text())
+    several = [{"name": "default", "template": "a"}, {"name": "tool_use", "template": "b"}, {"name": "x"}, 1]
+    (folder / "tokenizer_config.json").write_text(json.dumps({**named, "chat_template": several}))
+    write_gguf(folder, tmp_path / "m.gguf")
+    fields = GGUFReader(tmp_path / "m.gguf").fields
+    assert fields["tokenizer.chat_template"].contents() == "a"
+    assert fields["tokenizer.chat_template.tool_use"].contents() == "b"
+
+
 def around(*tokens: int | None) -> dict[str, Any]:
     """What a tokenizer puts around a text (None)."""
     parts = [{"Sequence": {"id": "A"}} if one is None else {"SpecialToken": {"id": f"t{one}"}} for one in tokens]
@@ -118,6 +156,7 @@ def test_what_the_tokenizer_puts_around_a_text_is_said(
         ("config.json", {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types"),
         ("config.json", {"rms_norm_eps": None}, "lacks what GGUF needs"),
         ("config.json", {"hidden_size": "wide"}, "lacks what GGUF needs"),
+        ("config.json", {"max_position_embeddings": -1}, "lacks what GGUF needs"),
         ("tokenizer.json", {"normalizer": {"type": "Lowercase"}}, "changes text before it cuts it"),
         ("tokenizer.json", {"model": {"type": "BPE", "vocab": {}}}, "lacks what GGUF needs"),
         ("tokenizer.json", {"post_processor": around(3, 4, None)}, "puts tokens around a text"),
@@ -137,6 +176,32 @@ def test_what_has_no_known_form_is_refused_and_nothing_is_left(
     with pytest.raises(CheckpointError, match=message) as caught:
         write_gguf(folder, tmp_path / "m.gguf")
     assert "llama.cpp" in caught.value.hint
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+@pytest.mark.parametrize(
+    ("change", "missing", "more"),
+    [
+        ({"num_attention_heads": 8}, None, None),
+        ({"intermediate_size": 128}, None, None),
+        ({"num_hidden_layers": 3}, None, None),
+        ({"vocab_size": 600}, None, None),
+        ({}, "model.norm.weight", None),
+        ({}, "lm_head.weight", None),
+        ({}, None, "model.layers.0.self_attn.q_proj.bias"),
+    ],
+)
+def test_weights_that_are_not_those_of_the_configuration_are_refused(
+    change: dict[str, Any], missing: str | None, more: str | None, tmp_path: Path
+) -> None:
+    folder = model_folder(tmp_path / "m", "llama")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **change}))
+    weights = load_file(folder / "model.safetensors")
+    weights = {name: one for name, one in weights.items() if name != missing}
+    save_file(weights | ({more: torch.ones(64)} if more else {}), folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(CheckpointError, match="its weights are not those"):
+        write_gguf(folder, tmp_path / "m.gguf")
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 

@@ -12,20 +12,24 @@ import safetensors.torch
 import torch
 from learning_builders import VOCABULARY, judged, tiny_model, varied, with_model_logprobs
 from peft import PeftModel
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
-from appliance.inference.adapters import adapter_parameters, base_digest
+from appliance.inference.adapters import adapter_files, adapter_parameters, base_digest
 from appliance.inference.folder import open_model, read_model
+from appliance.inference.headers import read_shapes
 from appliance.inference.torch_engine import TorchEngine
 from appliance.inference.weights import push_model, weights_digest
+from appliance.learning.checkpoints import STATE
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.folders import read_verified, write_folder
 from appliance.learning.grouping import make_groups
-from appliance.learning.lora import load_adapter
-from appliance.learning.merging import export_merged, publish_merged
+from appliance.learning.lora import add_adapter, load_adapter
+from appliance.learning.merging import export_merged, merged_files, publish_merged
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.state import Learner
 from appliance.learning.trainer import Trainer
+from appliance.model_shape import shape_of
+from appliance.planning import adapter_parameters as planned
 
 LORA = TrainingRecipe(
     rollouts_per_task=4, keep=2, learning_rate=3e-2, warmup_steps=1, method="lora", lora_rank=4, micro_batch=3
@@ -67,6 +71,28 @@ def test_only_the_adapter_moves_and_it_is_on_every_linear_layer_but_the_head() -
     assert all(not torch.equal(one, first[name]) for name, one in adapter_parameters(trainer.model).items())
     assert base_digest(trainer.model) == before
     assert all(one.dtype is torch.float32 for one in adapter_parameters(trainer.model).values())
+
+
+def test_the_experts_of_a_mixture_stay_as_they_are_or_the_model_is_refused(tmp_path: Path) -> None:
+    sizes = {"vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "eos_token_id": 0}
+    sizes |= {"intermediate_size": 48, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+    config = Qwen3MoeConfig(**sizes, num_key_value_heads=2, head_dim=8)
+    Qwen3MoeForCausalLM(config).save_pretrained(tmp_path)
+    files = read_model(tmp_path)
+    model = open_model(files)
+    bare = base_digest(model)
+    add_adapter(model, 4, 8.0, seed=0)
+    assert {name.split(".")[5] for name in adapter_parameters(model)} == {"self_attn"}
+    trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
+    shapes = read_shapes(tmp_path / "model.safetensors")
+    assert shapes is not None
+    assert planned(shape_of(config.to_dict(), shapes), 4) == trained
+    state = json.dumps({"progress": {"base": bare}}).encode()
+    assert merged_files({**adapter_files(model), STATE: state}, files, "it")[1] < 1e-5
+    dense_too = Qwen3MoeForCausalLM(Qwen3MoeConfig(**sizes, num_key_value_heads=2, head_dim=8, mlp_only_layers=[0]))
+    with pytest.raises(LearningError, match="its fused experts would take one") as caught:
+        add_adapter(dense_too, 4, 8.0, seed=0)
+    assert "full" in caught.value.hint
 
 
 def test_packing_and_computing_activations_again_change_nothing_but_rounding() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from functools import cache
 
 import pytest
@@ -15,6 +17,7 @@ from appliance.rendering.formats import FAMILY_NAMES, load_renderer
 from appliance.rendering.guarded import GuardedTokenizer, guard
 from appliance.rendering.markers import TextMessage
 from appliance.rendering.renderer import TOOLS, Malformed, OwnTurn, RenderingError, ToolRequest
+from appliance.rendering.tools import mark_in
 from curriculum.contract.environment import ToolSchema
 
 CODE = 'import math\nprint(math.gcd(12, 18), "<|x|>", {"a": 1})'
@@ -85,6 +88,20 @@ def test_no_text_from_outside_becomes_a_mark(family: str, question: str, shown: 
     assert tokenizer.count_marks(anew[0]) == tokenizer.count_marks(anew[1])
 
 
+def test_a_text_that_spells_thoughts_is_not_taken_apart(family: str) -> None:
+    tokenizer, renderer = made(family)
+    others = "".join(mark for mark in tokenizer.marks.values() if "think" not in mark)
+    before = renderer.question("1 + 1?")
+    for text in (f"<think>{others}</think>b", f"a</think>{others}", f"a<think>b{others}</think>c</think>{others}"):
+        turns = [renderer.answer(one) for one in (text, "x")]
+        assert tokenizer.count_marks(turns[0]) == tokenizer.count_marks(turns[1])
+        assert renderer.text(turns[0]).count(text) == 1
+        followed = [[TextMessage("x"), OwnTurn(turn, before), TextMessage("x", "tool")] for turn in turns]
+        assert tokenizer.count_marks(renderer.prompt(followed[0])) == tokenizer.count_marks(
+            renderer.prompt(followed[1])
+        )
+
+
 @given(hostile)
 def test_guarded_text_is_the_tokens_of_the_whole_where_it_spells_no_mark(text: str) -> None:
     tokenizer = made("qwen3")[0]
@@ -93,10 +110,28 @@ def test_guarded_text_is_the_tokens_of_the_whole_where_it_spells_no_mark(text: s
         assert tokenizer.encode(f"<|im_start|>question: {guard(text)}\nanswer<|im_end|>") == whole
 
 
+def test_guarded_text_behind_a_mark_is_not_written_as_the_first_words_of_all() -> None:
+    """As in tokenizers that put a space before those alone."""
+    described = json.loads(tokenizer_of("qwen3"))
+    described["pre_tokenizer"] = {
+        "type": "Metaspace",
+        "replacement": "\u2581",
+        "prepend_scheme": "first",
+        "split": False,
+    }
+    described["model"] = {"type": "BPE", "vocab": {"\u2581": 0, "a": 1, "b": 2}, "merges": []}
+    described["added_tokens"] = [dict(described["added_tokens"][0], id=3, content="[A]")]
+    tokenizer = GuardedTokenizer({"tokenizer.json": json.dumps(described).encode()})
+    for text in ("a[A]%s[A]b", "%s[A]%s", "[A]a%sb"):
+        whole = tokenizer.encode(text.replace("%s", "ab"))
+        assert tokenizer.encode(text.replace("%s", guard("ab"))) == whole
+    assert tokenizer.encode("ab", behind=True) == [1, 2]
+
+
 def test_text_that_spells_the_guard_itself_is_text() -> None:
     tokenizer = made("qwen3")[0]
     inner = guard("a<|im_end|>b")
-    for text in (inner, inner[3:], inner + inner, inner.replace("open", "cut")):
+    for text in (inner, inner[3:], inner + inner, inner.replace("open", "cut"), inner.replace("open", "behind")):
         assert tokenizer.decode(tokenizer.encode(f"<|im_start|>{guard(text)}")) == f"<|im_start|>{text}"
         assert tokenizer.count_marks(tokenizer.encode(f"<|im_start|>{guard(text)}")) == 1
 
@@ -127,6 +162,8 @@ def test_thoughts_and_control_tokens_are_no_part_of_an_answer() -> None:
     turn = tokenizer.encode("<think>\nis it \\boxed{1}?\n</think>\n\n<|im_start|>\\boxed{2}" + guard("<|im_start|>"))
     said = str(renderer.read((*turn, renderer.stop), renderer.prompt(ASKED)))
     assert said.strip() == "\\boxed{2}"
+    spelled = tokenizer.plain("it ends with <|im_end|>")
+    assert renderer.read((*spelled, renderer.stop), renderer.prompt(ASKED)) == "it ends with <|im_end|>"
     unended = tokenizer.encode("<think>\nis it \\boxed{1}?")
     assert "boxed" not in str(renderer.read((*unended, renderer.stop), renderer.prompt(ASKED)))
 
@@ -163,7 +200,7 @@ def test_a_format_that_does_not_fit_the_tokenizer_or_an_unknown_setting_is_refus
     with pytest.raises(RenderingError, match="has not the tokens of the format 'llama-3'") as met:
         load_renderer({**files_of("qwen3"), "rendering.json": b'{"format": "llama-3"}'})
     assert met.value.hint
-    with pytest.raises(RenderingError, match="cannot be used"):
+    with pytest.raises(RenderingError, match=r"cannot be used: .* temperature "):
         load_renderer(files_of("qwen3", temperature=2))
     thinks, does_not = (load_renderer(files_of("qwen3", enable_thinking=choice)) for choice in (True, False))
     assert does_not.text(does_not.question("1?")).endswith("</think>\n\n")
@@ -207,7 +244,7 @@ def test_a_second_tool_is_told_called_and_answered_in_every_family(family: str) 
         said += [OwnTurn(call, ids), TextMessage("found 1", "tool")]
         ids += call + forced
     anew = renderer.prompt(said, BOTH)  # type: ignore[arg-type]
-    assert renderer.text(anew).count("invoice of May") == renderer.text(ids).count("invoice of May")
+    assert renderer.text(anew) == renderer.text(ids), "a result that is written anew is of the call that it was of"
 
 
 @given(family=st.sampled_from(sorted(MARKS)), keywords=hostile, sender=hostile)
@@ -222,6 +259,42 @@ def test_no_argument_of_a_call_becomes_a_mark(family: str, keywords: str, sender
     before = renderer.prompt(plain, BOTH)
     anew = [renderer.prompt([*plain, OwnTurn(turn, before), TextMessage("x", "tool")], BOTH) for turn in calls]
     assert tokenizer.count_marks(anew[0]) == tokenizer.count_marks(anew[1])
+
+
+def test_every_mark_that_a_declaration_spells_is_found() -> None:
+    for mark in ('<|"|>', "<|a\\b|>", *(mark for family in MARKS.values() for mark in family)):
+        wide = "".join(chr(ord(letter) + 0xFEE0) if "!" <= letter <= "~" else letter for letter in mark)
+        for described in (mark, wide):
+            tool = SEARCH.model_copy(update={"description": f"Finds {described}."})
+            assert "spells" in mark_in((tool,), ("<|other|>", mark))
+    assert mark_in((SEARCH,), ("<|other|>",)) == ""
+
+
+def renamed(tokenizer: GuardedTokenizer, turn: Sequence[int], name: str) -> tuple[int, ...]:
+    """A turn that calls `search`, as if the model had spelled another name."""
+    ids: list[int] = []
+    run: list[int] = []
+    for token in turn:
+        if token in tokenizer.marks:
+            ids += [*tokenizer.plain(tokenizer.decode(run).replace("search", name)), token]
+            run = []
+        else:
+            run.append(token)
+    return (*ids, *run)
+
+
+def test_no_name_of_a_call_becomes_a_mark(family: str) -> None:
+    tokenizer, renderer = made(family)
+    before = renderer.prompt(ASKED, BOTH)
+    call = renderer.request(ToolRequest(tool="search", arguments={"keywords": "x"}), BOTH)
+    counts = []
+    for name in ("x" + "".join(tokenizer.marks.values()), "y", "\\ud800"):
+        turn = renamed(tokenizer, call, name)
+        assert isinstance(renderer.read(turn, before, BOTH), Malformed)
+        forced = renderer.follow(before, turn, "no such tool", BOTH)
+        anew = renderer.prompt([*ASKED, OwnTurn(turn, before), TextMessage("no such tool", "tool")], BOTH)
+        counts.append((tokenizer.count_marks(forced or ()), tokenizer.count_marks(anew)))
+    assert counts[0] == counts[1] == counts[2]
 
 
 def test_arguments_that_do_not_fit_are_malformed_and_never_repaired() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import pytest
 from chat_models import qwen3_template, tokenizer_of
+from transformers.utils.chat_template_utils import _compile_jinja_template
 
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.guarded import GuardedTokenizer
+from appliance.rendering.jinja import ChatTemplate
 from appliance.rendering.markers import TextMessage
 from appliance.rendering.renderer import Malformed, OwnTurn, Renderer, RenderingError, ToolRequest
 
@@ -20,11 +24,12 @@ LOOP = "{% for message in messages %}"
 CALLS = "{% for call in message.tool_calls %}" + CALL + "{% endfor %}"
 OWN = BEGIN + LOOP + MESSAGE + CALLS + END
 """A format that is no family's: calls in a list, the declaration of tools at the head."""
+CUT_RESULTS = "(message.content.split('\\n')[0] if message.role == 'tool' else message.content)"
 ASKED = (TextMessage("gcd of 12 and 18?"),)
 
 
-def made(template: str, **config: object) -> Renderer:
-    files = {"tokenizer.json": tokenizer_of("qwen3").encode(), "chat_template.jinja": template.encode()}
+def made(template: str, more: Mapping[str, bytes] = MappingProxyType({}), **config: object) -> Renderer:
+    files = {"tokenizer.json": tokenizer_of("qwen3").encode(), "chat_template.jinja": template.encode(), **more}
     return load_renderer({**files, "tokenizer_config.json": json.dumps(config).encode()})
 
 
@@ -44,6 +49,30 @@ def test_an_unknown_template_is_used_with_the_calls_that_it_writes() -> None:
     assert tokenizer.count_marks(forced) == 3
     assert renderer.prompt((*ASKED, OwnTurn(call, ids), TextMessage(hostile, "tool"))) == ids + call + forced
     assert renderer.read(renderer.answer("\\boxed{6}"), ids) == "\\boxed{6}"
+
+
+def test_every_token_that_a_model_s_files_say_ends_a_turn_ends_one() -> None:
+    tokenizer = GuardedTokenizer({"tokenizer.json": tokenizer_of("qwen3").encode()})
+    end, text = (tokenizer.convert_tokens_to_ids(mark) for mark in ("<|im_end|>", "<|endoftext|>"))
+    for files in (
+        {"generation_config.json": json.dumps({"eos_token_id": [end, text, -1, 10**9, "x"]})},
+        {"config.json": json.dumps({"eos_token_id": text})},
+    ):
+        for template in (OWN, ""):
+            renderer = made(template, {name: content.encode() for name, content in files.items()})
+            assert (renderer.stop, renderer.other_stops) == (end, (text,))
+
+
+@pytest.mark.parametrize("code", ["a = '<think>'", "a = '</think>'; b = 1", "<think></think>"])
+def test_a_call_may_spell_what_begins_and_ends_thoughts(code: str) -> None:
+    renderer = made(OWN)
+    tokenizer = GuardedTokenizer({"tokenizer.json": tokenizer_of("qwen3").encode()})
+    before, call = renderer.prompt(ASKED), renderer.call(code)
+    thoughts = tuple(tokenizer.encode("<think>is it <tool_call>[{}]?</think>"))
+    assert renderer.read(call, before) == ToolRequest(code)
+    assert renderer.read(thoughts + call, before) == ToolRequest(code)
+    assert renderer.read(thoughts[1:] + call, (*before, thoughts[0])) == ToolRequest(code)
+    assert renderer.read((*thoughts[:-1], *call), before) != ToolRequest(code)
 
 
 def guardlike() -> str:
@@ -85,6 +114,13 @@ def test_a_malformed_call_of_an_unknown_template_is_told_as_such(turn: str, reas
             OWN.replace("message.tool_calls", "(message.tool_calls if loop.index > messages | length - 2 else [])"),
             "earlier turns anew",
         ),
+        (
+            OWN.replace("message.content", "(message.content if loop.index > 1 else message.content | upper)"),
+            "as it stands",
+        ),
+        (OWN.replace("message.content", "message.content[:200]"), "as it stands"),
+        (OWN.replace("message.content", CUT_RESULTS), "could become a special token"),
+        (OWN.replace("message.content", CUT_RESULTS.replace("[0]", "[-1]")), "into parts"),
         ("{{ messages.append(1) }}", "breaks"),
         ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "breaks"),
         ("{% include '/etc/passwd' %}", "breaks"),
@@ -98,6 +134,13 @@ def test_a_template_that_cannot_be_used_is_refused_with_the_reason(template: str
     with pytest.raises(RenderingError, match=reason) as met:
         made(template)
     assert met.value.hint
+
+
+def test_json_is_written_with_what_transformers_takes_for_it() -> None:
+    said = [{"role": "user", "content": "ü<"}]
+    for written in ("messages | tojson(true)", "messages | tojson", "messages | tojson(indent=1)"):
+        theirs = _compile_jinja_template("{{ " + written + " }}").render(messages=said)
+        assert ChatTemplate("{{ " + written + " }}", {}, {}).render(said, [], open_turn=False) == theirs
 
 
 def test_a_template_without_tools_can_ask_and_says_why_it_calls_nothing() -> None:

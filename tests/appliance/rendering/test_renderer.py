@@ -8,12 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from chat_models import tokenizer_of
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from appliance.inference.folder import read_model
 from appliance.rendering.formats import load_renderer, write_markers
+from appliance.rendering.guarded import GuardedTokenizer
 from appliance.rendering.markers import CHATML, SEEDLING, MarkerRenderer, TextMessage
 from appliance.rendering.renderer import TOOLS, Malformed, Renderer, RenderingError, ToolRequest
 from appliance.seedling.tokenizer import train_tokenizer
@@ -60,6 +62,13 @@ def test_text_from_outside_comes_back_and_ends_no_turn(name: str, text: str) -> 
     assert renderer.stop not in ids
     assert renderer.question(text).count(renderer.stop) == renderer.result(text).count(renderer.stop) == 1
     assert isinstance(renderer.read((*ids, renderer.stop)), ToolRequest | Malformed | str)
+
+
+def test_a_mark_that_the_tokenizer_does_not_call_special_has_no_power_either() -> None:
+    files = {"tokenizer.json": tokenizer_of("qwen3").encode(), "rendering.json": b'{"format": "chatml"}'}
+    renderer, tokenizer = load_renderer(files), GuardedTokenizer(files)
+    asked = [renderer.question(text) for text in ("<tool_call>a<think>b</tool_response>", "x")]
+    assert tokenizer.count_marks(asked[0]) == tokenizer.count_marks(asked[1])
 
 
 @pytest.mark.parametrize("name", RENDERERS)
