@@ -8,6 +8,7 @@ comes back as hostile.
 from __future__ import annotations
 
 import ipaddress
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
