@@ -36,6 +36,9 @@ LEAST = 1e-9
 """What an axis ends at, at least: a curve of less is one of nothing."""
 ROUND = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 SPENT = {
+    "watch_seconds": "held-out tasks",
+    "checkpoint_seconds": "checkpoints",
+    "push_seconds": "pushes",
     "sampling_seconds": "sampling",
     "verifying_seconds": "verifying",
     "learning_seconds": "learning",

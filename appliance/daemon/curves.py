@@ -17,6 +17,18 @@ def step_figures(ledger: SqliteLedger, cycle: Cycle) -> tuple[dict[str, float], 
     return tuple(_with_length({**told.get(step, {}), **figures}) for step, figures in sorted(steps.items()))
 
 
+def newest_figures(ledger: SqliteLedger, cycle: Cycle) -> dict[str, float]:
+    """Those of the newest step that was trained on, of the newest cycle that trained; before the first one was, those
+    on record of the newest step. Cheap: nothing but that step's event is read."""
+    recorded = {int(one["step"]): one for one in ledger.step_metrics(cycle.id)}
+    if not recorded:
+        return {}
+    event = ledger.newest_of_kind("step", MOST_EVENTS)
+    told = event.figures if event is not None and event.created >= cycle.created else {}
+    step = int(told.get("step", max(recorded)))
+    return _with_length({**told, **recorded.get(step, {})})
+
+
 def event_figures(ledger: SqliteLedger, cycle: Cycle) -> dict[int, dict[str, float]]:
     """By step, what was only known after the step was trained on: it stands in events alone. A later event of the same
     step, of a worker that was started again, counts."""

@@ -3,7 +3,7 @@
     curl --unix-socket DATA/run/assay.sock http://localhost/metrics
 
 Names follow prometheus.io/docs/practices/naming: base units, a word for what is measured, `_total` for what only grows.
-A step's figures are those that `assay cycle show` has, each as a metric of its own name.
+A step's figures, those of learning among them, are each a metric of its own name.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class StatusCollector(Collector):
             yield _by("assay_cycle_seconds", "Of the newest cycle, by phase.", "phase", status.cycle.seconds)
         for name, value in status.step_metrics.items():
             fit = UNFIT.sub("_", name)
-            yield _gauge(f"assay_training_{fit}", f"`{fit}` of the newest training step.", value)
+            yield _gauge(f"assay_training_{fit}", f"`{fit}` of the newest step that was learned.", value)
 
 
 def exposition(status: Status) -> str:

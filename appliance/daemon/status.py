@@ -11,6 +11,7 @@ from appliance.clock import seconds_between
 from appliance.daemon import views
 from appliance.daemon.candidate_wait import candidate_wait
 from appliance.daemon.core import Core
+from appliance.daemon.curves import newest_figures
 from appliance.daemon.naming import job_named
 from appliance.daemon.supervisor import JOBS
 from appliance.jobs.lifecycle import GAVE_WAY, waits_for
@@ -35,7 +36,6 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
     worker = core.supervisor.status
     read_only = f"{reason}; {HINT}" if (reason := read_only_reason(core.data)) else ""
     waits = dict.fromkeys(filter(None, (read_only, worker.waits_for, core.solvers.waits_for)))
-    metrics = ledger.step_metrics(cycle.id) if cycle is not None else []
     return Status(
         version=__version__,
         pid=os.getpid(),
@@ -47,7 +47,7 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
         broker_news=core.broker_news,
         cycles_wait_for=core.cycles.misconfigured(),
         cycle=cycle,
-        step_metrics=metrics[-1] if metrics else {},
+        step_metrics=newest_figures(ledger, cycle) if cycle is not None else {},
         aliases=names,
         canary=canary,
         candidate_waits_for=candidate,

@@ -261,6 +261,14 @@ class SqliteLedger(JobRows, NightRows):
         rows = self._rows(query.order_by(tables.EVENTS.c.sequence).limit(limit))
         return [(row.sequence, self._read(Event, row.payload)) for row in rows]
 
+    def newest_of_kind(self, kind: str, among: int) -> Event | None:
+        """Finds the newest event of a kind, among so many newest ones of all kinds. Not in the protocol: no worker
+        asks."""
+        sequence, payload = tables.EVENTS.c.sequence, tables.EVENTS.c.payload
+        own = payload.startswith(f'{{"kind":{json.dumps(kind)},', autoescape=True)  # a record's first field comes first
+        newest = select(payload).where(sequence > self.newest_event() - among, own).order_by(sequence.desc()).limit(1)
+        return next(iter(self._records(Event, newest)), None)
+
     def newest_event(self) -> int:
         [newest] = self._rows(select(sql.coalesce(sql.max(tables.EVENTS.c.sequence), 0)))
         return int(newest[0])

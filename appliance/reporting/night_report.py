@@ -26,7 +26,16 @@ MACHINES = ("placed", "worker", "broker", "resume")
 """Kinds of events that say where something ran, what ended there, and what took its place."""
 MOST_HAPPENED = 40
 """Lines of them; the rest is counted."""
-TIMES = ("sampling_seconds", "verifying_seconds", "tool_seconds", "learning_seconds", "ledger_seconds")
+TIMES = (
+    "watch_seconds",
+    "checkpoint_seconds",
+    "push_seconds",
+    "sampling_seconds",
+    "verifying_seconds",
+    "tool_seconds",
+    "learning_seconds",
+    "ledger_seconds",
+)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ other numbers than it would have without the break; the torch engine with the sa
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -69,13 +70,16 @@ class _PooledRow:
 class EnginePool:
     """Is an `Engine` over several, each of conversations of at most `slots` tokens. Not thread-safe."""
 
-    def __init__(self, engines: Sequence[Engine], slots: int) -> None:
+    def __init__(self, engines: Sequence[Engine], slots: int, clock: Callable[[], float] = time.monotonic) -> None:
         if not engines:
             raise ValueError("a pool needs at least one engine")
         self._engines = {f"engine-{number}": engine for number, engine in enumerate(engines)}
         self._serving: list[str] = []
         """Engines that hold the weights in use, in order."""
         self._slots = slots
+        self._clock = clock
+        self._worked = 0.0
+        """Seconds of steps with something to sample."""
         self._scheduler = Scheduler({}, SchedulerState(lengths=LengthTable(longest=-(-slots // UNIT) * UNIT)))
         self._memory: dict[str, tuple[int, int]] = {}
         """Of engines whose memory may run out: its tokens, no fewer than of one conversation, and those of a block."""
@@ -188,6 +192,8 @@ class EnginePool:
         self._make_room()
         self._place()
         turns: list[Turn] = []
+        busy = any(self._engines[name].runnable for name in self._serving)
+        started = self._clock()
         try:
             for name in tuple(self._serving):
                 turns += [self._ended(turn) for turn in self._asking(name, self._engines[name].step) or ()]
@@ -195,6 +201,8 @@ class EnginePool:
             for number in tuple(self._rows):
                 self.withdraw(number)
             raise
+        finally:
+            self._worked += self._clock() - started if busy else 0.0
         return turns
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
@@ -216,8 +224,10 @@ class EnginePool:
 
     def figures(self) -> dict[str, float]:
         """Counts since it was made: `preemptions`, requests `set_back` before it came to one and the `set_back_tokens`
-        that have to be read again for it, `engines_lost`, `pushes_in_flight`."""
-        return {"preemptions": float(self.preemptions()), **{name: float(n) for name, n in self._counts.items()}}
+        that have to be read again for it, `engines_lost`, `pushes_in_flight`; and `engine_seconds`, in which any of
+        them sampled."""
+        counts = {name: float(n) for name, n in self._counts.items()}
+        return {"preemptions": float(self.preemptions()), **counts, "engine_seconds": self._worked}
 
     def sleep(self) -> None:
         """See `Engine`."""

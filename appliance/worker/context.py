@@ -99,7 +99,7 @@ class WorkContext:
     def engine(self) -> EnginePool:
         from appliance.scheduling.engine_pool import EnginePool
 
-        return EnginePool(self._made(self._engine_count), self.budget.max_tokens)
+        return EnginePool(self._made(self._engine_count), self.budget.max_tokens, self.clock)
 
     def another_engine(self) -> Engine:
         """Makes an engine like one of those in use; who asked closes it."""

@@ -48,7 +48,8 @@ from appliance.worker.progress import CycleProgress
 from appliance.worker.proposer import Proposer, of_solvers
 from appliance.worker.separation import apart, say_thrown_out
 from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
-from appliance.worker.step_sampling import LookAhead, StepSample, seen_of, staleness
+from appliance.worker.step_sampling import LookAhead, SamplingTook, StepSample, seen_of, staleness
+from appliance.worker.step_seconds import CHECKPOINT, PUSH, WATCH, StepSeconds
 from curriculum.contract.task import Task
 from curriculum.difficulty import Difficulty
 from curriculum.proposing.labels import ProvenTask
@@ -101,7 +102,10 @@ class RlLoop:
         self._checkpoints = part.folder(context.data / "cycles" / setup.cycle) / "checkpoints"
         kept = part.folder(context.data / "cycles" / setup.cycle) / "rollouts.json"
         self._kept = self._agent.keeper = PartialRollouts(kept, context.clock, progress.kept, training.max_staleness)
-        self._ahead = LookAhead(self._agent, self._new_sample, context.clock) if training.max_staleness else None
+        self._ahead = (
+            LookAhead(self._agent, self._new_sample, context.clock, self._tokens) if training.max_staleness else None
+        )
+        self._seconds = StepSeconds(context.clock, lambda: context.engine.figures()["engine_seconds"])
         self._pushed: int | None = None
         """The step whose weights the engines have, where rollouts go on under them."""
         self._free_since = context.clock()
@@ -135,6 +139,7 @@ class RlLoop:
         if self._proposer is not None:
             self._proposer.restore(self._trainer.step)
         recorded = set(self._context.ledger.recorded_steps(self._cycle))
+        self._seconds.begin()
         while True:
             step = self._trainer.step
             collapse = self._collapse.advice(self._stopping.best_step)
@@ -151,7 +156,7 @@ class RlLoop:
                     assert record is not None
                     self._forget_kept(step)
                     self._observe([Task.model_validate(task) for task in record.tasks], record.judged)
-                    self._learn(step, record.judged, record.groups, {"replayed": 1.0})
+                    self._learn(step, record.judged, record.groups, {"replayed": 1.0, **self._seconds.figures()})
                 else:
                     self._step(step)
             except NoProbabilitiesError as error:
@@ -177,18 +182,18 @@ class RlLoop:
 
     def _step(self, step: int) -> None:
         clock = self._context.clock
-        started = clock()
         if self._ahead is None or not self._counted:
             self._counted = self._counts()
         self._push(step)
+        pushed, tokens = clock(), self._tokens()
         proposals = self._proposer.propose(step) if self._proposer is not None else []
         sample = self._sample(step, [one.made for one in proposals if isinstance(one.made, ProvenTask)])
         judged = sample.judged
         sampled = clock()
-        verifying = sample.verifying_seconds
-        sampling = sampled - started - verifying
+        verified = sample.verifying_seconds
+        took = SamplingTook(sampled - pushed - verified, verified, self._tokens() - tokens)
         if self._ahead is not None:  # what it is learned from was sampled while the steps before were learned, too
-            sampling, verifying = self._ahead.take_seconds()
+            took = self._ahead.take_took()
         before, self._counted = self._counted, self._counts()
         old = staleness(judged, self._cycle, step)
         if max(old, default=0) > self._training.max_staleness:
@@ -212,14 +217,15 @@ class RlLoop:
             "tool_errors_in_correct_trained_on": errors_in_correct(map(item_of, trained_on(judged, groups))),
             "groups_with_signal": float(sum(bool(group.kept) for group in groups)),
             "tokens": float(sum(one.rollout.sampled_tokens for one in judged)),
+            "length": mean_length(judged),
             "tool_calls": float(calls),
             "tool_calls_outside_sandbox": float(calls_outside_sandbox(one.rollout for one in judged)),
             "tool_seconds": sum(call.seconds for one in judged for call in one.rollout.own_calls),
             **figures([one.rollout for one in judged]),
             **branch_figures(judged, groups),
             **failure_figures(sample.tasks, judged),
-            "sampling_seconds": sampling,
-            "verifying_seconds": verifying,
+            **took.figures(),
+            **self._seconds.figures(),
             **({} if self._turns is None else {"turn_budget": float(self._turns.calls)}),
             "staleness_mean": sum(old) / max(1, len(old)),
             "staleness_max": float(max(old, default=0)),
@@ -275,6 +281,9 @@ class RlLoop:
         if said := self._kept.committed(step):
             self._progress.say("resumed", said)
 
+    def _tokens(self) -> int:
+        return self._context.engine.tokens_sampled
+
     def _counts(self) -> dict[str, float]:
         """Counts what engines and rollouts went through since they were made."""
         return {"rollouts_moved": float(self._agent.moved), **self._context.engine.figures()}
@@ -314,13 +323,14 @@ class RlLoop:
     def _push(self, step: int) -> None:
         """Gives the engines the weights as they are, in the middle of rollouts where some are under way."""
         engine, version = self._context.engine, f"{self._cycle}@{step}"
-        if self._ahead is None:
-            push_model(engine, self._model, version)
-        elif self._pushed != step:  # the first thing that a worker does is a push, whatever the engines have
-            self._pushed = step
-            self._model.zero_grad(set_to_none=True)
-            model = copy.deepcopy(self._model)  # the learner goes on with its own while this one samples
-            require_proof(engine.push_in_flight(model, version), model, version)
+        with self._seconds.of(PUSH):
+            if self._ahead is None:
+                push_model(engine, self._model, version)
+            elif self._pushed != step:  # the first thing that a worker does is a push, whatever the engines have
+                self._pushed = step
+                self._model.zero_grad(set_to_none=True)
+                model = copy.deepcopy(self._model)  # the learner goes on with its own while this one samples
+                require_proof(engine.push_in_flight(model, version), model, version)
 
     def _groups(self, judged: Sequence[Judged]) -> tuple[Group, ...]:
         if self._part.teacher is not None:
@@ -347,7 +357,10 @@ class RlLoop:
         if learned["tokens"]:
             shown |= {name: learned[name] for name in FIGURES if name in learned}
         self._collapse = self._collapse.observe(step, shown, self._training.collapse)
+        waited = self._seconds.end()
         figures = {**metrics, **{f"learning_{name}": value for name, value in learned.items()}}
+        if "replayed" not in metrics:  # else nothing was sampled
+            figures |= waited
         taken, steps = step - self._part.first_step + 1, self._training.steps
         self._progress.say("step", f"step {taken} of {steps}", **figures, step=float(step), steps=float(steps))
 
@@ -357,15 +370,16 @@ class RlLoop:
             return self._stopping.advice(f"step {step} was observed before")
         training = self._training
         self._push(step)
-        share = validate(
-            self._held_out,
-            self._setup,
-            self._context,
-            self._agent,
-            label=self._part.label(Purpose.VALIDATION.value),
-            step=step,
-            seed=derive("watch", self._seed, step),
-        )
+        with self._seconds.of(WATCH):
+            share = validate(
+                self._held_out,
+                self._setup,
+                self._context,
+                self._agent,
+                label=self._part.label(Purpose.VALIDATION.value),
+                step=step,
+                seed=derive("watch", self._seed, step),
+            )
         self._stopping, advice = self._stopping.observe(step, share)
         self._progress.say(
             "watch", f"held-out success {share:.3f}", step=float(step), steps=float(training.steps), success=share
@@ -374,7 +388,9 @@ class RlLoop:
 
     def _save(self, step: int) -> None:
         folder = step_folder(self._checkpoints, step)
-        if not folder.exists():
+        if folder.exists():
+            return
+        with self._seconds.of(CHECKPOINT):
             watch, collapse = self._stopping.model_dump(mode="json"), self._collapse.model_dump(mode="json")
             known = {} if self._difficulty is None else {"difficulty": self._difficulty.model_dump(mode="json")}
             turns = {} if self._turns is None else {"turns": self._turns.model_dump(mode="json")}

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
@@ -112,16 +113,37 @@ class StepSample:
         self._missing = len(self._fresh) - tasks_with_signal(some, self._training)
 
 
+@dataclass(frozen=True)
+class SamplingTook:
+    """Seconds of sampling and of verifying, and the tokens that engines sampled meanwhile."""
+
+    sampling: float = 0.0
+    verifying: float = 0.0
+    tokens: int = 0
+
+    def figures(self) -> dict[str, float]:
+        """A step's metrics; no `tokens_per_second` where nothing was sampled."""
+        rate = {"tokens_per_second": self.tokens / self.sampling} if self.tokens and self.sampling > 0 else {}
+        return {"sampling_seconds": self.sampling, "verifying_seconds": self.verifying, **rate}
+
+
 class LookAhead:
     """Samples several steps at once, also while the learner works. Not thread-safe; what the learner does is run in a
     thread of its own, always the same one, and everything else in the caller's."""
 
-    def __init__(self, agent: Agent, sample_of: Callable[[int], StepSample], clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        sample_of: Callable[[int], StepSample],
+        clock: Callable[[], float],
+        tokens: Callable[[], int],
+    ) -> None:
+        """`tokens`: how many the engines have sampled by now, for whomever."""
         self._agent = agent
         self._sample_of = sample_of
-        self._clock = clock
-        self._sampling = self._verifying = 0.0
-        """Seconds since somebody asked for them."""
+        self._clock, self._tokens = clock, tokens
+        self._took = SamplingTook()
+        """Since somebody asked for it."""
         self._samples: dict[int, StepSample] = {}
         self._asked: dict[int, list[str]] = {}
         """By step: the rollouts of the round that is under way; none where the step has all that it gets."""
@@ -155,10 +177,10 @@ class LookAhead:
             wait([learned])
         return learned.result()
 
-    def take_seconds(self) -> tuple[float, float]:
-        """Returns how long was sampled and how long verified since the last time that this was asked, for whichever
-        steps: what goes on at once cannot be told apart."""
-        taken, self._sampling, self._verifying = (self._sampling, self._verifying), 0.0, 0.0
+    def take_took(self) -> SamplingTook:
+        """Returns what was sampled and verified since the last time that this was asked, for whichever steps: what goes
+        on at once cannot be told apart."""
+        taken, self._took = self._took, SamplingTook()
         return taken
 
     def close(self) -> None:
@@ -172,7 +194,7 @@ class LookAhead:
         self._agent.add(asked)
 
     def _advance(self) -> None:
-        started, verified = self._clock(), 0.0
+        started, verified, tokens = self._clock(), 0.0, self._tokens()
         for rollout in self._agent.advance():
             step, came = rollout.step, self._came[rollout.step]
             came[rollout.id] = rollout
@@ -182,8 +204,11 @@ class LookAhead:
                 sample.judge([came[name] for name in self._asked[step]], self._agent.last_failure)
                 verified += sample.verifying_seconds
                 self._ask(step)
-        self._sampling += self._clock() - started - verified
-        self._verifying += verified
+        self._took = SamplingTook(
+            self._took.sampling + self._clock() - started - verified,
+            self._took.verifying + verified,
+            self._took.tokens + self._tokens() - tokens,
+        )
 
 
 def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:

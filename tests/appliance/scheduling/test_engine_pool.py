@@ -236,6 +236,21 @@ def test_an_engine_that_holds_other_weights_than_it_was_given_serves_nobody() ->
         EnginePool([liar, Forgets({})], SLOTS).push(tiny("qwen2", HEAD), "a")
 
 
+def test_an_engine_works_in_steps_that_have_something_to_sample() -> None:
+    engine = ScriptedEngine(lambda request, known: (9, STOP), slots=SLOTS)
+    pool = EnginePool([engine], SLOTS, clock=map(float, count()).__next__)  # each step takes a second
+    push_model(pool, tiny("qwen2", HEAD), "a")
+    pool.step()
+    assert pool.figures()["engine_seconds"] == 0
+    pool.submit(requests()[0])
+    steps = 0
+    while pool.runnable:
+        pool.step()
+        steps += 1
+    pool.step()  # all wait for the caller
+    assert pool.figures()["engine_seconds"] == steps > 0
+
+
 def test_a_group_begins_on_one_engine() -> None:
     engines = [ScriptedEngine(lambda request, known: (9, STOP), slots=SLOTS) for _ in range(3)]
     converse(pool_of(*engines), requests())

@@ -1,0 +1,55 @@
+"""A collapse that shows in a stage's figures ends the stage at its last good checkpoint, and says the figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from short_nights import SHORT, cycle_of, train_night
+
+from appliance.learning.recipe import Recipe
+from appliance.learning.stages import Stage
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.records.events import Event
+from appliance.worker.context import WorkContext
+
+
+def stage(name: str, **collapse: float) -> Stage:
+    """Looked at after each step, against the step before it; the rules are set so that any training breaks them."""
+    recipe = SHORT.model_dump(mode="json", exclude_unset=True)
+    recipe["training"] |= {"steps": 6, "watch_every": 1, "collapse": {"window": 1, **collapse}}
+    return Stage(name=name, kind="rl", recipe=Recipe.model_validate(recipe))
+
+
+@pytest.mark.parametrize(
+    ("rule", "figure", "said"),
+    [
+        ({"length": 1.0001}, "length", "{1:.1f} tokens a rollout over 1 steps, {0:.1f} at first"),
+        ({"entropy_low": 10.0}, "learning_entropy", "entropy {1:.3g} nats a token over 1 steps, {0:.3g} at first"),
+    ],
+    ids=["lengths", "falling entropy"],
+)
+def test_a_stage_whose_figures_break_a_rule_of_the_recipe_goes_back_to_its_last_good_checkpoint(
+    context: WorkContext, ledger: SqliteLedger, rule: dict[str, float], figure: str, said: str
+) -> None:
+    stages = (stage("strict", **rule), stage("never"))
+    cycle = cycle_of("t", recipe=stages[-1].recipe)
+    plan: dict[str, Any] = cycle.plan | {"stages": [one.model_dump(mode="json") for one in stages]}
+    ledger.put_cycle(cycle.model_copy(update={"kind": "training", "plan": plan}))
+    train_night(context, "t")
+    events = [event for _, event in ledger.events(limit=10_000)]
+
+    def of(kind: str) -> list[Event]:
+        return [event for event in events if event.kind == kind]
+
+    figures = [event.figures[figure] for event in of("step")]
+    assert len(figures) == 2, "the second step is the first that has one to be compared with"
+    good = max(of("watch"), key=lambda event: (event.figures["success"], -event.figures["step"])).figures["step"]
+    (collapse,) = of("collapse")
+    seen = f"a collapse, step 1: {said.format(*figures)}"
+    assert collapse.text == f"training stops: {seen}; it goes back to step {good:.0f}"
+    ended = ledger.cycle("t")
+    assert ended is not None
+    found = ended.plan["stage_1"]
+    assert (found["ended"], found["step"], found["reason"]) == ("collapse", good, seen)
+    assert "stage_2" not in ended.plan
