@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from appliance.inference.vllm.folders import make_folder, remove_folder
+from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
 from appliance.processes.memory_kills import MemoryKills
 from appliance.processes.stopped import is_stopped

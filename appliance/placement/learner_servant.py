@@ -10,7 +10,7 @@ import os
 import shutil
 from typing import Any
 
-from appliance.inference.vllm.folders import make_folder, remove_folder
+from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 from appliance.learning.rank_processes import RankProcesses
 from appliance.placement.engine_servant import SHARED_MEMORY
 from runtime.cluster import PLAIN

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from appliance.inference.vllm.folders import make_folder, remove_folder
+from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 from appliance.learning.folders import MANIFEST, verify, write_folder
 from appliance.learning.learner_devices import CPU, learner_devices
 from appliance.learning.rank_processes import ERRORS, GO_ON

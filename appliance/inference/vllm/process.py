@@ -22,8 +22,8 @@ from typing import Any, Literal, Protocol
 
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm.environment import INSTALL, VllmEnvironment
-from appliance.inference.vllm.folders import make_folder, remove_folder
 from appliance.inference.vllm.server.wire import JsonFrames, WireError, packed
+from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 from appliance.processes.memory_kills import MemoryKills
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -16,8 +16,8 @@ from torch import nn
 
 from appliance.inference.adapters import base_digest, base_tensors
 from appliance.inference.engine import ModelFiles
-from appliance.inference.vllm.folders import SHARED_MEMORY, private_folder
 from appliance.inference.vllm.transfers import OfferSettings, WeightOffer, offer_tensors
+from appliance.inference.vllm.transfers.folders import SHARED_MEMORY, private_folder
 
 
 @dataclass(frozen=True)

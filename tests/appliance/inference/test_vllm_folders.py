@@ -8,12 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from appliance.inference.vllm.folders import make_folder, remove_folder
+from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 
 HOLD = """
 import sys
 from pathlib import Path
-from appliance.inference.vllm.folders import make_folder
+from appliance.inference.vllm.transfers.folders import make_folder
 print(make_folder("weights-", Path(sys.argv[1])), flush=True)
 sys.stdin.read()
 """

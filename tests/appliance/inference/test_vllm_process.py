@@ -36,8 +36,8 @@ SERVER = Path(wire.__file__).parent
 
 def test_the_half_in_vllms_environment_imports_nothing_that_is_not_there() -> None:
     theirs = {"torch", "safetensors", "vllm", *sys.stdlib_module_names}
-    own = ("server", "transfers", "folders")
-    for path in (*SERVER.glob("*.py"), *SERVER.with_name("transfers").glob("*.py"), SERVER.with_name("folders.py")):
+    own = ("server", "transfers")
+    for path in (*SERVER.glob("*.py"), *SERVER.with_name("transfers").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []

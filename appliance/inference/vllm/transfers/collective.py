@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, distributed
 from torch._C._distributed_c10d import FileStore, PrefixStore
 
-from appliance.inference.vllm.folders import private_folder, remove_folder
 from appliance.inference.vllm.transfers import OfferSettings
 from appliance.inference.vllm.transfers.buffer import DTYPES
+from appliance.inference.vllm.transfers.folders import private_folder, remove_folder
 
 PIECE = 256 << 20
 """Bytes that are sent at once."""

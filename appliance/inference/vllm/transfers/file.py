@@ -11,8 +11,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from appliance.inference.vllm.folders import private_folder, remove_folder
 from appliance.inference.vllm.transfers import OfferSettings
+from appliance.inference.vllm.transfers.folders import private_folder, remove_folder
 
 
 class WeightFile:
