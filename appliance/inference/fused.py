@@ -21,7 +21,7 @@ from torch import Tensor
 from appliance.inference.blocks import attend
 from appliance.inference.decoder import Prefilled
 from appliance.inference.device import Placement
-from appliance.inference.low_rank import Product, make_product
+from appliance.inference.low_rank import LinearMap, make_product
 from appliance.inference.slots import RowReading, SlotCache
 
 ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
@@ -35,16 +35,16 @@ Join = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
 
 @dataclass(frozen=True)
 class _Layer:
-    qkv: Product
+    qkv: LinearMap
     q_norm: Tensor | None
     k_norm: Tensor | None
-    out: Product
-    gate_up: Product
-    down: Product
+    out: LinearMap
+    gate_up: LinearMap
+    down: LinearMap
 
     def without_adapter(self) -> _Layer:
         parts: dict[str, Any] = {
-            name: part.without_adapter() if isinstance(part, Product) else part for name, part in vars(self).items()
+            name: part.without_adapter() if isinstance(part, LinearMap) else part for name, part in vars(self).items()
         }
         return _Layer(**parts)
 

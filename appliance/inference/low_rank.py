@@ -25,7 +25,7 @@ ALIGNED = 8
 
 
 @dataclass(frozen=True)
-class Product:
+class LinearMap:
     weight: Tensor
     """`[out, in]`, with an adapter beside it `[out, in + rank]`."""
     bias: Tensor | None
@@ -37,7 +37,7 @@ class Product:
             x = torch.cat([x, F.linear(x, self.low)], -1)
         return F.linear(x, self.weight, self.bias)
 
-    def without_adapter(self) -> Product:
+    def without_adapter(self) -> LinearMap:
         """Is the same product, of the same shape, to which the adapter adds zeros."""
         return self if self.low is None else replace(self, low=torch.zeros_like(self.low))
 
@@ -48,7 +48,7 @@ def make_product(
     *,
     before: Tensor | None = None,
     orders: Sequence[Callable[[Tensor], Tensor]] = (),
-) -> Product:
+) -> LinearMap:
     """Makes one product of layers that share their input. `before` is what the input is multiplied by first; `orders`
     says for each layer in which order its outputs are wanted."""
     orders = orders or [_as_it_is] * len(linears)
@@ -66,13 +66,13 @@ def make_product(
         weight, low = torch.cat([weight, high], 1), low.to(placement.device, placement.dtype)
     biases = [order(one.bias.detach().float()) for one, order in ordered if one.bias is not None]
     bias = torch.cat(biases).to(placement.device, placement.dtype) if biases else None
-    return Product(weight.to(placement.device, placement.dtype), bias, low)
+    return LinearMap(weight.to(placement.device, placement.dtype), bias, low)
 
 
 class AdaptedLinear(nn.Module):
     """Stands for a layer of peft in the copy of a model."""
 
-    def __init__(self, product: Product) -> None:
+    def __init__(self, product: LinearMap) -> None:
         super().__init__()
         self.product = product
 
