@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -50,3 +51,6 @@ class Decoder(Protocol):
 
     def logits(self, ids: Tensor) -> Tensor:
         """Returns logits `[N, S, V]` after each token of `[N, S]`; what comes after padding means nothing."""
+
+    def without_adapter(self) -> AbstractContextManager[None]:
+        """Has it compute what the base computes alone, where an adapter lies beside (`low_rank`)."""

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from appliance.inference.blocks import attend
 from appliance.inference.decoder import Prefilled
+from appliance.inference.low_rank import AdaptedLinear
 from appliance.inference.slots import RowReading, SlotCache
 
 
@@ -76,6 +77,18 @@ class GenericDecoder:
     def logits(self, ids: Tensor) -> Tensor:
         logits: Tensor = self._forward(input_ids=ids, use_cache=False).logits.float()
         return logits
+
+    @contextmanager
+    def without_adapter(self) -> Iterator[None]:
+        layers = [layer for layer in self._model.modules() if isinstance(layer, AdaptedLinear)]
+        kept = [layer.product for layer in layers]
+        for layer in layers:
+            layer.product = layer.product.without_adapter()
+        try:
+            yield
+        finally:
+            for layer, product in zip(layers, kept, strict=True):
+                layer.product = product
 
     def _forward(self, **inputs: Any) -> Any:
         """Runs the model without dropout, which the trainer may have left on and which would falsify samples."""

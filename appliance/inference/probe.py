@@ -1,8 +1,9 @@
 """Proves that a decoder computes what the model computes that it was made of.
 
 What always holds: the figures to be met come from the model's own forward pass. Of a decoder that folds the weights
-into a copy, the copy is proved (`probe_copy`); of one that has an unknown architecture decode, that rows decode as in
-that pass (`probe`): a prompt that is read, then token by token, with gaps, waits and company.
+into a copy, the copy is proved (`probe_copy`), and that an adapter is in it which moves the model; of one that has an
+unknown architecture decode, that rows decode as in that pass (`probe`): a prompt that is read, then token by token,
+with gaps, waits and company.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from appliance.inference.adapters import has_adapter, without_adapter
 from appliance.inference.blocks import Paging
 from appliance.inference.decoder import Decoder
 from appliance.inference.device import Placement
@@ -24,6 +26,14 @@ the lowest."""
 ROUGH_PROBE_ERROR = 0.1
 """Largest difference that it explains in half precision: the root of the mean square, in parts of how far a position's
 log-probabilities are spread. Rounding grows with the spread: the largest difference of a right copy has no bound."""
+MOVED = 1e-4
+"""Least that an adapter moves log-probabilities, measured as in half precision, that a copy in half precision has to
+show; by how much is lost in its rounding, but not that it moves."""
+ROUGHLY_MOVED = 1e-2
+"""The same where the model itself is in half precision: what is less may be its rounding."""
+ROUNDING = 1e-5
+"""Difference of log-probabilities, measured as in single precision, that a right copy may have in single precision
+whatever its adapter does; right ones are off by some millionths."""
 LEAST_SPREAD = 0.1
 """Nats, of a model that prefers hardly anything: less is noise."""
 
@@ -35,7 +45,17 @@ def probe_copy(decoder: Decoder, model: Any, tokens: int, *, placement: Placemen
     ids = _ids(decoder, tokens, placement)
     expected = _expected(model, ids, version).to(placement.device)
     otherwise, hint = "the engine's copy computes something else", "report it: this is a fault"
-    _require_near(decoder.logits(ids), expected, model, placement, otherwise, hint)
+    logits, moved = decoder.logits(ids), None
+    if has_adapter(model):
+        with without_adapter(model):
+            moved = expected - _expected(model, ids, version).to(placement.device)
+        if placement.dtype is not torch.float32:
+            least = MOVED if model.dtype is torch.float32 else ROUGHLY_MOVED
+            with decoder.without_adapter():
+                lost = torch.equal(decoder.logits(ids), logits)
+            if lost and _size(moved) > least * _spread(expected):
+                raise ModelError(f"{type(model).__name__}: the engine's copy computes without the adapter", hint=hint)
+    _require_near(logits, expected, model, placement, otherwise, hint, moved)
 
 
 @torch.inference_mode()
@@ -123,18 +143,34 @@ def _expected(model: Any, ids: Tensor, version: str) -> Tensor:
 
 
 def _require_near(
-    logits: Tensor, expected: Tensor, model: Any, placement: Placement, otherwise: str, hint: str
+    logits: Tensor,
+    expected: Tensor,
+    model: Any,
+    placement: Placement,
+    otherwise: str,
+    hint: str,
+    moved: Tensor | None = None,
 ) -> None:
-    """Compares logits with log-probabilities, both `[..., V]`."""
+    """Compares logits with log-probabilities, both `[..., V]`. `moved` is what an adapter does to these: in single
+    precision a copy may be off by half of it at most."""
     difference = logits.float().log_softmax(-1) - expected
     if model.dtype is torch.float32 and placement.dtype is torch.float32:
-        off, most, unit = float(difference.abs().max() / expected.abs().max().clamp(min=1)), PROBE_ERROR, ""
+        off, most, unit = _largest(difference, expected), PROBE_ERROR, ""
+        if moved is not None:
+            most = min(most, max(ROUNDING, _largest(moved, expected) / 2))
     else:
-        spread = max(LEAST_SPREAD, _size(expected - expected.mean(-1, keepdim=True)))
-        off, most, unit = _size(difference) / spread, ROUGH_PROBE_ERROR, " of their spread"
+        off, most, unit = _size(difference) / _spread(expected), ROUGH_PROBE_ERROR, " of their spread"
     if not off <= most:
         name = type(model).__name__
         raise ModelError(f"{name}: {otherwise}: log-probabilities are off by {off:.2g}{unit}", hint=hint)
+
+
+def _largest(difference: Tensor, expected: Tensor) -> float:
+    return float(difference.abs().max() / expected.abs().max().clamp(min=1))
+
+
+def _spread(expected: Tensor) -> float:
+    return max(LEAST_SPREAD, _size(expected - expected.mean(-1, keepdim=True)))
 
 
 def _size(values: Tensor) -> float:

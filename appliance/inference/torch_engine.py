@@ -15,7 +15,6 @@ What is drawn depends on the weights, the row's tokens and the request's seed. N
 
 from __future__ import annotations
 
-import copy
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -24,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from appliance.inference.adapters import has_adapter
 from appliance.inference.blocks import Paging
 from appliance.inference.decoder import Decoder, Prefilled, padded
 from appliance.inference.device import Placement, choose_placement, token_bytes
@@ -138,8 +138,8 @@ class TorchEngine:
         return fitting if self._at else max(fitting, 1)
 
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
-        """Takes a copy for the Llama family, the model itself otherwise, which has to decode as the model's own forward
-        pass computes; see `Engine`.
+        """Takes a copy for the Llama family, and where device, type or an adapter in half precision ask for one; the
+        model itself otherwise, which has to decode as the model's own forward pass computes; see `Engine`.
 
         Raises ModelError also for a model that cannot be decoded here."""
         if self.unfinished:
@@ -418,6 +418,7 @@ def make_decoder(model: Any, tokens: int, *, placement: Placement, version: str,
     NoProbabilitiesError for weights that give no finite ones."""
     from appliance.inference.fused import FusedDecoder, can_fuse
     from appliance.inference.generic import GenericDecoder
+    from appliance.inference.low_rank import placed_copy
     from appliance.inference.probe import probe, probe_copy
 
     positions = getattr(model.config, "max_position_embeddings", None)
@@ -430,8 +431,11 @@ def make_decoder(model: Any, tokens: int, *, placement: Placement, version: str,
         fused = FusedDecoder(model, tokens, placement)
         probe_copy(fused, model, tokens, placement=placement, version=version)
         return fused
-    if (model.device, model.dtype) != (placement.device, placement.dtype):
-        model = copy.deepcopy(model).to(placement.device, placement.dtype)
-    decoder = GenericDecoder(model)
-    probe(decoder, model, tokens, placement=placement, version=version, paged=paged)
+    there = (model.device, model.dtype) == (placement.device, placement.dtype)
+    beside = placement.dtype is not torch.float32 and has_adapter(model)
+    placed = model if there and not beside else placed_copy(model, placement)
+    decoder = GenericDecoder(placed)
+    if beside:
+        probe_copy(decoder, model, tokens, placement=placement, version=version)
+    probe(decoder, placed, tokens, placement=placement, version=version, paged=paged)
     return decoder

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from random import Random
+from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 import pytest
 import torch
 from inference_models import NAMES, VOCABULARY, engine_for, play, some_requests, tiny
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from transformers import DynamicCache, Qwen2Config, Qwen2ForCausalLM
 
 from appliance.inference.blocks import BlockPool, Paging
 from appliance.inference.device import Placement, choose_placement
@@ -21,6 +23,8 @@ SLOTS = 48
 SMALL = Paging(block=4, window=10, chunk=6)
 """So small that a conversation of `SLOTS` tokens is cut in every way."""
 LONG = 8192
+LONGEST = 4 * LONG
+"""As many positions as `long_model` has."""
 
 
 def with_long_prompts(count: int, seed: int) -> list[GenerationRequest]:
@@ -81,7 +85,7 @@ def long_model() -> Any:
     torch.manual_seed(5)
     shape = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = Qwen2Config(
-        **shape, vocab_size=VOCABULARY, num_key_value_heads=1, max_position_embeddings=4 * LONG, initializer_range=0.2
+        **shape, vocab_size=VOCABULARY, num_key_value_heads=1, max_position_embeddings=LONGEST, initializer_range=0.2
     )
     return Qwen2ForCausalLM(config).eval()
 
@@ -110,6 +114,58 @@ def test_a_conversation_of_8192_tokens_beside_short_ones_takes_memory_for_the_to
         plain = model(input_ids=torch.tensor([[*prompt, *turns[0].ids]]), logits_to_keep=41).logits[0].log_softmax(-1)
     expected = plain[:-1].gather(1, torch.tensor(turns[0].ids)[:, None]).squeeze(1).tolist()
     assert turns[0].logprobs == pytest.approx(expected, abs=1e-4)
+
+
+@torch.no_grad()
+def plain_in_chunks(model: Any, ids: list[int], last: int) -> torch.Tensor:
+    """Log-probabilities behind each of the last tokens, by the model's own forward pass over at most 1,024 at once."""
+    cache, found = DynamicCache(), torch.zeros(0, VOCABULARY)
+    for start in range(0, len(ids), 1024):
+        some = torch.tensor([ids[start : start + 1024]])
+        logits = model(input_ids=some, cache=cache, use_cache=True).logits[0]
+        found = torch.cat([found, logits.log_softmax(-1)])[-last:]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_conversation_of_32768_tokens_takes_turns_beside_short_ones() -> None:
+    model, rows, random, prompt_tokens = long_model(), 4, Random(6), LONGEST - 68
+    engine = TorchEngine(rows, LONGEST)
+    engine.push(model, "long")
+    each = 2 * 2 * 1 * 16 * 4  # as above
+    prompt = tuple(random.randrange(VOCABULARY) for _ in range(prompt_tokens))
+    engine.submit(GenerationRequest(0, prompt, 1, LONGEST, 1.0, 0, tuple(range(2, 8))))
+    for number in range(1, 8):
+        engine.submit(GenerationRequest(number, (number, 2, 3), -1, 60, 1.0, number))
+    ids, sampled, turns, ended, most = [*prompt], dict[int, float](), 0, 0, 0
+    began, used, before = time.monotonic(), time.process_time(), getrusage(RUSAGE_SELF).ru_maxrss
+    while engine.unfinished:
+        for turn in engine.step():
+            if turn.request:
+                ended += 1
+                continue
+            sampled |= {len(ids) + at: value for at, value in enumerate(turn.logprobs)}
+            ids += turn.ids
+            turns += 1
+            if turn.ended == "stop" and len(ids) + 6 < LONGEST:
+                engine.resume(0, (9, 8, 9, 8, 9))
+                ids += (9, 8, 9, 8, 9)
+            elif turn.ended == "stop":
+                engine.finish(0)
+        most = max(most, engine.kv_bytes)
+    took = f"{time.monotonic() - began:.0f} s, {time.process_time() - used:.0f} s of the processor"
+    more = (getrusage(RUSAGE_SELF).ru_maxrss - before) / 1024
+    held = f"keys and values {most / 2**20:.1f} MiB at most, the process {more:.0f} MiB more than before"
+    print(f"{turns} turns, {len(ids)} tokens, {len(sampled)} sampled, {took}, {held}")
+    assert ended == 7
+    assert turns > 2
+    assert len(ids) > LONGEST - 8
+    assert most < 1.5 * LONGEST * each + rows * Paging().window * each, "a slot for each token of each row takes 4"
+    plain = plain_in_chunks(model, ids, last=len(ids) - prompt_tokens + 1)
+    expected = {at: float(plain[at - prompt_tokens, ids[at]]) for at in sampled}
+    print(f"off by at most {max(abs(sampled[at] - expected[at]) for at in sampled):.1e}")
+    assert sampled == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_long_prompt_that_many_share_is_read_once() -> None:

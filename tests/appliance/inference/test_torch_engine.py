@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 from random import Random
 from typing import Any
@@ -15,6 +16,7 @@ from inference_models import NAMES, VOCABULARY, Played, engine_for, forced_on, p
 
 from appliance.inference import fused
 from appliance.inference.engine import GenerationRequest, ModelError
+from appliance.inference.low_rank import LinearMap
 from appliance.inference.sampling import uniforms
 from appliance.inference.torch_engine import TorchEngine
 
@@ -302,21 +304,20 @@ def test_an_engine_without_rows_is_refused() -> None:
         TorchEngine(rows=0, slots=8)
 
 
-@pytest.mark.parametrize("part", ["_weight", "_optional"])
+@pytest.mark.parametrize("part", ["weight", "bias"])
 def test_a_copy_that_computes_something_else_than_the_model_is_found_at_its_push(
     part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, model = TorchEngine(rows=2, slots=SLOTS), tiny("qwen2")
     engine.push(model, "a")
-    plain = getattr(fused, part)
+    plain = fused.make_product
 
-    def spoiled(given: Any) -> torch.Tensor | None:
-        right = plain(given)
-        return None if right is None else right + 0.05
+    def spoiled(*given: Any, **how: Any) -> LinearMap:
+        right = plain(*given, **how)
+        there = getattr(right, part)  # some have a bias, some have none
+        return dataclasses.replace(right, **{part: (torch.zeros(len(right.weight)) if there is None else there) + 0.05})
 
-    if part == "_optional":  # a bias that the model has not
-        spoiled = lambda given: torch.full((model.config.hidden_size,), 0.05)  # noqa: E731
-    monkeypatch.setattr(fused, part, spoiled)
+    monkeypatch.setattr(fused, "make_product", spoiled)
     with pytest.raises(ModelError, match="computes something else"):
         engine.push(model, "b")
     assert engine.version == "a"
