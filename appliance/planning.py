@@ -81,6 +81,27 @@ class Hardware:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """How the GPUs of a machine are shared out; on a processor it changes nothing."""
+
+    learners: int = 1
+    """Each on a GPU of its own, with its part of weights, gradients and moments (FSDP2)."""
+    engines: int = 1
+    """All on the same GPUs, each with all rows."""
+    tensor_parallel: int = 1
+    """GPUs that hold an engine together."""
+    engine_gpus: int = 1
+    """That learners leave to engines where there are enough others."""
+
+    def apart(self, gpus: int) -> bool:
+        """Whether no learner is on a GPU of an engine's."""
+        return self.learners + self.engine_gpus <= gpus
+
+
+ONE = Layout()
+
+
+@dataclass(frozen=True)
 class Plan:
     """One way of training, and what it takes."""
 
@@ -101,7 +122,8 @@ class Plan:
     hours: float
     """Of a night's sampling and learning."""
     engine_share: float
-    """Of the memory, or of a GPU's, for what the engine holds."""
+    """Of the memory, or of a GPU's, for what engines hold there."""
+    layout: Layout = ONE
 
     @property
     def needed(self) -> int:
@@ -128,19 +150,33 @@ class Plan:
 
 
 def plan(
-    shape: Shape, machine: Hardware, recipe: TrainingRecipe, *, max_tokens: int, rows: int, extra_tokens: int = 0
+    shape: Shape,
+    machine: Hardware,
+    recipe: TrainingRecipe,
+    *,
+    max_tokens: int,
+    rows: int,
+    extra_tokens: int = 0,
+    layout: Layout = ONE,
 ) -> Plan:
     """Works out one way of training. `max_tokens` are those of a conversation, `rows` the conversations that the engine
-    decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation)."""
-    gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever the learner gets, it fits there
-    engine = engine_bytes(shape, max_tokens, rows, gpu=gpu is not None)
-    alone = len(machine.gpus) > 1  # the engine has a GPU of its own
+    decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation). Of GPUs, each figure
+    is that of the one that holds most."""
+    gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever a learner gets, it fits there
+    layout = layout if gpu else ONE
+    engine = engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * layout.engines // layout.tensor_parallel
+    alone = layout.apart(len(machine.gpus))
+    whole = learner_parts(shape, recipe, max_tokens)
     parts = {
         "process": PROCESS if gpu is None else GPU_CONTEXT,
-        **learner_parts(shape, recipe, max_tokens),
+        **split_parts(shape, recipe, whole, layout.learners),
         "engine": 0 if alone else engine,
     }
-    phases = _phases(shape, recipe, parts) if gpu is None else _gpu_phases(parts, engine if alone else 0)
+    if gpu is None:
+        phases = _phases(shape, recipe, parts)
+    else:
+        opened = whole["weights"] - _copies(shape, recipe) if layout.learners > 1 else 0
+        phases = _gpu_phases(parts, engine if alone else 0, opened)
     return Plan(
         recipe=recipe,
         max_tokens=max_tokens,
@@ -149,10 +185,11 @@ def plan(
         parts=parts,
         phases=phases,
         available=machine.memory if gpu is None else int(gpu.free * GPU_USABLE),
-        beside={} if gpu is None else _phases_beside(shape, recipe, parts),
+        beside={} if gpu is None else _phases_beside(shape, recipe, whole, layout.learners),
         memory=machine.memory,
-        hours=_hours(shape, machine, recipe, max_tokens, rows, extra_tokens),
+        hours=_hours(shape, machine, recipe, max_tokens, rows, extra_tokens, layout),
         engine_share=engine / (machine.memory if gpu is None else gpu.total),
+        layout=layout,
     )
 
 
@@ -166,34 +203,52 @@ def ways(recipe: TrainingRecipe, *, gpu: bool) -> Iterator[TrainingRecipe]:
                 yield recipe.model_copy(update=changed)
 
 
-def largest_context(shape: Shape, machine: Hardware, recipe: TrainingRecipe, rows: int) -> int:
+def fewest_learners(
+    shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, rows: int, layout: Layout = ONE
+) -> int:
+    """The fewest learners with which it fits, on the GPUs that there are; 0 when it fits with no number of them."""
+    for learners in range(1, max(1, len(machine.gpus)) + 1):
+        tried = replace(layout, learners=learners)
+        if plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows, layout=tried).fits:
+            return learners
+    return 0
+
+
+def largest_context(shape: Shape, machine: Hardware, recipe: TrainingRecipe, rows: int, layout: Layout = ONE) -> int:
     """The most tokens of a conversation that fit, of `CONTEXTS`; 0 when none does."""
     found = 0
     for tokens in CONTEXTS:
         if shape.positions and tokens > shape.positions:
             break
-        if not plan(shape, machine, recipe, max_tokens=tokens, rows=rows).fits:
+        if not plan(shape, machine, recipe, max_tokens=tokens, rows=rows, layout=layout).fits:
             break
         found = tokens
     return found
 
 
-def largest_pass(shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, rows: int) -> int:
+def largest_pass(
+    shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, rows: int, layout: Layout = ONE
+) -> int:
     """The most tokens of one packed pass that fit, a power of two times 16; 0 when not even one conversation does."""
     found, tokens = 0, 16
     while tokens <= 1 << 17:
         tried = recipe.model_copy(update={"packing": True, "micro_batch_tokens": tokens})
-        if tokens >= max_tokens and not plan(shape, machine, tried, max_tokens=max_tokens, rows=rows).fits:
+        if (
+            tokens >= max_tokens
+            and not plan(shape, machine, tried, max_tokens=max_tokens, rows=rows, layout=layout).fits
+        ):
             break
         found = tokens if tokens >= max_tokens else found
         tokens *= 2
     return found
 
 
-def largest_group(shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int) -> int:
+def largest_group(
+    shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, layout: Layout = ONE
+) -> int:
     """The most conversations that the engine can decode at once in what is left; 0 when none can."""
     found, rows = 0, 1
-    while rows <= 4096 and plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows).fits:
+    while rows <= 4096 and plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows, layout=layout).fits:
         found, rows = rows, rows * 2
     return found
 
@@ -215,7 +270,7 @@ def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int) -> dict
     if lora:
         weights += trained * 4
     elif half:
-        weights += shape.parameters * 2  # the copies that autocast keeps through a pass
+        weights += _copies(shape, recipe)
     tokens = pass_tokens(recipe, max_tokens)
     head = TILE + 2 * tokens * shape.hidden * 4
     if not recipe.packing and not half and tokens * shape.vocabulary <= MOST_LOGITS:
@@ -229,6 +284,31 @@ def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int) -> dict
         "activations": activation_bytes(shape, recipe, tokens),
         "head": head,
     }
+
+
+def split_parts(shape: Shape, recipe: TrainingRecipe, whole: Mapping[str, int], learners: int) -> dict[str, int]:
+    """Bytes of one of so many learners: its part of what is split, and `gathered`, what is whole while it is computed:
+    the embedding and the head through a pass, two blocks (the next one is fetched already), and gradients of one block
+    and of the embedding until they are summed. Autocast's copies are whole, too."""
+    if learners == 1:
+        return dict(whole)
+    copies, table = _copies(shape, recipe), shape.vocabulary * shape.hidden
+    around = table * (1 if shape.tied else 2)
+    block = max(0, shape.parameters - around) // max(1, shape.layers)
+    lora = recipe.method == "lora"
+    gathered = (around + 2 * block) * (2 if lora and recipe.precision == "bfloat16" else 4)
+    return {
+        **whole,
+        "weights": -(-(whole["weights"] - copies) // learners) + copies,
+        "gradients": -(-whole["gradients"] // learners),
+        "moments": -(-whole["moments"] // learners),
+        "gathered": gathered + (0 if lora else (table + block) * 4),
+    }
+
+
+def _copies(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Bytes of the copies that autocast keeps through a pass."""
+    return shape.parameters * 2 if recipe.method == "full" and recipe.precision == "bfloat16" else 0
 
 
 def pass_tokens(recipe: TrainingRecipe, max_tokens: int) -> int:
@@ -284,27 +364,30 @@ def _phases(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> d
     return {name: int(value * SLACK) for name, value in found.items()}
 
 
-def _gpu_phases(parts: Mapping[str, int], engine: int) -> dict[str, int]:
+def _gpu_phases(parts: Mapping[str, int], engine: int, opened: int) -> dict[str, int]:
     """On a GPU: the learner's weights come to it as they are and its moments as they were kept, so a step takes most.
-    `engine` is what it holds on a GPU of its own; it gave its old weights up before the step."""
+    Each of several has the whole weights once, the bytes `opened`, before they are split. `engine` is what it holds on
+    a GPU of its own; it gave its old weights up before the step."""
     found = {"training": sum(parts.values())}
+    if opened:
+        found["loading"] = parts["process"] + opened + parts["engine"]
     if engine:
         found["sampling"] = parts["process"] + engine
     return {name: int(value * SLACK) for name, value in found.items()}
 
 
-def _phases_beside(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> dict[str, int]:
-    """The machine's memory beside a GPU: a worker keeps the model and its files there, and the learner, a process of
+def _phases_beside(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], learners: int) -> dict[str, int]:
+    """The machine's memory beside a GPU: a worker keeps the model and its files there, and each learner, a process of
     its own, reads both before they go to the GPU; so does one that goes on with what a checkpoint kept. The worker
     merges an adapter into a model in float32."""
     files = shape.file_bytes
     worker = PROCESS + parts["weights"] + files
     found = {
-        "loading": worker + PROCESS + parts["weights"] + 2 * files,
-        "resuming": worker + PROCESS + 2 * _kept(shape, recipe, parts),
+        "loading": worker + files + learners * (PROCESS + parts["weights"] + files),
+        "resuming": worker + learners * (PROCESS + 2 * _kept(shape, recipe, parts)),
     }
     if recipe.method == "lora":
-        found["publishing"] = worker + PROCESS + files + shape.parameters * 4
+        found["publishing"] = worker + learners * PROCESS + files + shape.parameters * 4
     return {name: int(value * SLACK) for name, value in found.items()}
 
 
@@ -314,7 +397,13 @@ def _kept(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> int
 
 
 def _hours(
-    shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, rows: int, extra_tokens: int
+    shape: Shape,
+    machine: Hardware,
+    recipe: TrainingRecipe,
+    max_tokens: int,
+    rows: int,
+    extra_tokens: int,
+    layout: Layout,
 ) -> float:
     gpu = machine.gpus[0] if machine.gpus else None
     flops = gpu.flops * GPU_SHARE[0] if gpu else machine.cores * CORE_FLOPS
@@ -323,10 +412,10 @@ def _hours(
     trained = recipe.steps * recipe.tasks_per_step * recipe.keep * max_tokens
     # Operations for each weight and token: 2 forward, 2 for the inputs' gradients, 2 for the weights'.
     each = (4 if recipe.method == "lora" else 6) + (2 if recipe.gradient_checkpointing else 0)
-    learning = each * shape.parameters * trained / flops
+    learning = each * shape.parameters * trained / flops / layout.learners
     read = shape.parameters * (2 if gpu else 4) / bandwidth / max(1, rows)
     sampling = sampled * max(read, 2 * shape.parameters / flops)
-    return (learning + sampling) / 3600
+    return (learning + sampling / layout.tensor_parallel) / 3600
 
 
 def with_pass(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:

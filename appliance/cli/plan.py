@@ -14,7 +14,7 @@ from appliance.errors import ExitCode
 
 if TYPE_CHECKING:
     from appliance.config import Settings
-    from appliance.planning import Hardware, Plan, Shape
+    from appliance.planning import Hardware, Layout, Plan, Shape
 
 GIB = 1 << 30
 
@@ -33,7 +33,7 @@ def plan(
     """Work out what of training a model fits into this machine. It is arithmetic: nothing is loaded.
 
     Memory, context, passes and rollouts at once for full training and LoRA, as configured and otherwise, and hours of a
-    night. 0: it fits as configured; 1: it does not; 2: there is no such model.
+    night. Learners and engines are as configured. 0: it fits as configured; 1: it does not; 2: there is no such model.
 
     Example: assay plan qwen3-0.6b
     """
@@ -56,8 +56,9 @@ def plan(
 class _Report:
     """The configured way, and the others beside it."""
 
-    def __init__(self, configured: Plan, rows: list[dict[str, Any]]) -> None:
+    def __init__(self, configured: Plan, fewest_learners: int, rows: list[dict[str, Any]]) -> None:
         self.configured = configured
+        self.fewest_learners = fewest_learners
         self.rows = rows
 
     def as_json(self) -> dict[str, object]:
@@ -73,6 +74,8 @@ class _Report:
                 "parts": dict(one.parts),
                 "hours": one.hours,
                 "engine_share": one.engine_share,
+                **asdict(one.layout),
+                "fewest_learners": self.fewest_learners,
             },
             "ways": self.rows,
         }
@@ -85,13 +88,14 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
     evaluation = settings.recipe.evaluation
     items = 4 * evaluation.sealed_items + evaluation.unsolvable_items
     items += recipe.watch_items * (2 + recipe.steps // recipe.watch_every)
-    sizes = {"max_tokens": agent.max_tokens, "rows": agent.concurrent}
+    layout = layout_of(settings, machine)
+    sizes: dict[str, Any] = {"max_tokens": agent.max_tokens, "rows": agent.concurrent, "layout": layout}
     configured = planning.plan(shape, machine, recipe, **sizes, extra_tokens=items * agent.max_tokens)
     rows = []
     for way in planning.ways(recipe, gpu=bool(machine.gpus)):
         # The smallest pass that can be: one conversation.
         least = planning.with_pass(way, agent.max_tokens)
-        best = planning.largest_pass(shape, machine, least, agent.max_tokens, agent.concurrent)
+        best = planning.largest_pass(shape, machine, least, agent.max_tokens, agent.concurrent, layout)
         taken = planning.with_pass(way, min(best or agent.max_tokens, 1 << 14))
         found = planning.plan(shape, machine, taken, **sizes, extra_tokens=items * agent.max_tokens)
         phase, needed, _ = found.tightest
@@ -103,15 +107,33 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
                 "fits": found.fits,
                 "needed": needed,
                 "phase": phase,
+                "fewest_learners": planning.fewest_learners(shape, machine, least, **sizes),
                 "pass_tokens": best,
-                "context": planning.largest_context(shape, machine, least, agent.concurrent),
-                "rollouts_at_once": planning.largest_group(shape, machine, least, agent.max_tokens),
+                "context": planning.largest_context(shape, machine, least, agent.concurrent, layout),
+                "rollouts_at_once": planning.largest_group(shape, machine, least, agent.max_tokens, layout),
                 "engine_share": found.engine_share,
                 "hours": found.hours,
                 "micro_batch_tokens": taken.micro_batch_tokens,
             }
         )
-    return _Report(configured, rows)
+    fewest = planning.fewest_learners(shape, machine, recipe, **sizes)
+    return _Report(configured, fewest, rows)
+
+
+def layout_of(settings: Settings, machine: Hardware) -> Layout:
+    """How learners and engines share the GPUs. Raises ModelError for more learners than GPUs."""
+    from appliance.learning.learner_devices import learner_devices, sampled_on
+    from appliance.planning import Layout
+
+    model, vllm = settings.model, settings.vllm
+    if not machine.gpus:
+        return Layout()
+    engines_here = settings.placement.engines == "here"
+    taken = sampled_on(model.engine, here=engines_here, gpus=vllm.gpus, tensor_parallel=vllm.tensor_parallel)
+    if settings.placement.learners == "here":
+        learner_devices(model.device, model.learners, len(machine.gpus), taken)
+    together = vllm.tensor_parallel if model.engine == "vllm" else 1
+    return Layout(model.learners, model.engines, together, len(taken))
 
 
 def machine_of(settings: Settings) -> Hardware:
@@ -157,7 +179,7 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
         [
             (
                 f"{row['method']} {row['precision']}{' +checkpointing' if row['gradient_checkpointing'] else ''}",
-                "yes" if row["fits"] else "no",
+                "yes" if row["fits"] else f"{row['fewest_learners']} learners" if row["fewest_learners"] > 1 else "no",
                 f"{row['needed'] / GIB:.1f} GiB",
                 row["phase"],
                 row["context"] or "none",
@@ -171,7 +193,11 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
         narrow={"in": None},
     )
     show_line("context: the longest, in tokens; a pass: tokens that are learned from together; at once: rollouts")
+    if machine.gpus:
+        show_line(_assumed(one.layout, len(machine.gpus)))
     if not one.fits:
+        if report.fewest_learners > 1:
+            show_line(f"as configured it fits with model.learners = {report.fewest_learners}")
         show_line(_advice(report))
 
 
@@ -197,9 +223,19 @@ def _parts(one: Plan) -> str:
     return ", ".join(f"{name} {size / GIB:.1f} GiB" for name, size in largest)
 
 
+def _assumed(layout: Layout, gpus: int) -> str:
+    learners = "1 learner" if layout.learners == 1 else f"{layout.learners} learners, a GPU each"
+    engines = "1 engine" if layout.engines == 1 else f"{layout.engines} engines on the same"
+    shared = "apart from learners" if layout.apart(gpus) else "shared with a learner"
+    many = "1 GPU" if layout.tensor_parallel == 1 else f"{layout.tensor_parallel} GPUs"
+    return f"assumed: {learners}; {engines}, held by {many}, {shared}; memory is that of the fullest GPU"
+
+
 def _advice(report: _Report) -> str:
     """What to change so that it fits, from what is known to fit."""
-    fitting = [row for row in report.rows if row["fits"]]
+    fitting = found = [row for row in report.rows if row["fits"]]
+    if not found:
+        fitting = [row for row in report.rows if row["fewest_learners"] > 1]
     if not fitting:
         return "no way of training fits: take a smaller model, shorter conversations, or a machine with more memory"
     row = fitting[0]
@@ -207,6 +243,7 @@ def _advice(report: _Report) -> str:
     return (
         f'this fits: [recipe.training] method = "{row["method"]}", precision = "{row["precision"]}", packing = true, '
         f"micro_batch_tokens = {row['micro_batch_tokens']}, gradient_checkpointing = {again}"
+        + ("" if found else f"; with model.learners = {row['fewest_learners']}")
     )
 
 

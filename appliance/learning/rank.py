@@ -14,6 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any, Literal
@@ -32,6 +33,9 @@ from appliance.records.training import Group, Judged
 from runtime.errors import HintedError
 
 Answer = dict[str, Any]
+COLLECTIVE_SECONDS = 1800.0
+"""That one waits for the others inside of a collective, between two of which there is less than a pass. Who waits on a
+GPU is busy, so that only this ends it; ranks of which none does anything are given up by `rank_processes`."""
 ROOM = (
     "set recipe.training.method to lora, lower recipe.agent.max_tokens or recipe.warm_start.batch, or set model.device "
     "to cpu; `assay plan` says what fits"
@@ -160,7 +164,8 @@ def main() -> None:
         # The folder that the socket is in is the caller's alone, and so is who can meet here.
         store = distributed.FileStore(str(Path(address).with_name("store")), ranks)  # type: ignore[attr-defined]
         backend = "nccl" if device.type == "cuda" else "gloo"
-        distributed.init_process_group(backend, store=store, rank=number, world_size=ranks)
+        most = timedelta(seconds=COLLECTIVE_SECONDS)
+        distributed.init_process_group(backend, store=store, rank=number, world_size=ranks, timeout=most)
     serve(connection, RankProcess(Ranks(number, ranks), device))
     os._exit(0)  # a collective that somebody left would be waited for
 

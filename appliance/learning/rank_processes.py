@@ -1,21 +1,23 @@
 """Starts the processes that train one model, one or several together, and talks to all of them at once.
 
 What always holds: a message goes to all, and counts when all have answered. One that ends, is held by a signal, or says
-that it is broken, ends the whole group, because the others may be waiting for it. They find each other by a file in a
-folder of mode 0700, and speak over loopback: torchrun's own meeting place listens on every address, and unpickles what
-it is told there.
+that it is broken, ends the whole group, because the others may be waiting for it; so do those that neither work nor
+answer. They find each other by a file in a folder of mode 0700, and speak over loopback: torchrun's own meeting place
+listens on every address, and unpickles what it is told there.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -23,6 +25,7 @@ from typing import Any, Protocol, Self
 from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
 from appliance.processes.memory_kills import MemoryKills
+from appliance.processes.patience import Patience, Wait, effort_of
 from appliance.processes.stopped import is_stopped
 from runtime.errors import HintedError, InfrastructureError
 
@@ -34,6 +37,9 @@ LEFT_SECONDS = 60.0
 """In which the others answer, too, once one has said that it cannot; one that failed alone has left them waiting."""
 STOPPED_SECONDS = 10.0
 """That a signal may hold one of them while the others wait for it."""
+PATIENCE = Patience(busy_seconds=math.inf, idle_share=0.01)
+"""Of each of them. Gloo's thread wakes up a hundred times a second, for some 0.25 % of a processor. Nobody knows how
+long a step takes; who waits busily for another is told by torch (`rank.COLLECTIVE_SECONDS`)."""
 WORDS = 20_000
 """Bytes of a log that are looked through for what went wrong."""
 GO_ON = "start the worker again: it goes on from the last checkpoint"
@@ -58,10 +64,18 @@ class RankGroup(Protocol):
 class RankProcesses:
     """Is a `RankGroup` on this machine, and a context manager; `close` ends the processes. Not thread-safe."""
 
-    def __init__(self, devices: Sequence[str], *, threads: int | None = None) -> None:
-        """Starts one on each of these devices, with so many threads together. Raises InfrastructureError when they
-        cannot be started."""
+    def __init__(
+        self,
+        devices: Sequence[str],
+        *,
+        threads: int | None = None,
+        patience: Patience = PATIENCE,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """Starts one on each of these devices, with so many threads together and these environment variables beside
+        ours. Raises InfrastructureError when they cannot be started."""
         ranks = len(devices)
+        self.patience = patience
         self.folder = make_folder("assay-ranks-", _memory())
         """What is handed over lies here, in memory if there is any; of mode 0700. What killed processes left goes."""
         self._memory: list[MemoryKills] = []
@@ -70,6 +84,7 @@ class RankProcesses:
         address = str(self.folder / "socket")
         each = max(1, (threads or len(os.sched_getaffinity(0))) // ranks)
         known = {**os.environ, "OMP_NUM_THREADS": str(each), "GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
+        known |= variables or {}
         try:
             with Listener(address, "AF_UNIX", backlog=ranks) as listener, (self.folder / "log").open("wb") as log:
                 for number, device in enumerate(devices):
@@ -122,7 +137,11 @@ class RankProcesses:
         try:
             for connection in self._connections:
                 connection.send_bytes(text)
+            waits = self._wait()
             while (left := [one for one in self._connections if one not in answers]) and time.monotonic() < until:
+                if reason := waits.over():
+                    self.close(seconds=0.0)
+                    raise self._given_up(f"{len(left)} of them, asked to {what}", reason)
                 if not any(is_stopped(one.pid) for one in self._processes):
                     moved = time.monotonic()
                 elif time.monotonic() - moved > STOPPED_SECONDS:
@@ -163,6 +182,7 @@ class RankProcesses:
     def _welcomed(self, listener: Listener, ranks: int) -> list[Connection]:
         """Waits for all of them."""
         found: dict[int, tuple[Connection, int]] = {}
+        waits = self._wait()
         while len(found) < ranks:
             if wait([listener._listener._socket], LOOK_SECONDS):  # type: ignore[attr-defined]
                 connection = listener.accept()
@@ -170,8 +190,20 @@ class RankProcesses:
                 found[int(said["rank"])] = connection, int(said["pid"])
             elif any(process.poll() is not None for process in self._processes):
                 raise self._ended("while they started")
+            elif reason := waits.over():
+                raise self._given_up(f"{ranks - len(found)} of them, which started", reason)
         self._pids = [found[number][1] for number in range(ranks)]
         return [found[number][0] for number in range(ranks)]
+
+    def _wait(self) -> Wait:
+        """Is over when none of them does anything: one alone may be idle because it waits for the others."""
+        groups = {one.pid for one in self._processes}
+        share = self.patience.idle_share * len(groups)
+        return Wait(lambda: effort_of(groups), replace(self.patience, idle_share=share))
+
+    def _given_up(self, who: str, reason: str) -> InfrastructureError:
+        text = f"{len(self._processes)} learner processes hang ({who}, gave no answer): {reason}"
+        return InfrastructureError(text, hint=GO_ON)
 
     def _ended(self, when: str) -> InfrastructureError:
         text = (self.folder / "log").read_bytes()[-WORDS:].decode(errors="replace")

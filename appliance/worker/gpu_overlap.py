@@ -21,10 +21,11 @@ from appliance.inference.device import Placement
 from appliance.inference.engine import Engine, GenerationRequest
 from appliance.inference.torch_engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
-from appliance.inference.vllm.process import Patience, VllmProcess
+from appliance.inference.vllm.process import VllmProcess
 from appliance.inference.weights import push_model
 from appliance.learning.recipe import TrainingRecipe
 from appliance.placement.engine_servant import TORCH, torch_environment
+from appliance.processes.patience import Patience
 from appliance.worker.gpu_probes import (
     PLAIN,
     ProbeFailedError,

@@ -100,10 +100,12 @@ def gpu_probes() -> Probes:
     from appliance.inference.vllm.engine import VllmEngine
     from appliance.inference.vllm.environment import find_environment, require_environment
     from appliance.inference.vllm.placement import VllmSettings
-    from appliance.inference.vllm.process import Patience, VllmProcess
+    from appliance.inference.vllm.process import VllmProcess
+    from appliance.processes.patience import Patience
     from appliance.worker import gpu_probes as probes
     from appliance.worker.gpu_overlap import OverlapSize, rollouts_beside_learner
     from appliance.worker.gpu_probes import ProbeSize, PushWay
+    from appliance.worker.gpu_ranks import sharded_learners
 
     device = torch.device("cuda", 0)
     small, middling, large = probes.SMALL, probes.MIDDLING, probes.HALF_BILLION
@@ -124,13 +126,14 @@ def gpu_probes() -> Probes:
         return VllmEngine(middling.rollouts, middling.tokens, start=start, gpu=True)
 
     memory = torch.device("cpu")
+    two = [f"cuda:{number}" for number in range(min(2, torch.cuda.device_count()))]
     ways = [
         PushWay("file", make, memory),
         PushWay("ipc from memory", partial(make, transfer="ipc"), memory),
         PushWay("ipc from the GPU", partial(make, transfer="ipc"), device),
         PushWay("nccl", partial(make, transfer="nccl", gpus=(1,)), memory),
     ]
-    one_gpu = "" if torch.cuda.device_count() > 1 else "nccl not run: there is one GPU"
+    one_gpu = "" if len(two) > 1 else "nccl not run: there is one GPU"
     ways = ways[:-1] if one_gpu else ways
 
     def freed(probe: Callable[[], str]) -> Callable[[], str]:
@@ -153,7 +156,7 @@ def gpu_probes() -> Probes:
         "G6": lambda: probes.step_time(device, large, flops),
         "G7": lambda: probes.cache_pressure(pressed, middling, 2),
         "G8": lambda: rollouts_beside_learner(device, overlapping),
-        "G9": lambda: probes.adapter_and_moments(device, small, engine),
+        "G9": lambda: f"{probes.adapter_and_moments(device, small, engine)}; {sharded_learners(two, middling)}",
         "G10": lambda: probes.memory_ladder(device, probes.MIDDLING),
     }
     return {name: freed(probe) for name, probe in made.items()}

@@ -9,17 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.cli.plan import _advice, _report, machine_of
+from appliance.cli.plan import _advice, _assumed, _report, layout_of, machine_of
 from appliance.config import ModelSettings, Settings
 from appliance.hardware import MIB, read_gpus
+from appliance.inference.engine import ModelError
+from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.recipe import TrainingRecipe
 from appliance.model_shape import EMBEDDED, shape_of
 from appliance.planning import (
     GIB,
     Gpu,
     Hardware,
+    Layout,
     Shape,
     adapter_parameters,
+    fewest_learners,
     largest_context,
     largest_group,
     largest_pass,
@@ -236,3 +240,59 @@ def test_the_engines_head_is_float32_on_a_gpu_too() -> None:
     head = tied.vocabulary * tied.hidden
     one, other = (plan(shape, WORKSTATION, LORA, max_tokens=16, rows=1).parts["engine"] for shape in (tied, apart))
     assert one - other == 2 * head
+
+
+FOUR = Hardware(memory=1024 * GIB, cores=64, gpus=(Gpu("NVIDIA H100", 80 * GIB, 79 * GIB, 989e12, 3350e9),) * 4)
+WHOLE = TrainingRecipe(packing=True, precision="bfloat16", gradient_checkpointing=True, micro_batch_tokens=2048)
+
+
+def test_several_learners_hold_a_part_each_and_whole_blocks_while_they_are_computed() -> None:
+    eight, sizes = llama(8.0), {"max_tokens": 2048, "rows": 8}
+    one = plan(eight, FOUR, WHOLE, **sizes)
+    three = plan(eight, FOUR, WHOLE, layout=Layout(learners=3), **sizes)
+    assert (one.fits, three.fits, three.parts["engine"]) == (False, True, 0)
+    for name in ("gradients", "moments"):
+        assert three.parts[name] == -(-one.parts[name] // 3)
+    copies = 2 * eight.parameters
+    assert three.parts["weights"] - copies == -(-(one.parts["weights"] - copies) // 3)
+    assert three.parts["gathered"] > 2 * 4 * eight.vocabulary * eight.hidden
+    assert three.parts["activations"] == one.parts["activations"]
+    assert three.phases["loading"] > 4 * eight.parameters, "each has the whole weights before they are split"
+    more = three.beside["loading"] - one.beside["loading"]
+    assert more > 2 * (4 * eight.parameters + eight.file_bytes), "each reads the model beside its GPU"
+    assert fewest_learners(eight, FOUR, WHOLE, 2048, 8) == 3
+    assert fewest_learners(llama(70.0, layers=80, hidden=8192, intermediate=28672), FOUR, WHOLE, 2048, 8) == 0
+    shared = plan(eight, FOUR, WHOLE, layout=Layout(learners=4), **sizes)
+    assert shared.parts["engine"] > 0, "the fourth learner is on the engine's GPU"
+
+
+def test_an_engine_that_several_gpus_hold_takes_a_part_of_each_and_several_engines_are_all_there() -> None:
+    sizes = {"max_tokens": 2048, "rows": 8}
+    one, split, twice = (
+        plan(llama(8.0), FOUR, LORA, layout=layout, **sizes)
+        for layout in (Layout(), Layout(tensor_parallel=2, engine_gpus=2), Layout(engines=2))
+    )
+    assert split.engine_share == pytest.approx(one.engine_share / 2)
+    assert twice.engine_share == pytest.approx(one.engine_share * 2)
+    assert split.phases["sampling"] < one.phases["sampling"] < twice.phases["sampling"]
+
+
+def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_would_fit_is_said() -> None:
+    def settings(vllm: VllmSettings, **model: object) -> Settings:
+        made = Settings(data=Path("unused"), vllm=vllm)
+        recipe = made.recipe.model_copy(update={"training": WHOLE})
+        chosen = ModelSettings.model_validate({"engine": "vllm", **model})
+        return made.model_copy(update={"model": chosen, "recipe": recipe})
+
+    one, two = VllmSettings(gpus=(3,)), VllmSettings(gpus=(2, 3), tensor_parallel=2)
+    assert layout_of(settings(two, learners=2), FOUR) == Layout(2, 1, 2, 2)
+    assert layout_of(settings(two, learners=2), LAPTOP) == Layout()
+    with pytest.raises(ModelError, match="8 learners train on a GPU each, and there are 4"):
+        layout_of(settings(one, learners=8), FOUR)
+    report = _report(settings(one), llama(8.0), FOUR)
+    assert (report.configured.fits, report.fewest_learners) == (False, 3)
+    row = report.rows[1]
+    assert (row["method"], row["fits"], row["fewest_learners"]) == ("full", False, 3)
+    assert "2 learners, a GPU each; 1 engine, held by 2 GPUs, apart from" in _assumed(Layout(2, 1, 2, 2), 4)
+    found = _report(settings(one, learners=3), llama(8.0), FOUR)
+    assert found.configured.fits

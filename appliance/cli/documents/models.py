@@ -81,6 +81,13 @@ class ConfiguredPlan(FrozenModel):
     parts: dict[str, int]
     hours: float
     engine_share: float
+    learners: int
+    engines: int
+    tensor_parallel: int
+    engine_gpus: int
+    """GPUs that learners leave to engines where there are enough others."""
+    fewest_learners: int
+    """With which it fits; 0 when none do."""
 
 
 class PlannedWay(FrozenModel):
@@ -88,6 +95,8 @@ class PlannedWay(FrozenModel):
     precision: str
     gradient_checkpointing: bool
     fits: bool
+    fewest_learners: int
+    """With which a pass of one conversation fits; 0 when none do."""
     needed: int
     phase: str
     pass_tokens: int

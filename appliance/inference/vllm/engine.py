@@ -24,8 +24,9 @@ from appliance.inference.engine import EngineCapacity, GenerationRequest, ModelF
 from appliance.inference.folder import open_model
 from appliance.inference.vllm.environment import require_environment
 from appliance.inference.vllm.placement import VllmSettings
-from appliance.inference.vllm.process import EngineFault, Patience, VllmProcess
+from appliance.inference.vllm.process import EngineFault, VllmProcess
 from appliance.inference.vllm.supervisor import ADAPTERS, Start, VllmSupervisor
+from appliance.processes.patience import Patience
 from appliance.records.rollouts import WeightSpan
 
 SCORE_TOKENS = 1 << 16

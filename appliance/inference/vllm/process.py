@@ -13,10 +13,7 @@ import select
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -25,6 +22,7 @@ from appliance.inference.vllm.environment import INSTALL, VllmEnvironment
 from appliance.inference.vllm.server.wire import JsonFrames, WireError, packed
 from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 from appliance.processes.memory_kills import MemoryKills
+from appliance.processes.patience import Patience, Wait, effort_of
 
 ROOT = Path(__file__).resolve().parents[3]
 START = "import sys; sys.path += {paths!r}; from {module} import main; main()"
@@ -37,7 +35,6 @@ PASSED_ON = (
     "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES",
 )
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class EngineFault(Exception):
@@ -46,16 +43,6 @@ class EngineFault(Exception):
 
 class DivergedError(Exception):
     """The weights give no finite probabilities: no other engine would do better."""
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long an engine may give no answer."""
-
-    idle_seconds: float = 180.0
-    """Without using any processor time: a loaded machine still gives a process that has work some of it."""
-    busy_seconds: float = 1800.0
-    """Of processor time, for one answer."""
 
 
 class EngineProcess(Protocol):
@@ -154,7 +141,7 @@ class VllmProcess:
         return self.preempted
 
     def _receive(self, kind: str) -> dict[str, Any]:
-        wait = _Wait(self._effort, self.patience)
+        wait = Wait(lambda: effort_of({self.pid}), self.patience)
         while True:
             if (message := self._frames.next()) is not None:
                 return message
@@ -164,17 +151,6 @@ class VllmProcess:
                 raise WireError("its process is gone")
             elif reason := wait.over():
                 raise EngineFault(f"the engine (process {self.pid}) gives no answer to {kind}: {reason}")
-
-    def _effort(self) -> tuple[float, int]:
-        """Processor seconds, and bytes read, of the whole group so far."""
-        seconds, read = 0.0, 0
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            with suppress(OSError, ValueError, IndexError):
-                fields = stat.read_text().rpartition(")")[2].split()
-                if int(fields[2]) == self.pid:
-                    seconds += (int(fields[11]) + int(fields[12])) / TICKS
-                    read += int(stat.with_name("io").read_text().split()[1])
-        return seconds, read
 
     def _last_words(self) -> str:
         if self._memory.more:
@@ -210,33 +186,6 @@ def answered(kind: str, answer: dict[str, Any]) -> dict[str, Any]:
     if answer.get("kind") == "diverged":
         raise DivergedError(said)
     raise EngineFault(f"the engine failed when it was asked to {kind}: {said}")
-
-
-class _Wait:
-    """Says when a wait is over: by what the other side does meanwhile, not by how long it lasts."""
-
-    def __init__(
-        self, effort: Callable[[], tuple[float, int]], patience: Patience, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._effort = effort
-        self._patience = patience
-        self._clock = clock
-        self._began = self._last = effort()
-        self._moved = clock()
-
-    def over(self) -> str:
-        """Why nobody should wait longer; empty while somebody should."""
-        now, effort = self._clock(), self._effort()
-        if effort != self._last:
-            self._last, self._moved = effort, now
-        if now - self._moved > self._patience.idle_seconds:
-            return f"it has used no processor time for {self._patience.idle_seconds:.0f} s"
-        used = effort[0] - self._began[0]
-        if used > self._patience.busy_seconds:
-            return (
-                f"it has used {used:.0f} s of processor time on it, and {self._patience.busy_seconds:.0f} are allowed"
-            )
-        return ""
 
 
 def _variables(folder: Path, home: Path, threads: int | None, gpus: tuple[int, ...]) -> dict[str, str]:

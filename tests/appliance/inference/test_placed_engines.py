@@ -178,27 +178,31 @@ def test_nothing_is_placed_on_a_host_with_another_version_of_the_program(cluster
     assert "same version" in refused.value.hint
 
 
-def test_a_host_that_dies_takes_its_own_engine_and_the_other_samples_on(cluster: ClusterSettings, nodes: Nodes) -> None:
-    engines = placed(cluster, 2)
+def test_one_of_three_hosts_that_dies_takes_its_own_engine_and_the_others_sample_on(
+    cluster: ClusterSettings, nodes: Nodes
+) -> None:
+    nodes.begin(2)
+    nodes.wait(2)
+    engines = placed(cluster, 3)
     pool = EnginePool(engines, SLOTS)
     push_model(pool, tiny("qwen2"), "a")
-    assert [one.supervisor._process.host for one in engines] == ["host-0", "host-1"]
-    for number in range(4):
+    assert [one.supervisor._process.host for one in engines] == ["host-0", "host-1", "host-2"]
+    for number in range(6):
         pool.submit(asked(number, prompt=(1, 2, 3 + number), temperature=0.0))
     turns = list(pool.step())
     lost = nodes.session(1)
     nodes.processes[1].kill()
     lost.kill()
     clear(nodes.folder / "n1")
-    while len(turns) < 4:
+    while len(turns) < 6:
         turns += pool.step()
-    here = TorchEngine(4, SLOTS)
+    here = TorchEngine(6, SLOTS)
     push_model(here, tiny("qwen2"), "a")
-    for number in range(4):
+    for number in range(6):
         here.submit(asked(number, prompt=(1, 2, 3 + number), temperature=0.0))
     expected: list[Turn] = []
-    while len(expected) < 4:
+    while len(expected) < 6:
         expected += here.step()
     assert {turn.request: turn.ids for turn in turns} == {turn.request: turn.ids for turn in expected}
-    assert {one.supervisor._process.host for one in engines} == {"host-0"}
+    assert {one.supervisor._process.host for one in engines} == {"host-0", "host-2"}
     pool.close()

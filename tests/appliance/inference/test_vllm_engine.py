@@ -23,12 +23,13 @@ from appliance.inference.engine import GenerationRequest, ModelError, Turn
 from appliance.inference.vllm import supervisor
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings
-from appliance.inference.vllm.process import EngineFault, Patience
+from appliance.inference.vllm.process import EngineFault
 from appliance.inference.vllm.transfers import WAYS
 from appliance.inference.vllm.transfers.file import WeightFile
 from appliance.inference.vllm.weights import OfferedWeights, offer_weights
 from appliance.inference.weights import proof_of, push_model, weights_digest
 from appliance.learning.lora import add_adapter
+from appliance.processes.patience import Patience
 from runtime.errors import InfrastructureError
 
 pytestmark = [needs_vllm, pytest.mark.timeout(900)]
@@ -279,7 +280,7 @@ def test_conversations_go_on_from_their_tokens_when_an_engine_dies_or_hangs(
     sampled = engine.tokens_sampled
     turns = played(engine, requests(ROWS), {200: strike})
     assert len(engine.supervisor.quarantined) == 1
-    said = "used no processor time for 2 s" if number == signal.SIGSTOP else "asked to step"
+    said = "no processor time was used for 2 s" if number == signal.SIGSTOP else "asked to step"
     assert said in engine.supervisor.quarantined[0]
     assert engine.tokens_sampled - sampled == sum(len(turn.ids) for _, turn in turns)
     assert furthest(turns, {"a": pushed}) < CLOSE

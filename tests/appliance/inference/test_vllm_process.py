@@ -1,4 +1,4 @@
-"""What holds of the vLLM engine where there is no vLLM: its messages, its patience, and what its other half imports."""
+"""What holds of the vLLM engine where there is no vLLM: its messages, and what its other half imports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from appliance.inference.vllm import environment, placement
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.environment import VllmEnvironment
 from appliance.inference.vllm.placement import VllmSettings
-from appliance.inference.vllm.process import Patience, _variables, _Wait
+from appliance.inference.vllm.process import _variables
 from appliance.inference.vllm.server import wire
 from appliance.inference.vllm.server.core import VllmCore
 from appliance.inference.vllm.server.worker import mend_tied, tensors_digest
@@ -64,22 +64,6 @@ def test_messages_come_whole_and_what_is_none_is_refused() -> None:
             frames.next()
     with pytest.raises(wire.WireError, match="cannot be sent"):
         wire.packed({"value": float("nan")})
-
-
-def test_an_engine_is_waited_for_by_what_it_does_and_not_by_the_clock() -> None:
-    now, effort = [0.0], [(0.0, 0)]
-    wait = _Wait(lambda: effort[0], Patience(idle_seconds=60, busy_seconds=1000), lambda: now[0])
-    for _ in range(100):  # hours on a machine that gives it a hundredth of a second a minute
-        now[0] += 59
-        effort[0] = (effort[0][0] + 0.01, 0)
-        assert wait.over() == ""
-    now[0] += 59
-    effort[0] = (effort[0][0], 4096)  # it reads
-    assert wait.over() == ""
-    now[0] += 61
-    assert wait.over() == "it has used no processor time for 60 s"
-    effort[0] = (2000.0, 4096)
-    assert "2000 s of processor time on it, and 1000 are allowed" in wait.over()
 
 
 @pytest.mark.parametrize("name", ["qwen2", "llama"])

@@ -51,26 +51,26 @@ def test_every_rank_takes_as_many_passes_and_each_pass_counts_once() -> None:
     assert sorted(one for share in shares for one, counts in share if counts) == passes
 
 
-@pytest.mark.parametrize("recipe", [SMALL, LORA], ids=["full", "lora"])
-def test_three_ranks_whose_parts_are_uneven_go_on_from_the_checkpoint_of_two(
-    recipe: TrainingRecipe, ranks: Callable[[int], RankProcesses], tmp_path: Path
+@pytest.mark.parametrize(("recipe", "count"), [(SMALL, 3), (LORA, 3), (SMALL, 4)], ids=["full-3", "lora-3", "full-4"])
+def test_three_ranks_whose_parts_are_uneven_and_four_go_on_from_the_checkpoint_of_two(
+    recipe: TrainingRecipe, count: int, ranks: Callable[[int], RankProcesses], tmp_path: Path
 ) -> None:
     files, shared, alone = trained(recipe, tmp_path / "model")
-    assert any(len(parameter) % 3 for parameter in shared.parameters())
+    assert count != 3 or any(len(parameter) % count for parameter in shared.parameters())
     one = Trainer(alone, recipe, 1, max_tokens=64, companions=files)
     two = RankedTrainer(ranks(2), shared, recipe, 1, max_tokens=64, companions=files)
     for step in range(2):
         two.train_step(step, *records(step, recipe)), one.train_step(step, *records(step, recipe))
     two.save(tmp_path / "two", {"by": "two"})
     beside = open_model(files, dtype=next(alone.parameters()).dtype)
-    three = RankedTrainer(ranks(3), beside, recipe, 1, max_tokens=64, companions=files)
-    assert three.restore(tmp_path / "two") == {"by": "two"}
-    told, expected = three.train_step(2, *records(2, recipe)), one.train_step(2, *records(2, recipe))
+    more = RankedTrainer(ranks(count), beside, recipe, 1, max_tokens=64, companions=files)
+    assert more.restore(tmp_path / "two") == {"by": "two"}
+    told, expected = more.train_step(2, *records(2, recipe)), one.train_step(2, *records(2, recipe))
     assert told["loss"] == pytest.approx(expected["loss"], rel=1e-4, abs=1e-6)
     assert told["gradient_norm"] == pytest.approx(expected["gradient_norm"], rel=1e-4)
     assert furthest(beside, alone) < 5e-6
-    three.save(tmp_path / "three", {"by": "three"})
-    assert one.restore(tmp_path / "three") == {"by": "three"}
+    more.save(tmp_path / "more", {"by": "more"})
+    assert one.restore(tmp_path / "more") == {"by": "more"}
     assert furthest(beside, alone) == 0
 
 
@@ -82,7 +82,8 @@ def test_two_ranks_train_as_one_process_does_and_end_together(
             ranks(2), recipe, tmp_path / recipe.method
         )
     refuses_in_the_words_of_a_trainer_and_goes_on(ranks(2), tmp_path / "refusals")
-    ends_with_the_first_that_is_killed(ranks(2), tmp_path / "killed")
+    for recipe in (SMALL, LORA):
+        ends_with_the_first_that_is_killed(ranks(2), recipe, tmp_path / f"{recipe.method}-killed")
 
 
 def learns_what_one_process_learns_and_each_goes_on_from_the_others_checkpoint(
@@ -125,13 +126,13 @@ def refuses_in_the_words_of_a_trainer_and_goes_on(processes: RankProcesses, tmp_
     assert several.train_step(0, *records(0))["tokens"] > 0
 
 
-def ends_with_the_first_that_is_killed(processes: RankProcesses, tmp_path: Path) -> None:
-    files, shared, _ = trained(SMALL, tmp_path / "model")
-    several = RankedTrainer(processes, shared, SMALL, 1, max_tokens=64, companions=files)
+def ends_with_the_first_that_is_killed(processes: RankProcesses, recipe: TrainingRecipe, tmp_path: Path) -> None:
+    files, shared, _ = trained(recipe, tmp_path / "model")
+    several = RankedTrainer(processes, shared, recipe, 1, max_tokens=64, companions=files)
     os.kill(processes.pids[1], signal.SIGKILL)
     with pytest.raises(InfrastructureError, match="a learner process ended while it was asked to step"):
-        several.train_step(0, *records(0))
+        several.train_step(0, *records(0, recipe))
     assert not any(Path(f"/proc/{pid}").exists() for pid in processes.pids)
     assert not processes.folder.exists()
     with pytest.raises(InfrastructureError, match="had ended before"):
-        several.train_step(0, *records(0))
+        several.train_step(0, *records(0, recipe))

@@ -17,6 +17,7 @@ from appliance.inference.vllm.placement import VllmSettings, count_gpus
 from appliance.inference.vllm.transfers import WAYS
 from appliance.worker import gpu_overlap as overlap
 from appliance.worker import gpu_probes as probes
+from appliance.worker import gpu_ranks
 from appliance.worker.gpu_selftest import GPU_ROWS, NO_GPU, NO_VLLM, run_selftest
 
 CPU = torch.device("cpu")
@@ -72,6 +73,20 @@ def test_rollouts_beside_the_learner_that_are_worth_too_little_fail_their_row(
     probe = {"G8": lambda: overlap.rollouts_beside_learner(torch.device("cuda", 0), size)}
     (result,) = run_selftest(1, vllm=False, only="G8", probes=probe)
     assert (result.outcome, f"{worth:.2f} times" in result.seen) == (outcome, True)
+
+
+def test_two_learners_learn_what_one_does_with_and_without_direct_access_and_one_gpu_shows_nothing_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = gpu_ranks.sharded_learners(("cpu", "cpu"), probes.SMALL)
+    assert "FSDP2 on cpu, cpu: one learner " in seen
+    assert "2 learners with NCCL_P2P_DISABLE=0 " in seen
+    assert "2 learners with NCCL_P2P_DISABLE=1 " in seen
+    assert gpu_ranks.sharded_learners(("cuda:0",), probes.SMALL) == "FSDP2 over NCCL: not run, it needs two GPUs"
+    monkeypatch.setattr(gpu_ranks, "APART", 1e-12)
+    probe = {"G9": lambda: gpu_ranks.sharded_learners(("cpu", "cpu"), probes.SMALL)}
+    (result,) = run_selftest(2, vllm=True, only="G9", probes=probe)
+    assert (result.outcome, "of their way off" in result.seen) == ("failed", True), result.seen
 
 
 def test_on_a_machine_without_a_gpu_nothing_is_run_and_each_row_says_what_runs_it() -> None:
