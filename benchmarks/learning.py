@@ -31,7 +31,9 @@ nothing and prints the table of the lines that are there, over the seeds that an
 `--beside roc` runs and compares with GRPO-RoC instead, whose selection the arms that branch have, too.
 
 The arms `stale1` and `stale4` learn from tokens that are up to so many steps old, and sample meanwhile. Their
-seconds say what that gains where sampler and learner share one processor, and need a machine with nothing beside them.
+tokens trained on a minute, beside those of an arm that takes turns, say what the pipeline gains where sampler and
+learner share one processor, and need a machine with nothing beside them. The bound on age is never exceeded: a step
+whose tokens are older ends the run.
 """
 
 from __future__ import annotations
@@ -170,14 +172,16 @@ def one_seed(
             sampled = compare(evaluation.candidate, evaluation.champion)
             greedy = compare(evaluation.candidate_greedy, evaluation.champion_greedy)
             trained: list[Judged] = []
-            spent = taken = 0
+            spent = learned = taken = 0
             waits: list[float] = []
             ages: list[float] = []
             for step in ledger.recorded_steps(cycle.id):
                 record = ledger.step(cycle.id, step)
                 assert record is not None
                 groups: tuple[Group, ...] = record.groups
-                trained += [one for one in trained_on(record.judged, groups) if one.verdict.passed]
+                learned_from = trained_on(record.judged, groups)
+                trained += [one for one in learned_from if one.verdict.passed]
+                learned += sum(one.rollout.sampled_tokens for one in learned_from)
                 spent += sum(one.rollout.sampled_tokens for one in record.judged)
                 taken += 1
                 waits.append(record.metrics["learner_wait_share"])
@@ -202,6 +206,7 @@ def one_seed(
                 "errors_held_out": sampled.candidate_errors,
                 "errors_trained_on": sum(one.rollout.failed_calls for one in trained) / calls if calls else 0.0,
                 "tokens": spent,
+                "trained_tokens": learned,
                 "steps": taken,
                 "passed": {one.task: one.passed for one in evaluation.candidate.items},
                 "seconds": progress.cycle.seconds,
@@ -339,6 +344,8 @@ def table(found: list[dict[str, Any]], arms: list[str], beside: str = PLAIN) -> 
         "tool errors in held-out right answers",
         "age of tokens, steps",
         "seconds of training, of these the learner waits",
+        "tokens trained on, a minute",
+        f"times those of {beside} (means over seeds)",
     )
     rows = [columns, ("---",) * len(columns)]
     for arm in arms:
@@ -350,14 +357,26 @@ def table(found: list[dict[str, Any]], arms: list[str], beside: str = PLAIN) -> 
             )
         )  # fmt: skip
         seconds = f"{mean(part['seconds']['training'] for part in parts):.0f}, {100 * waits:.0f} %"
+        pace, ratio = f"{_a_minute(parts):.0f}", "" if arm == beside else f"{_times(parts, found, beside):.2f}"
         against = ("", "") if arm == beside else (_over_questions(parts), _over_seeds(parts))
         rows.append(
             (
                 *(arm, str(len(parts)), f"{tokens / 1000:.0f}", f"{steps:.0f}", f"{after:.3f}", f"{greedy:.3f}"),
-                *(*against, f"{errors:.3f}", f"{age:.2f}", seconds),
+                *(*against, f"{errors:.3f}", f"{age:.2f}", seconds, pace, ratio),
             )
         )
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+
+
+def _a_minute(parts: list[dict[str, Any]]) -> float:
+    """Trained tokens a minute of training; 0 of lines that do not have them."""
+    return mean(60 * part.get("trained_tokens", 0) / part["seconds"]["training"] for part in parts)
+
+
+def _times(parts: list[dict[str, Any]], found: list[dict[str, Any]], beside: str) -> float:
+    """Against the same seeds of the arm `beside`."""
+    seeds = {part["seed"] for part in parts}
+    return _a_minute(parts) / max(1e-9, _a_minute([one[beside] for one in found if one["seed"] in seeds]))
 
 
 def _over_questions(parts: list[dict[str, Any]]) -> str:

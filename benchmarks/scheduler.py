@@ -1,6 +1,6 @@
 """What the scheduler of rollouts gains.
 
-    python benchmarks/scheduler.py [--engines 1,8,64,512] [--seeds 3] [--ledger FILE] [--json FILE]
+    python benchmarks/scheduler.py [--engines 1,8,64,512] [--seeds 3] [--arms NAMES] [--ledger FILE] [--json FILE]
 
 A simulation, and only that: engines that evict and compute again as vLLM does when their memory is full, and rollouts
 whose lengths nobody knows before they end. Memory is a third of what all rollouts would hold at once. Time goes in
@@ -27,8 +27,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sqlite3
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
@@ -38,6 +38,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.records.rollouts import Purpose
+from appliance.records.training import RolloutFilter
 from appliance.scheduling.lengths import LengthTable
 from appliance.scheduling.scheduler import Scheduler, SchedulerState
 
@@ -45,30 +48,39 @@ BLOCK, LONGEST, PROMPT, READ_BLOCKS = 16, 8192, 300, 64
 PER_ENGINE, LEAST, GROUP, BATCHES = 96, 384, 16, 3
 """Rollouts for each engine in a batch, and at least; of one task; batches one after the other, of which the last is
 measured: what a scheduler learned of lengths in the first ones is what it knows in a running loop."""
+MOST_RECORDED = 100_000
+"""The newest ones of a ledger."""
 STEP_SECONDS = BLOCK / 50
 """At 50 tokens a second for each rollout."""
 POLL_STEPS = round(5.0 / STEP_SECONDS)
+
+
+Recorded = list[np.ndarray]
+"""By task: [rollouts, 2], the tokens of each rollout's prompt, and all of its tokens."""
 
 
 class Work:
     """Rollouts of one batch, in blocks: final length, prompt, and at which length each calls its tool and for how
     long it waits then."""
 
-    def __init__(self, rng: np.random.Generator, count: int, known: np.ndarray | None) -> None:
+    def __init__(self, rng: np.random.Generator, count: int, known: Recorded | None) -> None:
         groups = -(-count // GROUP)
         if known is None:
             scale = np.repeat(np.where(rng.random(groups) < 0.25, 2.0, 1.0), GROUP)[:count]
-            tokens = PROMPT + scale * rng.lognormal(math.log(1500), 0.9, count)
+            tokens, prompts = PROMPT + scale * rng.lognormal(math.log(1500), 0.9, count), np.full(count, PROMPT)
         else:
-            tokens = rng.choice(known, count)
-        self.final = np.clip(np.ceil(tokens / BLOCK), PROMPT // BLOCK + 2, LONGEST // BLOCK).astype(int)
-        self.prompt = np.full(count, -(-PROMPT // BLOCK))
+            tasks = [known[rng.integers(len(known))] for _ in range(groups)]
+            drawn = np.concatenate([task[rng.integers(len(task), size=GROUP)] for task in tasks])[:count]
+            prompts, tokens = drawn.T
+        self.prompt = np.clip(np.ceil(prompts / BLOCK), 1, LONGEST // BLOCK - 2).astype(int)
+        self.final = np.clip(np.ceil(tokens / BLOCK), self.prompt + 2, LONGEST // BLOCK).astype(int)
         self.group = np.repeat(np.arange(groups), GROUP)[:count]
         calls = rng.integers(0, 5, count)
-        self.calls: list[dict[int, int]] = []
-        for start, end, n in zip(self.prompt, self.final, calls, strict=True):
-            places = rng.integers(start + 1, max(start + 2, end), n).tolist()
-            self.calls.append(dict(zip(places, rng.geometric(0.3, n).tolist(), strict=True)))
+        self.waits = np.zeros((count, int(self.final.max()) + 1), np.int16)
+        """By rollout and length: the steps that its tool takes then."""
+        for one, (start, end, n) in enumerate(zip(self.prompt, self.final, calls, strict=True)):
+            places = rng.integers(start + 1, max(start + 2, end), n)
+            self.waits[one, places] = rng.geometric(0.3, n)
 
     def __len__(self) -> int:
         return len(self.final)
@@ -120,9 +132,12 @@ class Engines:
                 used[number] += self.length[one]
         goes = self.active & (self.busy_until <= self.step)
         grown = np.bincount(self.engine[goes], minlength=len(self.waiting))
-        for number in np.flatnonzero(used + grown > self.memory):
-            mine = np.flatnonzero(self.active & (self.engine == number))
-            for one in mine[np.argsort(-self.order[mine])]:
+        full = np.flatnonzero(used + grown > self.memory)
+        there = np.flatnonzero(self.active) if len(full) else full
+        there = there[np.lexsort((-self.order[there], self.engine[there]))]
+        first, last = (np.searchsorted(self.engine[there], full, side) for side in ("left", "right"))
+        for number, start, end in zip(full, first, last, strict=True):
+            for one in there[start:end]:
                 if used[number] + grown[number] <= self.memory:
                     break
                 self.active[one] = False
@@ -133,10 +148,9 @@ class Engines:
                 self.regenerated += 0 if self.free else int(self.length[one])
                 self.waiting[number].insert(0, one)
         self.length[goes] += 1
-        for one in np.flatnonzero(goes):
-            wait = self.work.calls[one].get(int(self.length[one]))
-            if wait:
-                self.busy_until[one] = self.step + wait
+        going = np.flatnonzero(goes)
+        waits = self.work.waits[going, self.length[going]]
+        self.busy_until[going[waits > 0]] = self.step + waits[waits > 0]
         ended = np.flatnonzero(goes & (self.length >= self.work.final))
         self.active[ended] = False
         self.done[ended] = True
@@ -309,7 +323,7 @@ TOLD: dict[str, Arm] = {"reserves": told(fits_grown), "foresees": told(fits_on_t
 ARMS: dict[str, Arm] = {"free": everything, "static": everything, "strict": strict, "aimd": aimd, "ours": ours, **TOLD}
 
 
-def measured(arm: str, engines: int, seed: int, known: np.ndarray | None) -> dict[str, float]:
+def measured(arm: str, engines: int, seed: int, known: Recorded | None) -> dict[str, float]:
     memory: dict[str, Any] = {}
     figures: dict[str, float] = {}
     for batch in range(BATCHES):
@@ -321,26 +335,38 @@ def measured(arm: str, engines: int, seed: int, known: np.ndarray | None) -> dic
     return figures
 
 
-def recorded(ledger: Path) -> np.ndarray:
-    """Tokens of each rollout that a ledger has. Raises SystemExit where it has none."""
-    with sqlite3.connect(f"file:{ledger}?mode=ro", uri=True) as base:
-        rows = [json.loads(row) for (row,) in base.execute("SELECT record FROM rollouts")]
-    if not rows:
-        raise SystemExit(f"{ledger} has no rollouts")
-    return np.array([sum(len(node["ids"]) for node in row["nodes"]) for row in rows])
+def recorded(path: Path) -> Recorded:
+    """Prompts and lengths of a ledger's rollouts of training, stretched. Raises SystemExit where it has none."""
+    if not path.is_file():
+        raise SystemExit(f"there is no ledger {path}")
+    tasks: defaultdict[tuple[str, int, str], list[tuple[int, int]]] = defaultdict(list)
+    with SqliteLedger(path) as ledger:
+        for one in ledger.rollouts(RolloutFilter(purpose=Purpose.TRAIN), limit=MOST_RECORDED):
+            rollout = one.rollout
+            if rollout.tokens and rollout.branch_of is None:
+                place = (rollout.cycle, rollout.step, rollout.task)
+                tasks[place].append((len(rollout.nodes[0].ids), rollout.tokens))
+    if not tasks:
+        raise SystemExit(f"{path} has no rollouts of training with their tokens")
+    longest = max(tokens for rollouts in tasks.values() for _, tokens in rollouts)
+    return [np.array(rollouts) * (LONGEST / longest) for rollouts in tasks.values()]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engines", default="1,8,64,512")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--arms", default=",".join(ARMS), help="of these, with free, aimd and ours among them")
     parser.add_argument("--ledger", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    arms = options.arms.split(",")
+    if set(arms) - ARMS.keys() or {"free", "aimd", "ours"} - set(arms):
+        parser.error(f"--arms takes free, aimd, ours and any of {', '.join(ARMS)}, separated by commas")
     known = recorded(options.ledger) if options.ledger else None
     rows, missed = [], []
     for engines in map(int, options.engines.split(",")):
-        found = {arm: [measured(arm, engines, seed, known) for seed in range(options.seeds)] for arm in ARMS}
+        found = {arm: [measured(arm, engines, seed, known) for seed in range(options.seeds)] for arm in arms}
         free = mean(one["steps"] for one in found["free"])
         print(f"{engines} engines, {rollouts_for(engines)} rollouts, means of {options.seeds} seeds")
         figures = {}

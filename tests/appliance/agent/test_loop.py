@@ -391,7 +391,7 @@ class Forgetful(MarkerRenderer):
         return None if before.count(self.stop) % 4 == 3 else super().follow(before, turn, result)
 
 
-def test_where_the_format_writes_the_conversation_anew_a_new_sample_begins(sessions: SessionPool) -> None:
+def test_c13_where_the_format_writes_the_conversation_anew_a_new_sample_begins(sessions: SessionPool) -> None:
     tokenizer = train_tokenizer(["print(1+2) gcd of 12 and 18? \\boxed{6} NameError: name"] * 50)
     renderer = Forgetful(Tokenizer.from_str(tokenizer.to_str()), SEEDLING)
     see, final = renderer.call("x = globals().get('x', 40) + 1\nprint(x)"), renderer.answer("\\boxed{42}")

@@ -100,7 +100,7 @@ def has_ended(pid: int) -> bool:
         return True
 
 
-def test_an_engine_that_is_killed_in_a_rollout_is_replaced_and_the_rollout_goes_on_from_its_tokens(
+def test_c10_an_engine_that_is_killed_in_a_rollout_is_replaced_and_the_rollout_goes_on_from_its_tokens(
     cluster: ClusterSettings, nodes: Nodes
 ) -> None:
     here, (there,) = TorchEngine(2, SLOTS), placed(cluster)

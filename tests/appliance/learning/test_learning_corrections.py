@@ -93,7 +93,7 @@ def test_training_on_a_part_of_the_distribution_is_refused_and_says_why(name: st
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_losses_and_gradients_are_those_of_trl(variant: str) -> None:
+def test_c7_losses_and_gradients_are_those_of_trl(variant: str) -> None:
     """On 200 random batches, recorded by `benchmarks/trl_losses.py`, which says what is not compared and why."""
     recorded = RECORDED["losses"][variant]
     assert len(recorded) == 200

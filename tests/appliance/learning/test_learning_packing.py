@@ -86,7 +86,7 @@ def with_adapter() -> Any:
 
 @pytest.mark.parametrize("temperature", [0.6, 1.0])
 @pytest.mark.parametrize("make", [varied, with_adapter])
-def test_before_the_first_update_every_trained_token_has_the_ratio_1(make: Any, temperature: float) -> None:
+def test_c8_before_the_first_update_every_trained_token_has_the_ratio_1(make: Any, temperature: float) -> None:
     model = make()
     samples = sampled(model, temperature)
     assert len({len(one.ids) for one in samples}) > 4

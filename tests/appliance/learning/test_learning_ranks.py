@@ -52,7 +52,7 @@ def test_every_rank_takes_as_many_passes_and_each_pass_counts_once() -> None:
 
 
 @pytest.mark.parametrize(("recipe", "count"), [(SMALL, 3), (LORA, 3), (SMALL, 4)], ids=["full-3", "lora-3", "full-4"])
-def test_three_ranks_whose_parts_are_uneven_and_four_go_on_from_the_checkpoint_of_two(
+def test_c9_three_ranks_whose_parts_are_uneven_and_four_go_on_from_the_checkpoint_of_two(
     recipe: TrainingRecipe, count: int, ranks: Callable[[int], RankProcesses], tmp_path: Path
 ) -> None:
     files, shared, alone = trained(recipe, tmp_path / "model")
@@ -74,7 +74,7 @@ def test_three_ranks_whose_parts_are_uneven_and_four_go_on_from_the_checkpoint_o
     assert furthest(beside, alone) == 0
 
 
-def test_two_ranks_train_as_one_process_does_and_end_together(
+def test_c9_two_ranks_train_as_one_process_does_and_end_together(
     ranks: Callable[[int], RankProcesses], tmp_path: Path
 ) -> None:
     for recipe in (SMALL, LORA):

@@ -65,7 +65,7 @@ def test_on_the_first_pass_the_ratio_is_1_nothing_is_clipped_and_the_mismatch_is
 
 
 @pytest.mark.parametrize("temperature", [0.6, 1.0])
-def test_what_the_engine_sampled_has_ratio_1_at_the_first_step(temperature: float) -> None:
+def test_c8_what_the_engine_sampled_has_ratio_1_at_the_first_step(temperature: float) -> None:
     """Of every trained token, over several turns, in padded batches; sampled by the real engine, at its temperature.
 
     What was sampled from the 10 likeliest tokens alone has the kept mass as its ratio: that is what the bound finds."""

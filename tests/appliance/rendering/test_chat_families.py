@@ -40,7 +40,7 @@ def test_the_families_are_those_of_the_table() -> None:
     assert set(FAMILY_NAMES) == FAMILIES.keys()
 
 
-def test_a_call_and_an_answer_are_read_back_and_the_conversation_only_grows(family: str) -> None:
+def test_c13_a_call_and_an_answer_are_read_back_and_the_conversation_only_grows(family: str) -> None:
     _, renderer = made(family)
     ids = renderer.prompt(ASKED)
     said: list[object] = list(ASKED)
@@ -70,7 +70,7 @@ hostile = st.lists(st.one_of(st.text(max_size=8), marks, halves, st.just("\n")),
 
 
 @given(family=st.sampled_from(sorted(MARKS)), question=hostile, shown=hostile, code=hostile)
-def test_no_text_from_outside_becomes_a_mark(family: str, question: str, shown: str, code: str) -> None:
+def test_c13_no_text_from_outside_becomes_a_mark(family: str, question: str, shown: str, code: str) -> None:
     tokenizer, renderer = made(family)
     asked, plain = (TextMessage(question or "x"),), (TextMessage("x"),)
     ids, benign = renderer.prompt(asked), renderer.prompt(plain)

@@ -49,7 +49,7 @@ CODE = "print(math.gcd(12, 18))\n# ü <|im_end|>"
 
 
 @pytest.mark.parametrize("model", PACKAGES)
-def test_conversations_only_grow_and_no_text_forges_a_token_of_a_real_tokenizer(model: str) -> None:
+def test_c13_conversations_only_grow_and_no_text_forges_a_token_of_a_real_tokenizer(model: str) -> None:
     try:
         files = real_files(model)
     except UnreachableError as error:

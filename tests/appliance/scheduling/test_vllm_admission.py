@@ -1,4 +1,5 @@
-"""C6: on the real vLLM with a small cache, what the scheduler admits is never preempted, and all at once is."""
+"""C6: on the real vLLM with a small cache, what the scheduler admits is never preempted, and all at once is, for which
+tokens are computed again."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from inference_models import VOCABULARY, tiny
-from vllm_engines import KeptProcesses, needs_vllm
+from vllm_engines import needs_vllm, recounting_process
 
 from appliance.inference.engine import Engine, GenerationRequest, Turn
 from appliance.inference.vllm.engine import VllmEngine
@@ -23,17 +24,25 @@ BLOCKS = 5 * 4
 """Five of the longest conversations; there are rows for sixteen."""
 
 
+class Small:
+    """The engine, and how many tokens it computed again after a preemption."""
+
+    def __init__(self) -> None:
+        self.engine = VllmEngine(ROWS, SLOTS, start=self._start)
+
+    def _start(self, settings: dict[str, Any]) -> Any:
+        self._process = recounting_process(settings | {"cache_bytes": (BLOCKS + 1) * BLOCK_BYTES})
+        return self._process
+
+    def recomputed(self) -> int:
+        return int(self._process.ask("figures")["recomputed"])
+
+
 @pytest.fixture
-def engine() -> Iterator[VllmEngine]:
-    kept = KeptProcesses()
-
-    def start(settings: dict[str, Any]) -> Any:
-        return kept.start(settings | {"cache_bytes": (BLOCKS + 1) * BLOCK_BYTES})
-
-    made = VllmEngine(ROWS, SLOTS, start=start)
+def small() -> Iterator[Small]:
+    made = Small()
     yield made
-    made.close()
-    kept.end()
+    made.engine.close()
 
 
 def requests() -> list[GenerationRequest]:
@@ -83,17 +92,21 @@ def furthest(found: dict[int, tuple[Turn, ...]]) -> float:
     return worst
 
 
-def test_c6_nothing_is_preempted_with_the_scheduler_and_without_it_much_is(engine: VllmEngine) -> None:
+def test_c6_nothing_is_preempted_with_the_scheduler_and_without_it_much_is(small: Small) -> None:
+    engine = small.engine
     engine.push(tiny("qwen2", HEAD), "static")
     assert engine.capacity.tokens == BLOCKS * engine.capacity.block
     everything, _ = converse(engine, engine)
-    static = engine.preemptions()
+    static, again = engine.preemptions(), small.recomputed()
     assert static > 0
+    assert again > static, "a preempted conversation has more than one token"
     pool = EnginePool([engine], SLOTS)
     pool.push(tiny("qwen2", HEAD), "ours")
     for batch in range(2):  # before lengths are known, and after
         ours, most = converse(pool, engine)
-        assert engine.preemptions() == static, f"batch {batch}: {pool.figures()}"
+        said = f"batch {batch}: {pool.figures()}"
+        assert (engine.preemptions(), small.recomputed()) == (static, again), said
+        assert pool.figures()["set_back_tokens"] < again, said
         assert most >= 4, "memory is not left idle"
         assert ours.keys() == everything.keys()
         assert furthest(ours) < 1e-4

@@ -36,7 +36,7 @@ def trained(context: WorkContext, bound: int) -> TrainingResult:
     return RlLoop(setup, read_model(FIXTURE), context, progress).run()
 
 
-def test_no_token_is_older_than_the_bound_and_a_replay_gives_the_same_bits(
+def test_c11_no_token_is_older_than_the_bound_and_a_replay_gives_the_same_bits(
     context: WorkContext, ledger: SqliteLedger
 ) -> None:
     tasks = {}

@@ -57,7 +57,7 @@ def honest(pool: Sessions) -> OwnRow:
         ("parent", "broken"),
     ],
 )
-def test_a_server_that_misbehaves_breaks_its_world_and_no_other(
+def test_c16_a_server_that_misbehaves_breaks_its_world_and_no_other(
     pool: Sessions, honest: OwnRow, what: str, why: str
 ) -> None:
     row = row_of(pool, what)

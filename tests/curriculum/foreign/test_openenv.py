@@ -77,7 +77,7 @@ def test_branches_of_a_world_have_servers_of_their_own(pool: Sessions, row: OwnR
 
 
 @pytest.mark.parametrize(("number", "why"), [(-1, "gone"), (-2, "longer than 5 seconds"), (-3, "gone")])
-def test_a_server_that_ends_hangs_or_floods_breaks_its_world(
+def test_c16_a_server_that_ends_hangs_or_floods_breaks_its_world(
     pool: Sessions, row: OwnRow, number: int, why: str
 ) -> None:
     with World.open(pool, OPENENV, row.world) as world:

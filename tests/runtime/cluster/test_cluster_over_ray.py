@@ -161,7 +161,7 @@ def test_a_driver_and_a_host_with_a_wrong_token_do_not_get_in(nodes: Nodes, tmp_
     del nodes.processes[3]
 
 
-def test_a_host_that_is_killed_takes_its_own_calls_and_no_others(nodes: Nodes, pool: ClusterSessions) -> None:
+def test_c10_a_host_that_is_killed_takes_its_own_calls_and_no_others(nodes: Nodes, pool: ClusterSessions) -> None:
     doomed, going = on("host-1", pool), [on("host-0", pool), on("host-2", pool)]
     for session in (doomed, *going):
         session.run("x = 0")

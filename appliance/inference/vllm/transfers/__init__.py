@@ -12,9 +12,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 WAYS = {"file": "file", "ipc": "ipc", "nccl": "collective"}
 """By the name that the configuration gives: the module of this folder that has `offer` and `received`."""
