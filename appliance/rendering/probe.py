@@ -23,7 +23,8 @@ SECONDS = 120
 """Of processor time: a tokenizer of a million entries takes some seconds."""
 MEMORY = 4 << 30
 """Bytes that it may write to: such a tokenizer takes one GiB."""
-CODE = "print(12 + 30)"
+CODE = 'def f(n):\n    if n > 1:\n        return n * f(n - 1)\n    return 1\n\nprint(f(5), "A b")'
+"""Whose line ends, indents, white space and capitals have to come back: in Python they mean something."""
 TEXT = "what is 12 plus 30? print(12 + 30)"
 ANOTHER = "copy tokenizer.json again from where the model comes from, or take another model"
 
@@ -38,7 +39,10 @@ def main(folder: Path) -> None:
         if _letters(renderer.text(renderer.plain(TEXT))) != _letters(TEXT):
             raise RenderingError("its tokenizer does not give a text back as it was written", hint=ANOTHER)
         renderer.prompt((TextMessage(TEXT),))
-        if renderer.read(renderer.call(CODE), renderer.prompt((TextMessage(TEXT),))) != ToolRequest(CODE):
+        read = renderer.read(renderer.call(CODE), renderer.prompt((TextMessage(TEXT),)))
+        if isinstance(read, ToolRequest) and read != ToolRequest(CODE):
+            raise RenderingError("its tokenizer does not give the code of a call back as it was written", hint=ANOTHER)
+        if read != ToolRequest(CODE):
             raise RenderingError("a call that is written in its format is not read back", hint=SAY_IT)
         entries = 1 + max(formats.load_tokenizer(files).get_vocab(with_added_tokens=True).values(), default=-1)
         answer: dict[str, object] = {"entries": entries, "format": renderer.name}
