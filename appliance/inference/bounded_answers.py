@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
 
 import httpx2
+
+LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=0)
+"""A connection for each question: what is opened for one is closed where its answer takes too long."""
 
 
 class BoundedTransport(httpx2.HTTPTransport):
@@ -14,12 +21,37 @@ class BoundedTransport(httpx2.HTTPTransport):
 
     def __init__(self, *, seconds: float, most: int) -> None:
         """`seconds` and bytes that one answer may have."""
-        super().__init__(trust_env=False)
+        super().__init__(trust_env=False, limits=LIMITS)
         self._seconds, self._most = seconds, most
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         until = time.monotonic() + self._seconds
-        response = super().handle_request(request)
+        opened: list[socket.socket] = []
+
+        def end() -> None:
+            for one in opened:
+                with suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+
+        def seen(event: str, info: Mapping[str, Any]) -> None:
+            if event == "connection.connect_tcp.complete":
+                opened.append(info["return_value"].get_extra_info("socket"))
+                if time.monotonic() > until:
+                    end()
+
+        request.extensions = {**request.extensions, "trace": seen}
+        # A timeout of a read begins anew with each byte of a head, and with each head before the answer's own.
+        timer = threading.Timer(self._seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            response = super().handle_request(request)
+        except httpx2.TransportError as error:
+            if time.monotonic() > until:
+                raise httpx2.ReadTimeout("the answer takes too long") from error
+            raise
+        finally:
+            timer.cancel()
         if response.headers.get("content-encoding", "identity") != "identity":
             response.close()
             raise httpx2.DecodingError("the answer is compressed, which was not asked for")

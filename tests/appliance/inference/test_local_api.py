@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -59,6 +60,19 @@ def endless(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(b" " * 4096)
 
 
+def endless_head(handler: BaseHTTPRequestHandler) -> None:
+    handler.flush_headers()
+    while True:
+        handler.wfile.write(b"a")
+        time.sleep(0.05)
+
+
+def endless_heads(handler: BaseHTTPRequestHandler) -> None:
+    while True:
+        handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        time.sleep(0.05)
+
+
 def chat(**message: Any) -> bytes:
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}
     return json.dumps(
@@ -96,6 +110,8 @@ def test_an_answer_of_another_form_is_none(content: bytes) -> None:
     [
         (endless, {"seconds": 600.0, "most": 1 << 16}, "more than 65536 bytes"),
         (endless, {"seconds": 0.0, "most": 1 << 30}, "takes too long"),
+        (endless_head, {"seconds": 1.0, "most": 1 << 30}, "takes too long"),
+        (endless_heads, {"seconds": 1.0, "most": 1 << 30}, "takes too long"),
         (
             whole(gzip.compress(b" " * 100_000), content_encoding="gzip"),
             {"seconds": 600.0, "most": 1 << 16},

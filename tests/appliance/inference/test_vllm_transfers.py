@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -104,6 +105,17 @@ def test_a_reader_that_dies_in_a_broadcast_or_never_comes_is_not_waited_for(tmp_
             with pytest.raises(LookupError):
                 lose_reader(offer, program)
         assert read(offer, 1) == [(sorted(tensors), tensors_digest(tensors, {}))]
+
+
+def test_nothing_waits_for_readers_that_never_came(tmp_path: Path) -> None:
+    with offered("nccl", odd_tensors(), tmp_path) as offer:
+        for _ in range(10):
+            with pytest.raises(LookupError), offer.taken(1):
+                raise LookupError("the engine is gone")
+    waiting = [thread for thread in threading.enumerate() if thread.name == "weights"]
+    for thread in waiting:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in waiting)
 
 
 def test_what_could_not_be_sent_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

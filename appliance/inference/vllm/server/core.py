@@ -25,6 +25,8 @@ NEEDED = {
     "vllm.lora.request": ("LoRARequest",),
     "vllm.model_executor.layers.attention": ("is_deferred_attention_layer",),
     "vllm.model_executor.model_loader.reload.layerwise": ("get_layerwise_info",),
+    "vllm.model_executor.model_loader.reload.meta": ("SKIP_LOAD_TENSORS",),
+    "vllm.model_executor.model_loader.reload.utils": ("get_layer_tensors", "get_tensor_load_numel"),
     "vllm.sampling_params": ("RequestOutputKind",),
 }
 """What this program uses of vLLM, by module."""

@@ -140,9 +140,16 @@ def watched(model: Any) -> Iterator[list[str]]:
 
 
 def _held(layer: Any, info: Any) -> int:
-    """Counts the numbers of a layer, without those that pad a vocabulary."""
+    """Counts the numbers that a layer is to be given: not those that pad a vocabulary, and of buffers only those that
+    were given, for a layer computes most of them itself."""
+    from vllm.model_executor.model_loader.reload.meta import SKIP_LOAD_TENSORS
+    from vllm.model_executor.model_loader.reload.utils import get_layer_tensors, get_tensor_load_numel
+
     part = getattr(layer, "shard_indices", None)
-    return int(info.load_numel_total if part is None else part.num_org_elements * layer.embedding_dim)
+    if part is not None:
+        return int(part.num_org_elements * layer.embedding_dim)
+    wanted = (layer._parameters.keys() | {name for name, _ in info.loaded_weights}) - SKIP_LOAD_TENSORS
+    return sum(get_tensor_load_numel(one) for name, one in get_layer_tensors(layer).items() if name in wanted)
 
 
 def mend_tied(model: nn.Module) -> list[str]:

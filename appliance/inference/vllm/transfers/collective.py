@@ -28,6 +28,9 @@ PIECE = 256 << 20
 DEADLINE = timedelta(minutes=10)
 """How long a group waits for one of its members inside of a piece, and in meeting."""
 POLL_SECONDS = 0.01
+END_SECONDS = 1.0
+"""In which one that was given up ends, before the file is gone that it looks into: else torch looks for that for
+minutes, and the tensors wait with it."""
 
 
 class Broadcast:
@@ -54,6 +57,7 @@ class Broadcast:
             sending.join()
         except BaseException:
             sending.give_up()
+            sending.join(END_SECONDS)
             raise
         finally:
             remove_folder(folder)
@@ -95,7 +99,7 @@ class _Sending(threading.Thread):
             self._group = None
 
     def give_up(self) -> None:
-        """Ends it soon. What waits inside of the group ends with its readers at the latest."""
+        """Ends it soon. What waits inside of the group ends with its readers, and in meeting them by `DEADLINE`."""
         self._given_up.set()
         if (group := self._group) is not None:
             with suppress(RuntimeError):
