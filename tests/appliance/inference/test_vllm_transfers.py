@@ -114,7 +114,7 @@ def test_nothing_waits_for_readers_that_never_came(tmp_path: Path) -> None:
                 raise LookupError("the engine is gone")
     waiting = [thread for thread in threading.enumerate() if thread.name == "weights"]
     for thread in waiting:
-        thread.join(20)
+        thread.join(120)
     assert not any(thread.is_alive() for thread in waiting)
 
 

@@ -28,7 +28,7 @@ PIECE = 256 << 20
 DEADLINE = timedelta(minutes=10)
 """How long a group waits for one of its members inside of a piece, and in meeting."""
 POLL_SECONDS = 0.01
-END_SECONDS = 1.0
+END_SECONDS = 10.0
 """In which one that was given up ends, before the file is gone that it looks into: else torch looks for that for
 minutes, and the tensors wait with it."""
 
