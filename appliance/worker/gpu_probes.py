@@ -156,7 +156,9 @@ def _pressed(engine: Engine, sampler: VllmEngine, size: ProbeSize) -> tuple[floa
     before, started = sampler.preemptions(), time.monotonic()
     for number in range(size.rollouts):
         prompt = tuple((7 * number + at) % size.vocabulary for at in range(8))
-        engine.submit(GenerationRequest(number, prompt, -1, size.tokens, 1.0, number, group=str(number)))
+        engine.submit(
+            GenerationRequest(number, prompt, size.vocabulary - 1, size.tokens, 1.0, number, group=str(number))
+        )
     while engine.unfinished:
         for turn in engine.step():
             engine.finish(turn.request)
