@@ -135,13 +135,16 @@ def cache_pressure(make: Callable[[int], VllmEngine], size: ProbeSize, itemsize:
     token = 2 * config.num_key_value_heads * config.head_dim * config.num_hidden_layers * itemsize
     engine = make(token * (size.rollouts * size.tokens // 3 + BLOCK))  # one block stands for all that is empty
     try:
-        engine.push(model, "pressed")
+        engine.push(model, "first")
         tokens = engine.capacity.tokens or 0
         if not 2 * size.tokens <= tokens <= size.rollouts * size.tokens // 2:
             raise ProbeFailedError(f"the cache was to be short, and holds {tokens} tokens")
         admits = EnginePool([engine], size.tokens)
         arms: dict[str, Engine] = {"all at once": engine, "as our scheduler admits": admits}
-        seen = {name: _pressed(arm, engine, size) for name, arm in arms.items()}
+        seen = {}
+        for name, arm in arms.items():
+            arm.push(model, name)
+            seen[name] = _pressed(arm, engine, size)
     finally:
         engine.close()
     pressed, spaced = seen.values()
