@@ -21,7 +21,7 @@ def test_a_conversation_that_waits_gives_way_when_another_needs_its_memory(
     monkeypatch.setattr(Placement, "kv_memory", lambda self: EACH * SLOTS)
     long_model().save_pretrained(tmp_path)
     core = TorchCore(str(tmp_path), rows=4, slots=SLOTS, dtype="float32", device="cpu")
-    core.load(str(tmp_path / "model.safetensors"), {}, "a")
+    core.load({"path": str(tmp_path / "model.safetensors")}, {}, "a")
     for number in range(3):
         prompt = [(at * 7 + number) % VOCABULARY for at in range(700)]
         core.submit(number, prompt, [*range(VOCABULARY)], 10, 1.0, number, "", "")
