@@ -39,7 +39,7 @@ from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.sft import Encoded, SftTrainer
 from appliance.learning.trainer import Trainer
-from appliance.worker.gpu_probes import ProbeSize, drawn_rollout, random_model
+from appliance.worker.gpu_probe_models import ProbeSize, drawn_rollout, random_model
 from runtime.errors import InfrastructureError
 
 SIZE = ProbeSize(hidden=256, layers=4, vocabulary=2_000, rollouts=8, tokens=96)

@@ -102,7 +102,7 @@ def learn(folder: Path, checkpoints: Path, *, resume: bool, device: str) -> dict
     from appliance.learning.grouping import make_groups
     from appliance.learning.recipe import TrainingRecipe
     from appliance.learning.trainer import Trainer
-    from appliance.worker.gpu_probes import drawn_rollout
+    from appliance.worker.gpu_probe_models import drawn_rollout
 
     recipe = TrainingRecipe.model_validate(recipe_on(device))
     placement = choose_placement(device)

@@ -84,7 +84,7 @@ def make_batch(model: Any) -> list[Any]:
     """Judged rollouts whose log-probabilities are the model's own."""
     import torch
 
-    from appliance.worker.gpu_probes import drawn_rollout
+    from appliance.worker.gpu_probe_models import drawn_rollout
 
     rng = Random(1)
     made = []

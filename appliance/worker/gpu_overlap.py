@@ -26,7 +26,7 @@ from appliance.inference.weights import push_model
 from appliance.learning.recipe import TrainingRecipe
 from appliance.placement.engine_servant import TORCH, torch_environment
 from appliance.processes.patience import Patience
-from appliance.worker.gpu_probes import (
+from appliance.worker.gpu_probe_models import (
     PLAIN,
     ProbeFailedError,
     ProbeSize,

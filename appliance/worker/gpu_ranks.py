@@ -20,7 +20,7 @@ from appliance.learning.rank_processes import RankProcesses
 from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.trainer import Trainer
-from appliance.worker.gpu_probes import PLAIN, ProbeFailedError, ProbeSize, drawn_batch, random_model
+from appliance.worker.gpu_probe_models import PLAIN, ProbeFailedError, ProbeSize, drawn_batch, random_model
 
 STEPS = 2
 """The first one sets up what the second, which is timed, has."""

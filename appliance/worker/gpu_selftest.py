@@ -102,13 +102,15 @@ def gpu_probes() -> Probes:
     from appliance.inference.vllm.placement import VllmSettings
     from appliance.inference.vllm.process import VllmProcess
     from appliance.processes.patience import Patience
+    from appliance.worker import gpu_probe_models as models
     from appliance.worker import gpu_probes as probes
     from appliance.worker.gpu_overlap import OverlapSize, rollouts_beside_learner
-    from appliance.worker.gpu_probes import ProbeSize, PushWay
+    from appliance.worker.gpu_probe_models import ProbeSize
+    from appliance.worker.gpu_probes import PushWay
     from appliance.worker.gpu_ranks import sharded_learners
 
     device = torch.device("cuda", 0)
-    small, middling, large = probes.SMALL, probes.MIDDLING, probes.HALF_BILLION
+    small, middling, large = models.SMALL, models.MIDDLING, models.HALF_BILLION
     short = replace(large, tokens=256)
     overlapping = OverlapSize(replace(large, rollouts=64, tokens=1024), drawn=256, rounds=2)
     flops = next((one.flops for one in find_gpus()), 0.0)
@@ -143,7 +145,7 @@ def gpu_probes() -> Probes:
             try:
                 return probe()
             finally:
-                probes.freed()
+                models.freed()
 
         return run
 
@@ -157,6 +159,6 @@ def gpu_probes() -> Probes:
         "G7": lambda: probes.cache_pressure(pressed, middling, 2),
         "G8": lambda: rollouts_beside_learner(device, overlapping),
         "G9": lambda: f"{probes.adapter_and_moments(device, small, engine)}; {sharded_learners(two, middling)}",
-        "G10": lambda: probes.memory_ladder(device, probes.MIDDLING),
+        "G10": lambda: probes.memory_ladder(device, models.MIDDLING),
     }
     return {name: freed(probe) for name, probe in made.items()}

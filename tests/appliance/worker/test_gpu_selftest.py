@@ -18,15 +18,16 @@ from appliance.inference.vllm.transfers import WAYS
 from appliance.worker import gpu_overlap as overlap
 from appliance.worker import gpu_probes as probes
 from appliance.worker import gpu_ranks
+from appliance.worker.gpu_probe_models import SMALL
 from appliance.worker.gpu_selftest import GPU_ROWS, NO_GPU, NO_VLLM, run_selftest
 
 CPU = torch.device("cpu")
 ON_A_PROCESSOR = {
-    "G3": (lambda: probes.graph_and_push(CPU, probes.SMALL), "a processor records none"),
-    "G4": (lambda: probes.half_precision(CPU, probes.SMALL), "with a float32 head"),
-    "G6": (lambda: probes.step_time(CPU, probes.SMALL, 1e12), "% of its data sheet, idle share not run; TRL: not run"),
-    "G9": (lambda: probes.adapter_and_moments(CPU, probes.SMALL, None), "not run, training.optimizer is adamw_8bit"),
-    "G10": (lambda: probes.memory_ladder(CPU, probes.SMALL), "no limit to run into"),
+    "G3": (lambda: probes.graph_and_push(CPU, SMALL), "a processor records none"),
+    "G4": (lambda: probes.half_precision(CPU, SMALL), "with a float32 head"),
+    "G6": (lambda: probes.step_time(CPU, SMALL, 1e12), "% of its data sheet, idle share not run; TRL: not run"),
+    "G9": (lambda: probes.adapter_and_moments(CPU, SMALL, None), "not run, training.optimizer is adamw_8bit"),
+    "G10": (lambda: probes.memory_ladder(CPU, SMALL), "no limit to run into"),
 }
 
 
@@ -54,8 +55,8 @@ def test_a_half_precision_that_is_far_off_fails_its_row(monkeypatch: pytest.Monk
 
 
 def test_rollouts_beside_the_learner_are_measured_in_turn_with_those_that_wait_for_it() -> None:
-    size = overlap.OverlapSize(probes.SMALL, drawn=8, rounds=2)
-    found = overlap.measure(TorchEngine(probes.SMALL.rollouts, probes.SMALL.tokens), CPU, size)
+    size = overlap.OverlapSize(SMALL, drawn=8, rounds=2)
+    found = overlap.measure(TorchEngine(SMALL.rollouts, SMALL.tokens), CPU, size)
     assert min(found.push, found.sampling, found.learning, found.together, found.with_pushes) > 0
     assert found.spread[0] <= found.worth <= found.spread[1]
     assert f"{found.worth:.2f} times" in str(found)
@@ -69,7 +70,7 @@ def test_rollouts_beside_the_learner_that_are_worth_too_little_fail_their_row(
     for name in ("TorchEngine", "VllmEngine"):
         monkeypatch.setattr(overlap, name, lambda *_, **__: None)
     monkeypatch.setattr(overlap, "measure", lambda *_: seen)
-    size = overlap.OverlapSize(probes.SMALL, drawn=8, rounds=1)
+    size = overlap.OverlapSize(SMALL, drawn=8, rounds=1)
     probe = {"G8": lambda: overlap.rollouts_beside_learner(torch.device("cuda", 0), size)}
     (result,) = run_selftest(1, vllm=False, only="G8", probes=probe)
     assert (result.outcome, f"{worth:.2f} times" in result.seen) == (outcome, True)
@@ -78,13 +79,13 @@ def test_rollouts_beside_the_learner_that_are_worth_too_little_fail_their_row(
 def test_two_learners_learn_what_one_does_with_and_without_direct_access_and_one_gpu_shows_nothing_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen = gpu_ranks.sharded_learners(("cpu", "cpu"), probes.SMALL)
+    seen = gpu_ranks.sharded_learners(("cpu", "cpu"), SMALL)
     assert "FSDP2 on cpu, cpu: one learner " in seen
     assert "2 learners with NCCL_P2P_DISABLE=0 " in seen
     assert "2 learners with NCCL_P2P_DISABLE=1 " in seen
-    assert gpu_ranks.sharded_learners(("cuda:0",), probes.SMALL) == "FSDP2 over NCCL: not run, it needs two GPUs"
+    assert gpu_ranks.sharded_learners(("cuda:0",), SMALL) == "FSDP2 over NCCL: not run, it needs two GPUs"
     monkeypatch.setattr(gpu_ranks, "APART", 1e-12)
-    probe = {"G9": lambda: gpu_ranks.sharded_learners(("cpu", "cpu"), probes.SMALL)}
+    probe = {"G9": lambda: gpu_ranks.sharded_learners(("cpu", "cpu"), SMALL)}
     (result,) = run_selftest(2, vllm=True, only="G9", probes=probe)
     assert (result.outcome, "of their way off" in result.seen) == ("failed", True), result.seen
 
@@ -128,17 +129,15 @@ def test_what_asks_vllm_runs_on_its_build_for_processors(tmp_path: Path) -> None
     def make(level: int = 0, **chosen: object) -> VllmEngine:
         faults.network = "shared" if chosen.get("transfer") == "nccl" else "own"
         settings = VllmSettings.model_validate({"sleep": level} | chosen)
-        return VllmEngine(8, 2 * probes.SMALL.tokens, start=faults.start, settings=settings)
+        return VllmEngine(8, 2 * SMALL.tokens, start=faults.start, settings=settings)
 
     def pressed(cache_bytes: int) -> VllmEngine:
         start = lambda asked: faults.start(asked | {"cache_bytes": cache_bytes})  # noqa: E731
-        return VllmEngine(probes.SMALL.rollouts, probes.SMALL.tokens, start=start)
+        return VllmEngine(SMALL.rollouts, SMALL.tokens, start=start)
 
-    assert "woke with a push, proved, same scores" in probes.sleep_and_wake(make, probes.SMALL)
+    assert "woke with a push, proved, same scores" in probes.sleep_and_wake(make, SMALL)
     ways = [probes.PushWay(way, partial(make, transfer=way), CPU) for way in WAYS]
-    assert "all of one digest" in probes.push_each_way(ways, probes.SMALL, "")
-    assert "so does vLLM with graphs of decoding" in probes.graph_and_push(
-        CPU, probes.SMALL, partial(make, graphs=True)
-    )
-    assert "as our scheduler admits" in probes.cache_pressure(pressed, probes.SMALL, 4)
-    assert "an adapter on vLLM is" in probes.adapter_and_moments(CPU, probes.SMALL, make)
+    assert "all of one digest" in probes.push_each_way(ways, SMALL, "")
+    assert "so does vLLM with graphs of decoding" in probes.graph_and_push(CPU, SMALL, partial(make, graphs=True))
+    assert "as our scheduler admits" in probes.cache_pressure(pressed, SMALL, 4)
+    assert "an adapter on vLLM is" in probes.adapter_and_moments(CPU, SMALL, make)
