@@ -30,8 +30,9 @@ from appliance.records.checkpoints import Checkpoint
 from appliance.worker.context import WorkContext
 from appliance.worker.stages import ChangedTracesError, UnlikeTeacherError
 from appliance.worker.teacher import Teacher
-from appliance.worker.traces import TraceError, VerifiedTrace, read_kept, read_traces, verified
-from curriculum.contract.task import Task
+from appliance.worker.traces import RecordedTrace, TraceError, VerifiedTrace, read_kept, read_traces, verified
+from curriculum.contract.task import Split, Task
+from curriculum.registry import BUILT_IN
 from curriculum.separation.index import SeparationIndex
 from verifiers.contract.verdict import Outcome, Verdict
 
@@ -259,6 +260,22 @@ def test_a_teacher_that_reads_other_tokens_is_refused(
     )
     with pytest.raises(UnlikeTeacherError, match="another tokenizer"):
         train_night(context, "t")
+
+
+def test_the_calls_of_a_task_with_files_find_them(context: WorkContext) -> None:
+    draft, task = BUILT_IN.draft("tables", 1, 0), BUILT_IN.task("tables", 1, 0, Split.TRAIN)
+    call = "print(open('orders.csv').read())"
+    trace = RecordedTrace(task=task, calls=(call,), last=f"\\boxed{{{draft.answer}}}", source="f")
+    tally = verified(
+        [trace],
+        context.sessions,
+        context.checker,
+        context.policy,
+        apart=SeparationIndex([]),
+        max_result_chars=100_000,
+        caller="t",
+    )
+    assert [one.results for one in tally.kept] == [(task.files["orders.csv"].strip(),)]
 
 
 def test_what_could_not_be_decided_is_lost_and_did_not_fail(context: WorkContext) -> None:
