@@ -23,7 +23,7 @@ from appliance.learning.checkpoints import publish
 from appliance.learning.errors import LearningError
 from appliance.learning.folders import read_verified
 from appliance.learning.rank_processes import RankProcesses
-from appliance.learning.stages import TeacherRecipe
+from appliance.learning.stages import TeacherRecipe, refusal
 from appliance.learning.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.checkpoints import Checkpoint
@@ -227,11 +227,22 @@ def test_a_line_that_cannot_be_read_is_named(line: bytes, word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://example.org/v1", "http://10.0.0.1/v1", "file:///etc/passwd", "http://127.0.0.1.example/", ""]
+    "url",
+    [
+        "http://example.org/v1",
+        "http://10.0.0.1/v1",
+        "file:///etc/passwd",
+        "http://127.0.0.1.example/",
+        "http://[::1",
+        "http://localhost:port/v1",
+        "",
+    ],
 )
-def test_a_teacher_elsewhere_is_refused(url: str) -> None:
+def test_a_teacher_elsewhere_is_refused_before_its_stage_begins(url: str) -> None:
     with pytest.raises(EndpointError, match="not on this machine"):
         require_local(url)
+    asked = stage("s", "sft", data="teacher", teacher=TeacherRecipe(base_url=url or "x", model="m"))
+    assert "not on this machine" in refusal([asked])
 
 
 def test_a_teacher_that_reads_other_tokens_is_refused(
