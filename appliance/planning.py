@@ -5,7 +5,8 @@ measured: every figure follows from the arguments and the constants below, which
 most that is held at once in each phase of a night; the largest phase is what has to fit. Beside a GPU the machine's own
 memory has phases as well, for files are read there and adapters merged. A layer is that of the Llama
 family: four matrices of attention, three of a gated multilayer perceptron, two norms; other families are near it. Hours
-are an upper bound for the lengths (every conversation as long as it may be) and a guess for the speed.
+are an upper bound for the tokens (every conversation as long as it may be, every group refilled) and a guess for the
+speed.
 """
 
 from __future__ import annotations
@@ -408,7 +409,8 @@ def _hours(
     gpu = machine.gpus[0] if machine.gpus else None
     flops = gpu.flops * GPU_SHARE[0] if gpu else machine.cores * CORE_FLOPS
     bandwidth = gpu.bandwidth * GPU_SHARE[1] if gpu else CPU_BANDWIDTH
-    sampled = recipe.steps * recipe.tasks_per_step * recipe.rollouts_per_task * max_tokens + extra_tokens
+    rounds = 1 + recipe.refills
+    sampled = rounds * recipe.steps * recipe.tasks_per_step * recipe.rollouts_per_task * max_tokens + extra_tokens
     trained = recipe.steps * recipe.tasks_per_step * recipe.keep * max_tokens
     # Operations for each weight and token: 2 forward, 2 for the inputs' gradients, 2 for the weights'.
     each = (4 if recipe.method == "lora" else 6) + (2 if recipe.gradient_checkpointing else 0)
