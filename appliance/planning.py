@@ -125,6 +125,8 @@ class Plan:
     engine_share: float
     """Of the memory, or of a GPU's, for what engines hold there."""
     layout: Layout = ONE
+    positions: int = 0
+    """The most tokens that the model reads; 0: not known."""
 
     @property
     def needed(self) -> int:
@@ -145,9 +147,15 @@ class Plan:
         return self.largest, self.needed, self.available
 
     @property
+    def too_long(self) -> str:
+        """What is wrong with the length of conversations; empty when the model reads them."""
+        long = 0 < self.positions < self.max_tokens
+        return f"the model reads {self.positions} tokens, not {self.max_tokens}" if long else ""
+
+    @property
     def fits(self) -> bool:
         _, needed, available = self.tightest
-        return needed <= available
+        return needed <= available and not self.too_long
 
 
 def plan(
@@ -191,6 +199,7 @@ def plan(
         hours=_hours(shape, machine, recipe, max_tokens, rows, extra_tokens, layout),
         engine_share=engine / (machine.memory if gpu is None else gpu.total),
         layout=layout,
+        positions=shape.positions,
     )
 
 

@@ -289,6 +289,7 @@ def _row(number: int, stage: Stage, shape: Shape, machine: Hardware, layout: Lay
     taken = planning.sft_way(recipe.warm_start, tokens) if sft else training
     most = planning.plan(shape, machine, taken, max_tokens=tokens, rows=rows, layout=layout)
     _, needed, available = most.tightest
+    fault = f", {most.too_long or 'too much'}" if not most.fits else ""
     until = recipe.warm_start.stop_at if sft else stage.advance_at
     rate = recipe.warm_start.learning_rate if sft else training.learning_rate
     source = stage.data if sft else f"{training.tasks_per_step}x{training.rollouts_per_task} {stage.tasks}"
@@ -303,7 +304,7 @@ def _row(number: int, stage: Stage, shape: Shape, machine: Hardware, layout: Lay
         source if stage.kind != "distil" else f"{source}, scored by {stage.scored_by[:12]}",
         f"{way} lr {rate:g}, warm-up {(recipe.warm_start if sft else training).warmup_steps}",
         "new" if sft or stage.optimizer == "reset" else "kept",
-        f"{needed / planning.GIB:.1f} of {available / planning.GIB:.1f} GiB" + ("" if most.fits else ", too much"),
+        f"{needed / planning.GIB:.1f} of {available / planning.GIB:.1f} GiB{fault}",
     )
 
 

@@ -208,7 +208,7 @@ def _length(hours: float) -> str:
 
 
 def _sentence(one: Plan) -> str:
-    verdict = "fits" if one.fits else "does not fit"
+    verdict = "fits" if one.fits else f"does not fit ({one.too_long})" if one.too_long else "does not fit"
     beside = max(one.beside, key=lambda name: one.beside[name], default="")
     memory = (
         f", {one.beside[beside] / GIB:.1f} of {one.memory / GIB:.1f} GiB of memory while {beside}" if beside else ""
@@ -234,6 +234,8 @@ def _assumed(layout: Layout, gpus: int) -> str:
 
 def _advice(report: _Report) -> str:
     """What to change so that it fits, from what is known to fit."""
+    if report.configured.too_long:
+        return f"set recipe.agent.max_tokens to at most {report.configured.positions}, or take a model that reads more"
     fitting = found = [row for row in report.rows if row["fits"]]
     if not found:
         fitting = [row for row in report.rows if row["fewest_learners"] > 1]
