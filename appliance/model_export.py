@@ -1,7 +1,8 @@
 """Writes a published model, or a checkpoint with an adapter and its base, as a plain Hugging Face folder or a GGUF
 file.
 
-What always holds: what is written was read and compared with its manifest; a target that exists is left alone.
+What always holds: what is written was read and compared with its manifest, or is whole by its headers where it has
+none; a target that exists is left alone.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.errors import UsageError
+from appliance.errors import AssayError, ExitCode, UsageError
 from appliance.inference.engine import ADAPTER
 from appliance.learning.checkpoints import model_files
+from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import MANIFEST, verify, write_folder
+from appliance.model_readiness import fault_of
 
 _DIGITS = re.compile(r"[0-9a-f]{6,64}")
 _ALIASES = ("champion", "candidate", "previous", "canary")
@@ -48,6 +51,8 @@ def export(model: str, target: Path, data: Path, base: Path | None) -> Exported:
         raise UsageError(f"{source} holds no adapter", "leave --base out")
     if (source / MANIFEST).exists():
         verify(source)
+    elif fault := fault_of(source):
+        raise CheckpointError(f"{source}: {fault}", hint="copy the folder again, and export it then")
     return Exported(write_folder(target, model_files(source)), False, 0.0)
 
 
@@ -68,7 +73,7 @@ def export_gguf(model: str, target: Path, data: Path, base: Path | None) -> tupl
 def published(model: str, data: Path) -> Path:
     """The folder that a name, the first digits of a digest, or a path stands for. Raises UsageError."""
     if model in _ALIASES:
-        digest = alias(data / "ledger.sqlite3", model)
+        digest = recorded_alias(data / "ledger.sqlite3", model)
         if digest is None:
             raise UsageError(f"no model is {model}", "`assay model ls` lists what there is")
         return data / "models" / digest
@@ -87,14 +92,26 @@ def published(model: str, data: Path) -> Path:
 
 
 def alias(ledger: Path, name: str) -> str | None:
-    """Reads what an alias stands for; None where nothing does."""
+    """What an alias stands for; None where nothing does, and where the ledger cannot be read."""
+    try:
+        return recorded_alias(ledger, name)
+    except AssayError:
+        return None
+
+
+def recorded_alias(ledger: Path, name: str) -> str | None:
+    """Reads what an alias stands for; None where nothing does. Raises AssayError for a ledger that cannot be read."""
     if not ledger.exists():
         return None
     try:
         with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)) as sql:
             row = sql.execute("SELECT manifest FROM aliases WHERE name = ?", (name,)).fetchone()
-    except sqlite3.Error:
-        return None
+    except sqlite3.Error as error:
+        raise AssayError(
+            f"{ledger} cannot be read: {error}",
+            "read it as the user that runs the daemon; `assay doctor` looks at the data folder",
+            ExitCode.INFRASTRUCTURE,
+        ) from error
     return row[0] if row and row[0] else None
 
 

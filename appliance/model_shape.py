@@ -74,6 +74,6 @@ def layers_in(shapes: Mapping[str, tuple[int, ...]]) -> int:
 
 
 def _number(table: Mapping[str, Any], *names: str) -> int:
-    """The first of these that is a whole number above 0; 0 when none is."""
+    """The first of these that is a whole number above 0, of at most 31 bits; 0 when none is."""
     found = (table.get(name) for name in names)
-    return next((value for value in found if isinstance(value, int) and value > 0), 0)
+    return next((value for value in found if type(value) is int and 0 < value < 1 << 31), 0)

@@ -5,7 +5,8 @@ measured: every figure follows from the arguments and the constants below, which
 most that is held at once in each phase of a night; the largest phase is what has to fit. Beside a GPU the machine's own
 memory has phases as well, for files are read there and adapters merged. A layer is that of the Llama
 family: four matrices of attention, three of a gated multilayer perceptron, two norms; other families are near it. Hours
-are an upper bound for the lengths (every conversation as long as it may be) and a guess for the speed.
+are an upper bound for the tokens (every conversation as long as it may be, every group refilled) and a guess for the
+speed.
 """
 
 from __future__ import annotations
@@ -124,6 +125,8 @@ class Plan:
     engine_share: float
     """Of the memory, or of a GPU's, for what engines hold there."""
     layout: Layout = ONE
+    positions: int = 0
+    """The most tokens that the model reads; 0: not known."""
 
     @property
     def needed(self) -> int:
@@ -144,9 +147,15 @@ class Plan:
         return self.largest, self.needed, self.available
 
     @property
+    def too_long(self) -> str:
+        """What is wrong with the length of conversations; empty when the model reads them."""
+        long = 0 < self.positions < self.max_tokens
+        return f"the model reads {self.positions} tokens, not {self.max_tokens}" if long else ""
+
+    @property
     def fits(self) -> bool:
         _, needed, available = self.tightest
-        return needed <= available
+        return needed <= available and not self.too_long
 
 
 def plan(
@@ -190,6 +199,7 @@ def plan(
         hours=_hours(shape, machine, recipe, max_tokens, rows, extra_tokens, layout),
         engine_share=engine / (machine.memory if gpu is None else gpu.total),
         layout=layout,
+        positions=shape.positions,
     )
 
 
@@ -408,7 +418,8 @@ def _hours(
     gpu = machine.gpus[0] if machine.gpus else None
     flops = gpu.flops * GPU_SHARE[0] if gpu else machine.cores * CORE_FLOPS
     bandwidth = gpu.bandwidth * GPU_SHARE[1] if gpu else CPU_BANDWIDTH
-    sampled = recipe.steps * recipe.tasks_per_step * recipe.rollouts_per_task * max_tokens + extra_tokens
+    rounds = 1 + recipe.refills
+    sampled = rounds * recipe.steps * recipe.tasks_per_step * recipe.rollouts_per_task * max_tokens + extra_tokens
     trained = recipe.steps * recipe.tasks_per_step * recipe.keep * max_tokens
     # Operations for each weight and token: 2 forward, 2 for the inputs' gradients, 2 for the weights'.
     each = (4 if recipe.method == "lora" else 6) + (2 if recipe.gradient_checkpointing else 0)

@@ -31,7 +31,7 @@ from appliance.agent.budget import AgentBudget
 from appliance.config_layers import LONGEST, ConfigError, Layer, file_layer, merged, refused
 from appliance.learning.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
 from appliance.learning.stages import MOST_TRACES, OWN_KEYS, Stage, StageKind, TeacherRecipe, refusal
-from appliance.planning import Hardware, Shape
+from appliance.planning import ONE, Hardware, Layout, Shape
 from appliance.printable import printable
 from policies.toml_files import beginning, read_toml
 from runtime.model import FrozenModel
@@ -213,7 +213,7 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def scaled(recipe: StagedRecipe, shape: Shape, machine: Hardware) -> StagedRecipe:
+def scaled(recipe: StagedRecipe, shape: Shape, machine: Hardware, layout: Layout = ONE) -> StagedRecipe:
     """The recipe with budgets that fit: all tokens by one factor, so that the stages stay to each other as they were
     written, as many rollouts at once as the memory holds then, and passes that fit beside them.
 
@@ -223,15 +223,17 @@ def scaled(recipe: StagedRecipe, shape: Shape, machine: Hardware) -> StagedRecip
     most = max(stage.recipe.agent.max_tokens for stage in recipe.stages)
     last = recipe.stages[-1].recipe
     lengths = _lengths(most, shape)
-    fits = [tokens for tokens in lengths if _fits(shape, machine, last.training, tokens)]
+    fits = [tokens for tokens in lengths if _fits(shape, machine, last.training, tokens, layout)]
     if not fits:
         raise ConfigError(
             f"{recipe.name}: not even conversations of {lengths[-1]} tokens fit into this machine",
             hint='`assay plan` says why; take a smaller model, or method = "lora" in [training]',
         )
     context = fits[0]
-    rows = min(last.agent.concurrent, planning.largest_group(shape, machine, _least(last.training, context), context))
-    stages, notes = tuple(_scaled(one, context / most, max(1, rows), shape, machine) for one in recipe.stages), []
+    most_rows = planning.largest_group(shape, machine, _least(last.training, context), context, layout)
+    rows = min(last.agent.concurrent, most_rows)
+    stages = tuple(_scaled(one, context / most, max(1, rows), shape, machine, layout) for one in recipe.stages)
+    notes = []
     if context < most:
         notes.append(f"tokens times {context / most:.3g}: the longest conversation that fits is {context} of {most}")
     if rows < last.agent.concurrent:
@@ -250,11 +252,11 @@ def _least(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:
     return planning.with_pass(recipe, tokens)
 
 
-def _fits(shape: Shape, machine: Hardware, recipe: TrainingRecipe, tokens: int) -> bool:
-    return planning.plan(shape, machine, _least(recipe, tokens), max_tokens=tokens, rows=1).fits
+def _fits(shape: Shape, machine: Hardware, recipe: TrainingRecipe, tokens: int, layout: Layout) -> bool:
+    return planning.plan(shape, machine, _least(recipe, tokens), max_tokens=tokens, rows=1, layout=layout).fits
 
 
-def _scaled(stage: Stage, factor: float, rows: int, shape: Shape, machine: Hardware) -> Stage:
+def _scaled(stage: Stage, factor: float, rows: int, shape: Shape, machine: Hardware, layout: Layout) -> Stage:
     """The stage with its tokens times `factor`, and with passes no larger than fit beside so many rollouts."""
     recipe = stage.recipe
     tokens = max(16, int(recipe.agent.max_tokens * factor))
@@ -266,27 +268,28 @@ def _scaled(stage: Stage, factor: float, rows: int, shape: Shape, machine: Hardw
         }
     )
     training = planning.with_pass(recipe.training, max(tokens, int(recipe.training.micro_batch_tokens * factor)))
-    if not planning.plan(shape, machine, training, max_tokens=tokens, rows=agent.concurrent).fits:
-        best = planning.largest_pass(shape, machine, training, tokens, agent.concurrent)
+    if not planning.plan(shape, machine, training, max_tokens=tokens, rows=agent.concurrent, layout=layout).fits:
+        best = planning.largest_pass(shape, machine, training, tokens, agent.concurrent, layout)
         training = planning.with_pass(training, max(tokens, min(best, training.micro_batch_tokens)))
     return stage.model_copy(update={"recipe": recipe.model_copy(update={"agent": agent, "training": training})})
 
 
-def rows_of(stages: Sequence[Stage], shape: Shape, machine: Hardware) -> list[tuple[str, ...]]:
+def rows_of(stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout = ONE) -> list[tuple[str, ...]]:
     """One row for each stage, as `COLUMNS` has it."""
-    return [_row(number, stage, shape, machine) for number, stage in enumerate(stages, 1)]
+    return [_row(number, stage, shape, machine, layout) for number, stage in enumerate(stages, 1)]
 
 
 COLUMNS = ("stage", "name", "kind", "ends after", "tokens", "calls", "tasks", "learns with", "optimizer", "memory")
 
 
-def _row(number: int, stage: Stage, shape: Shape, machine: Hardware) -> tuple[str, ...]:
+def _row(number: int, stage: Stage, shape: Shape, machine: Hardware, layout: Layout) -> tuple[str, ...]:
     recipe, training = stage.recipe, stage.recipe.training
     sft = stage.kind == "sft"
     tokens, rows = recipe.agent.max_tokens, recipe.agent.concurrent
     taken = planning.sft_way(recipe.warm_start, tokens) if sft else training
-    most = planning.plan(shape, machine, taken, max_tokens=tokens, rows=rows)
+    most = planning.plan(shape, machine, taken, max_tokens=tokens, rows=rows, layout=layout)
     _, needed, available = most.tightest
+    fault = f", {most.too_long or 'too much'}" if not most.fits else ""
     until = recipe.warm_start.stop_at if sft else stage.advance_at
     rate = recipe.warm_start.learning_rate if sft else training.learning_rate
     source = stage.data if sft else f"{training.tasks_per_step}x{training.rollouts_per_task} {stage.tasks}"
@@ -301,7 +304,7 @@ def _row(number: int, stage: Stage, shape: Shape, machine: Hardware) -> tuple[st
         source if stage.kind != "distil" else f"{source}, scored by {stage.scored_by[:12]}",
         f"{way} lr {rate:g}, warm-up {(recipe.warm_start if sft else training).warmup_steps}",
         "new" if sft or stage.optimizer == "reset" else "kept",
-        f"{needed / planning.GIB:.1f} of {available / planning.GIB:.1f} GiB" + ("" if most.fits else ", too much"),
+        f"{needed / planning.GIB:.1f} of {available / planning.GIB:.1f} GiB{fault}",
     )
 
 

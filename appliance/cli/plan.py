@@ -33,7 +33,8 @@ def plan(
     """Work out what of training a model fits into this machine. It is arithmetic: nothing is loaded.
 
     Memory, context, passes and rollouts at once for full training and LoRA, as configured and otherwise, and hours of a
-    night. Learners and engines are as configured. 0: it fits as configured; 1: it does not; 2: there is no such model.
+    night. Learners and engines are as configured. 0: it fits as configured; 1: it does not; 2: there is no such model;
+    5: the ledger cannot be read.
 
     Example: assay plan qwen3-0.6b
     """
@@ -148,12 +149,12 @@ def machine_of(settings: Settings) -> Hardware:
 def shape_named(settings: Settings, model: str) -> tuple[str, Shape]:
     """The model that is meant, by name, and its shape. Raises UsageError and ModelError."""
     from appliance.base_models import find_base
-    from appliance.model_export import alias, published
+    from appliance.model_export import published, recorded_alias
     from appliance.model_readiness import shape_in
     from appliance.model_shape import EMBEDDED
 
     if not model:
-        if champion := alias(settings.data / "ledger.sqlite3", "champion"):
+        if champion := recorded_alias(settings.data / "ledger.sqlite3", "champion"):
             return f"{champion[:12]} (in service)", shape_in(settings.data / "models" / champion)
         if settings.model.path is None:
             return "the embedded one", EMBEDDED
@@ -207,7 +208,7 @@ def _length(hours: float) -> str:
 
 
 def _sentence(one: Plan) -> str:
-    verdict = "fits" if one.fits else "does not fit"
+    verdict = "fits" if one.fits else f"does not fit ({one.too_long})" if one.too_long else "does not fit"
     beside = max(one.beside, key=lambda name: one.beside[name], default="")
     memory = (
         f", {one.beside[beside] / GIB:.1f} of {one.memory / GIB:.1f} GiB of memory while {beside}" if beside else ""
@@ -233,6 +234,8 @@ def _assumed(layout: Layout, gpus: int) -> str:
 
 def _advice(report: _Report) -> str:
     """What to change so that it fits, from what is known to fit."""
+    if report.configured.too_long:
+        return f"set recipe.agent.max_tokens to at most {report.configured.positions}, or take a model that reads more"
     fitting = found = [row for row in report.rows if row["fits"]]
     if not found:
         fitting = [row for row in report.rows if row["fewest_learners"] > 1]

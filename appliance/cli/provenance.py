@@ -12,7 +12,7 @@ from appliance.cli.named import ALIASES
 from appliance.cli.options import Data, Json, settings_of
 from appliance.cli.show import show_fields, show_json, show_line
 from appliance.errors import AssayError, ExitCode, UsageError
-from appliance.model_export import alias
+from appliance.model_export import recorded_alias
 from policies.attestation import MANIFEST, verify_attestation
 from policies.envelopes import PublicKey
 from policies.refusals import StatementRefused
@@ -81,7 +81,7 @@ def _attestation(data: Path, model: str) -> Path:
     if file.is_file():
         return file
     if model in ALIASES:
-        named = alias(data / "ledger.sqlite3", model)
+        named = recorded_alias(data / "ledger.sqlite3", model)
         if named is None:
             raise UsageError(f"there is no {model} here", "`assay model ls` shows what there is")
         model = named

@@ -12,7 +12,7 @@ from appliance.cli.show import show_fields, show_json, show_line, show_table
 if TYPE_CHECKING:
     from appliance.client import ApiClient
     from appliance.config import Settings
-    from appliance.planning import Hardware, Shape
+    from appliance.planning import Hardware, Layout, Shape
     from appliance.records.cycles import Cycle
     from appliance.training_recipes import StagedRecipe
 
@@ -94,15 +94,16 @@ def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
     return api.start_cycle()
 
 
-def _where(settings: Settings) -> tuple[Shape, Hardware]:
-    """The shape of the model that a training would begin from, and this machine."""
-    from appliance.cli.plan import machine_of, shape_named
+def _where(settings: Settings) -> tuple[Shape, Hardware, Layout]:
+    """The shape of the model that a training would begin from, this machine, and how its GPUs are shared out."""
+    from appliance.cli.plan import layout_of, machine_of, shape_named
 
-    return shape_named(settings, "")[1], machine_of(settings)
+    machine = machine_of(settings)
+    return shape_named(settings, "")[1], machine, layout_of(settings, machine)
 
 
 def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
-    from appliance.cli.plan import machine_of, shape_named
+    from appliance.cli.plan import shape_named
     from appliance.training_recipes import COLUMNS, plan_json, rows_of
 
     if as_json:
@@ -110,7 +111,7 @@ def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
 
         show_json(TrainingPlan(**plan_json(recipe), about=recipe.about, notes=recipe.notes))
         return
-    name, shape = shape_named(settings, "")
+    name, _ = shape_named(settings, "")
     evaluation = recipe.stages[-1].recipe.evaluation
     show_fields(
         [
@@ -121,6 +122,6 @@ def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
         ]
     )
     show_line("")
-    show_table(COLUMNS, rows_of(recipe.stages, shape, machine_of(settings)), empty="no stage")
+    show_table(COLUMNS, rows_of(recipe.stages, *_where(settings)), empty="no stage")
     show_line("")
     show_line("A stage that collapses ends the training at its last good checkpoint. Nothing was started.")

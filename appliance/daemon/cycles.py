@@ -115,6 +115,7 @@ class Cycles:
                     hint="--resume goes on with a training; wait (`assay cycle watch`), or cancel it first",
                 )
             self.readiness.require(tasksets=[name for stage in stages for name in stage.recipe.tasksets])
+            self.readiness.require_tokens(stages[-1].recipe.agent.max_tokens)
             plan = {
                 "recipe": stages[-1].recipe.model_dump(mode="json"),
                 "stages": [stage.model_dump(mode="json") for stage in stages],

@@ -88,11 +88,16 @@ class Readiness:
     def require_model(self, cycle: Cycle | None = None) -> None:
         """Raises ConfigError where the cycle would begin from the configured model and cannot, or gives a conversation
         more than the model in service reads; BrokenError where what it began from is damaged."""
-        champion, tokens = self._champion(), self._tokens(cycle)
         begun = self.ledger.checkpoint(cycle.plan["start"]) if cycle is not None and cycle.plan.get("start") else None
         if begun is not None:
             self._require_sound(begun, "that the cycle began from", "or start another cycle")
-        elif champion is None:
+        else:
+            self.require_tokens(self._tokens(cycle))
+
+    def require_tokens(self, tokens: int) -> None:
+        """Raises ConfigError where what a new cycle would begin from reads no conversation of so many tokens."""
+        champion = self._champion()
+        if champion is None:
             self.model.require(tokens)
         else:
             self._require_read(champion, tokens)

@@ -37,13 +37,14 @@ class EndpointError(HintedError):
 
 def require_local(base_url: str) -> None:
     """Raises EndpointError unless the URL is one on this machine: no policy lets questions go elsewhere."""
-    parts = urlsplit(base_url)
-    host = parts.hostname or ""
     try:
-        local = host == "localhost" or ipaddress.ip_address(host).is_loopback
+        parts = urlsplit(base_url)
+        host, _ = parts.hostname or "", parts.port
+        local = parts.scheme in ("http", "https")
+        local = local and (host == "localhost" or ipaddress.ip_address(host).is_loopback)
     except ValueError:
         local = False
-    if parts.scheme not in ("http", "https") or not local:
+    if not local:
         raise EndpointError(
             f"the model at {base_url!r} is not on this machine",
             hint="name http://127.0.0.1:PORT/v1; for one elsewhere, forward a port to it (ssh -L)",

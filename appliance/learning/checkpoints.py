@@ -11,6 +11,7 @@ imported here.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -74,6 +75,17 @@ def save(folder: Path, files: Mapping[str, Content], companions: Mapping[str, by
 def without_weights(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Picks what goes from model to model with the weights: configuration, tokenizer, licence."""
     return {name: files[name] for name in _COMPANIONS if name in files}
+
+
+def in_float32(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The same files for weights in float32: a config.json that says another type has readers round them to it."""
+    config = json.loads(files.get("config.json", b"{}"))
+    inner = config.get("text_config")
+    says = [(one, key) for one in (config, inner) if isinstance(one, dict) for key in ("dtype", "torch_dtype")]
+    others = [(one, key) for one, key in says if one.get(key) not in (None, "float32")]
+    for one, key in others:
+        one[key] = "float32"
+    return {**files, "config.json": (json.dumps(config, indent=2) + "\n").encode()} if others else dict(files)
 
 
 def newest_valid(parent: Path) -> Newest:

@@ -116,8 +116,9 @@ def _write(parent: Path, files: Mapping[str, Content], name: Callable[[str], Pat
         digest = hashlib.sha256(manifest).hexdigest()
         _put_in_place(temporary, name(digest), digest)
     except OSError as error:
-        shutil.rmtree(temporary, ignore_errors=True)
         raise _explained(error, at, parent) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)  # of what was given up, Ctrl-C included
     return digest
 
 

@@ -44,7 +44,8 @@ def write_gguf(folder: Path, target: Path) -> int:
     from gguf import GGUFWriter
 
     config = _json(folder, "config.json")
-    architecture = _architecture(config)
+    with _as_expected(folder):
+        architecture = _architecture(config)
     beside = target.with_name(f".{target.name}.new")
     writer = GGUFWriter(None, architecture)
     try:

@@ -19,7 +19,7 @@ from torch import Tensor
 from appliance.inference.adapters import adapter_layers, base_digest, plain_tensors
 from appliance.inference.engine import ADAPTER, ADAPTER_CONFIG, ModelFiles
 from appliance.inference.folder import open_model
-from appliance.learning.checkpoints import STATE, WEIGHTS, without_weights
+from appliance.learning.checkpoints import STATE, WEIGHTS, in_float32, without_weights
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, read_verified, write_by_digest, write_folder
 from appliance.learning.lora import add_adapter, delta, load_adapter
@@ -86,7 +86,7 @@ def merged_files(adapter: Mapping[str, bytes], base: ModelFiles, name: str) -> t
             hint="nothing was written; the adapter may have diverged: take an earlier checkpoint",
         )
     weights = TensorFile(dict(plain_tensors(model)), {"format": "pt"})
-    return {**without_weights(base), WEIGHTS: weights}, worst
+    return {**in_float32(without_weights(base)), WEIGHTS: weights}, worst
 
 
 def _logprobs(model: Any) -> Tensor:

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from appliance.inference.local_api import EndpointError, require_local
 from appliance.learning.recipe import Recipe
 from appliance.records.record import FiniteRecord, Record
 from runtime.model import UnitName
@@ -101,6 +102,11 @@ def _own_refusal(stage: Stage) -> str:
         return 'data = "file" needs the file of conversations'
     if stage.kind == "sft" and stage.data == "teacher" and not (stage.teacher.base_url and stage.teacher.model):
         return 'data = "teacher" needs teacher.base_url and teacher.model'
+    if stage.kind == "sft" and stage.data == "teacher":
+        try:
+            require_local(stage.teacher.base_url)
+        except EndpointError as error:
+            return f"{error}: {error.hint}"
     if stage.kind == "sft" and stage.data != "file" and stage.file:
         return 'a file is learned from with data = "file" only'
     if stage.kind == "distil" and not stage.scored_by:

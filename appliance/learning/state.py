@@ -21,8 +21,9 @@ import torch
 from pydantic import Field, ValidationError
 from torch import Tensor, nn
 
+from appliance.inference.adapters import has_adapter
 from appliance.inference.shards import like
-from appliance.learning.checkpoints import STATE, TRAINING, save, without_weights
+from appliance.learning.checkpoints import STATE, TRAINING, in_float32, save, without_weights
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, read_verified
 from appliance.learning.ranks import ALONE, Ranks
@@ -77,8 +78,10 @@ class Learner:
         self._seed = seed
         self._digest = recipe.digest()
         self._optimizer = optimizer
-        self._companions = without_weights(companions or {})
         self.trained = weights_of(model)
+        self._companions = without_weights(companions or {})
+        if next(model.parameters()).dtype is torch.float32 and not has_adapter(model):
+            self._companions = in_float32(self._companions)
         self._halved = False
         self._device = next(model.parameters()).device
 

@@ -41,6 +41,8 @@ from verifiers.contract.verdict import Outcome, Verdict
 TASKSET = "traces"
 """Under which name the policy's tiers know the tasks of recorded conversations."""
 MOST_CALLS = 256
+WITH_FILES = 8
+"""Conversations under way at once where a task has files: each has a sandbox of its own."""
 _FORM = 'write a line as {"messages": [...], "spec": {...}}; docs/running.md has an example'
 
 
@@ -183,8 +185,9 @@ def verified(
     within: list[Match] = []
     kept: list[VerifiedTrace] = []
     failed = lost = 0
-    for start in range(0, len(fresh), TOGETHER):
-        some = fresh[start : start + TOGETHER]
+    together = WITH_FILES if any(one.task.files for one in fresh) else TOGETHER
+    for start in range(0, len(fresh), together):
+        some = fresh[start : start + together]
         ran = _ran(some, sessions, policy, max_result_chars, f"{caller}.trace.{start}")
         answers = [final_answer(one.last, one.task.form) for one in some]
         asked = [
@@ -226,7 +229,8 @@ def _ran(
     try:
         for number, one in enumerate(traces):
             tier = tier_of(policy, Purpose.TRAIN, one.task.taskset)
-            held.append(sessions.open(tier=tier, caller=f"{caller}.{number}") if one.calls else None)
+            files = {name: content.encode() for name, content in one.task.files.items()}
+            held.append(sessions.open(tier=tier, caller=f"{caller}.{number}", files=files) if one.calls else None)
         running = [
             [session.start(code) for code in one.calls] if session is not None else []
             for session, one in zip(held, traces, strict=True)

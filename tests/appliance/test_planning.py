@@ -246,6 +246,23 @@ FOUR = Hardware(memory=1024 * GIB, cores=64, gpus=(Gpu("NVIDIA H100", 80 * GIB, 
 WHOLE = TrainingRecipe(packing=True, precision="bfloat16", gradient_checkpointing=True, micro_batch_tokens=2048)
 
 
+def test_the_hours_of_a_night_count_what_is_sampled_to_make_up_for_groups_without_signal() -> None:
+    none, one, two = (
+        plan(llama(1.0), LAPTOP, TrainingRecipe(refills=refills), max_tokens=128, rows=8).hours for refills in (0, 1, 2)
+    )
+    assert one - none == pytest.approx(two - one)
+    assert one - none > none / 3, "sampling is a good part of a night"
+
+
+def test_what_a_model_does_not_read_does_not_fit() -> None:
+    found = plan(EMBEDDED, LAPTOP, TrainingRecipe(), max_tokens=EMBEDDED.positions + 1, rows=1)
+    assert (found.fits, found.needed < found.available) == (False, True)
+    settings = Settings.model_validate({"data": "unused", "recipe": {"agent": {"max_tokens": EMBEDDED.positions + 1}}})
+    report = _report(settings, EMBEDDED, LAPTOP)
+    assert not any(row["fits"] for row in report.rows)
+    assert f"recipe.agent.max_tokens to at most {EMBEDDED.positions}" in _advice(report)
+
+
 def test_several_learners_hold_a_part_each_and_whole_blocks_while_they_are_computed() -> None:
     eight, sizes = llama(8.0), {"max_tokens": 2048, "rows": 8}
     one = plan(eight, FOUR, WHOLE, **sizes)

@@ -10,7 +10,7 @@ from test_cli_base_models import assay
 
 from appliance.config_layers import ConfigError
 from appliance.learning.recipe import Recipe
-from appliance.planning import GIB, Gpu, Hardware, Shape, plan
+from appliance.planning import GIB, Gpu, Hardware, Layout, Shape, plan
 from appliance.training_recipes import read_recipe, rows_of, scaled
 
 TWO = """
@@ -163,3 +163,16 @@ def test_a_stage_or_a_recipe_that_does_not_exist_is_an_error_with_those_that_do(
     assert begun.returncode == 3, begun.stderr
     both = assay(tmp_path, "train", "--recipe", "seedling", "--resume", "--seed", "7")
     assert (both.returncode, "the seed that it began with" in both.stderr) == (2, True)
+
+
+def test_stages_are_planned_with_the_learners_that_are_configured(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text("scale = true" + TWO)
+    asked = read_recipe(str(tmp_path / "r.toml"), Recipe())
+    small = Gpu("small", 5 * GIB // 2, 5 * GIB // 2, 1e13, 1e12)
+    machine = Hardware(memory=128 * GIB, cores=16, gpus=(small,) * 4)
+    alone, together = Layout(), Layout(learners=3)
+    with pytest.raises(ConfigError, match="not even conversations of"):
+        scaled(asked, LARGE, machine, alone)
+    found = scaled(asked, LARGE, machine, together).stages
+    for layout, too_much in ((alone, True), (together, False)):
+        assert {"too much" in row[-1] for row in rows_of(found, LARGE, machine, layout)} == {too_much}

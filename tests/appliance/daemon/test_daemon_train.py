@@ -48,6 +48,10 @@ def test_a_training_goes_on_after_its_worker_was_killed_and_is_one_at_a_time(sta
     none = assay("train", "--recipe", str(recipe), "--resume")
     assert (none.returncode, "is unfinished" in none.stderr) == (4, True)
 
+    (tmp_path / "long.toml").write_text(RECIPE + "[stages.agent]\nmax_tokens = 100000\n")
+    long = assay("train", "--recipe", str(tmp_path / "long.toml"))
+    assert (long.returncode, "tokens, and recipe.agent.max_tokens is 100000" in long.stderr) == (2, True)
+
     begun = assay("train", "--recipe", str(recipe), "--json")
     assert begun.returncode == 0, begun.stderr
     name = json.loads(begun.stdout)["id"]

@@ -150,6 +150,7 @@ def test_what_the_tokenizer_puts_around_a_text_is_said(
     ("file", "change", "message"),
     [
         ("config.json", {"architectures": ["GPT2LMHeadModel"]}, "GPT2LMHeadModel is not written as GGUF"),
+        ("config.json", {"architectures": 5}, "lacks what GGUF needs"),
         ("config.json", {"rope_parameters": {"rope_type": "yarn"}}, "rope_parameters"),
         ("config.json", {"rope_scaling": {"type": "linear", "factor": 4.0}}, "rope_scaling"),
         ("config.json", {"partial_rotary_factor": 0.5}, "partial_rotary_factor"),

@@ -17,7 +17,7 @@ from learning_builders import tiny_model
 from appliance.inference.folder import read_model
 from appliance.learning.checkpoints import model_files, newest_valid, prune, publish, save, step_folder
 from appliance.learning.errors import CheckpointError
-from appliance.learning.folders import MANIFEST, read_verified, sweep, verify
+from appliance.learning.folders import MANIFEST, read_verified, sweep, verify, write_folder
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -271,6 +271,16 @@ def test_a_full_disk_leaves_the_old_state_and_says_what_to_do(small_disk: Path) 
     assert "what was saved before is untouched" in output
     assert verify(step_folder(small_disk, newest_valid(small_disk).step)) == digest
     assert [path.name for path in small_disk.iterdir()] == ["step-000001"]
+
+
+def test_a_write_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"the first"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_folder(tmp_path / "out", {"model.safetensors": pieces()})
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_cannot_be_written_to_is_an_error_with_a_hint(tmp_path: Path) -> None:

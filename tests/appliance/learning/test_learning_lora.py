@@ -189,6 +189,21 @@ def test_what_is_published_is_a_plain_model_that_says_the_same(tmp_path: Path, p
     assert publish_merged(tmp_path / "step-2", base, tmp_path / "models") == digest
 
 
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_a_model_that_began_in_bfloat16_is_read_in_float32_as_it_was_trained(tmp_path: Path, method: str) -> None:
+    from transformers import AutoModelForCausalLM
+
+    varied().to(torch.bfloat16).save_pretrained(base_folder(tmp_path / "base"))
+    base = read_model(tmp_path / "base")
+    trainer = trainer_of(LORA.model_copy(update={"method": method}), open_model(base), companions=base)
+    learn(trainer, 2)
+    trainer.save(tmp_path / "made")
+    if method == "lora":
+        export_merged(tmp_path / "made", base, tmp_path / "out")
+    read = AutoModelForCausalLM.from_pretrained(tmp_path / ("out" if method == "lora" else "made"))
+    assert {one.dtype for one in read.parameters()} == {torch.float32}
+
+
 def test_an_adapter_that_diverged_is_not_published(tmp_path: Path) -> None:
     trainer = trainer_of()
     with torch.no_grad():

@@ -23,15 +23,16 @@ from appliance.learning.checkpoints import publish
 from appliance.learning.errors import LearningError
 from appliance.learning.folders import read_verified
 from appliance.learning.rank_processes import RankProcesses
-from appliance.learning.stages import TeacherRecipe
+from appliance.learning.stages import TeacherRecipe, refusal
 from appliance.learning.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.checkpoints import Checkpoint
 from appliance.worker.context import WorkContext
 from appliance.worker.stages import ChangedTracesError, UnlikeTeacherError
 from appliance.worker.teacher import Teacher
-from appliance.worker.traces import TraceError, VerifiedTrace, read_kept, read_traces, verified
-from curriculum.contract.task import Task
+from appliance.worker.traces import RecordedTrace, TraceError, VerifiedTrace, read_kept, read_traces, verified
+from curriculum.contract.task import Split, Task
+from curriculum.registry import BUILT_IN
 from curriculum.separation.index import SeparationIndex
 from verifiers.contract.verdict import Outcome, Verdict
 
@@ -226,11 +227,22 @@ def test_a_line_that_cannot_be_read_is_named(line: bytes, word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://example.org/v1", "http://10.0.0.1/v1", "file:///etc/passwd", "http://127.0.0.1.example/", ""]
+    "url",
+    [
+        "http://example.org/v1",
+        "http://10.0.0.1/v1",
+        "file:///etc/passwd",
+        "http://127.0.0.1.example/",
+        "http://[::1",
+        "http://localhost:port/v1",
+        "",
+    ],
 )
-def test_a_teacher_elsewhere_is_refused(url: str) -> None:
+def test_a_teacher_elsewhere_is_refused_before_its_stage_begins(url: str) -> None:
     with pytest.raises(EndpointError, match="not on this machine"):
         require_local(url)
+    asked = stage("s", "sft", data="teacher", teacher=TeacherRecipe(base_url=url or "x", model="m"))
+    assert "not on this machine" in refusal([asked])
 
 
 def test_a_teacher_that_reads_other_tokens_is_refused(
@@ -259,6 +271,22 @@ def test_a_teacher_that_reads_other_tokens_is_refused(
     )
     with pytest.raises(UnlikeTeacherError, match="another tokenizer"):
         train_night(context, "t")
+
+
+def test_the_calls_of_a_task_with_files_find_them(context: WorkContext) -> None:
+    draft, task = BUILT_IN.draft("tables", 1, 0), BUILT_IN.task("tables", 1, 0, Split.TRAIN)
+    call = "print(open('orders.csv').read())"
+    trace = RecordedTrace(task=task, calls=(call,), last=f"\\boxed{{{draft.answer}}}", source="f")
+    tally = verified(
+        [trace],
+        context.sessions,
+        context.checker,
+        context.policy,
+        apart=SeparationIndex([]),
+        max_result_chars=100_000,
+        caller="t",
+    )
+    assert [one.results for one in tally.kept] == [(task.files["orders.csv"].strip(),)]
 
 
 def test_what_could_not_be_decided_is_lost_and_did_not_fail(context: WorkContext) -> None:
