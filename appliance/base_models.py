@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from appliance.home_folder import expanded
 from appliance.inference.engine import ModelError
 from appliance.learning.checkpoints import LICENSES, is_model_file, model_files
 from appliance.learning.errors import CheckpointError
@@ -50,10 +51,10 @@ class ImportedBase:
 def split_source(source: str) -> tuple[str, Path]:
     """Splits `NAME@PATH`, or a path alone, whose own name is the model's. Raises UnusableModelError for a name
     that is none."""
-    path = Path(source).expanduser()
+    path = expanded(source)
     name, at, rest = source.partition("@")
     if at and not path.exists():
-        path = Path(rest).expanduser()
+        path = expanded(rest)
     else:
         name = path.resolve().name.removesuffix(".gz").removesuffix(".tar").removesuffix(".tgz")
     if not _NAME.fullmatch(name):

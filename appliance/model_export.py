@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import AssayError, ExitCode, UsageError
+from appliance.home_folder import expanded
 from appliance.inference.engine import ADAPTER
 from appliance.learning.checkpoints import model_files
 from appliance.learning.errors import CheckpointError
@@ -84,7 +85,7 @@ def published(model: str, data: Path) -> Path:
             return found[0]
         if found:
             raise UsageError(f"{len(found)} models begin with {model}", "give more digits")
-    if (path := Path(model).expanduser()).is_dir():
+    if (path := expanded(model)).is_dir():
         return path
     raise UsageError(
         f"there is no model {model}", "name champion, the first digits of a digest (`assay model ls`), or a folder"

@@ -29,6 +29,7 @@ from pydantic import Field, ValidationError
 from appliance import planning
 from appliance.agent.budget import AgentBudget
 from appliance.config_layers import LONGEST, ConfigError, Layer, file_layer, merged, refused
+from appliance.home_folder import expanded
 from appliance.learning.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
 from appliance.learning.stages import MOST_TRACES, OWN_KEYS, Stage, StageKind, TeacherRecipe, refusal
 from appliance.planning import ONE, Hardware, Layout, Shape
@@ -115,7 +116,7 @@ def shipped() -> list[str]:
 
 def read_recipe(name: str, configured: Recipe) -> StagedRecipe:
     """Reads a file, or a shipped recipe by its name. Raises ConfigError."""
-    path = Path(name).expanduser()
+    path = expanded(name)
     if name in shipped() and not path.is_file():
         text = (resources.files("appliance") / SHIPPED / f"{name}.toml").read_text()
         return _recipe(name, Path(), Layer(f"the recipe {name}", read_toml(text)), configured)
@@ -187,7 +188,7 @@ def _kept(layer: Layer, folder: Path, named: Any, files: dict[str, Path]) -> str
     """The SHA-256 of the conversations that a stage names; paths are from the recipe's own folder."""
     if not isinstance(named, str) or not named:
         raise ConfigError(f"{layer.name}: file = {named!r} names no file", hint="name a file of JSON lines")
-    path = (folder / Path(named).expanduser()).absolute()
+    path = (folder / expanded(named)).absolute()
     try:
         content = beginning(path, MOST_TRACES)
     except (OSError, ValueError) as error:

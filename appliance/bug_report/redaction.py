@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from appliance.backup.create import is_secret
+from appliance.home_folder import expanded
 from appliance.nights.report_settings import ReportSettings
 
 REMOVED = "[removed]"
@@ -129,7 +130,7 @@ def secrets_of_reports(report: ReportSettings, environ: Mapping[str, str]) -> tu
     found: list[Path] = []
     for place in filter(None, (report.webhook_token, report.ntfy_token, report.email.password)):
         if "/" in place:
-            found.append(Path(place).expanduser())
+            found.append(expanded(place))
         elif folder := environ.get("CREDENTIALS_DIRECTORY"):
             found.append(Path(folder, place))
     return {one for one in (report.webhook, report.ntfy) if one}, found

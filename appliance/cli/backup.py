@@ -10,6 +10,7 @@ import typer
 
 from appliance.cli.options import Data, Json, settings_of
 from appliance.cli.show import show_fields, show_json, show_line, show_progress, show_table
+from appliance.home_folder import expanded
 
 if TYPE_CHECKING:
     from appliance.backup.store import BackupManifest, BackupStore
@@ -178,7 +179,7 @@ def _show_secrets(names: Sequence[str]) -> None:
 def _store(folder: Path) -> BackupStore:
     from appliance.backup.store import BackupStore
 
-    return BackupStore(folder.expanduser().absolute())
+    return BackupStore(expanded(folder).absolute())
 
 
 def _mib(size: int) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from appliance.cli.options import Data, Json, settings_of
 from appliance.cli.show import show_json, show_line, show_progress
+from appliance.home_folder import expanded
 
 
 def bug_report(
@@ -44,7 +45,7 @@ def bug_report(
     from appliance.places import cluster_token
 
     settings = settings_of(context, data)
-    target = (out or Path(f"assay-bug-report-{file_stamp()}.tar.gz")).expanduser().absolute()
+    target = expanded(out or f"assay-bug-report-{file_stamp()}.tar.gz").absolute()
     if not target.parent.is_dir():
         raise typer.BadParameter(f"{target.parent} is no folder", param_hint="--out")
 

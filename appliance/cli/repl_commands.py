@@ -16,6 +16,7 @@ from appliance.cli.live_line import columns_of
 from appliance.cli.repl_session import ReplSession
 from appliance.cli.sandbox_options import copy_in
 from appliance.cli.wrapping import wrapped
+from appliance.home_folder import expanded
 from appliance.printable import printable
 from runtime.errors import BadRequestError
 from runtime.sandbox import FileKind, Limits, SnapshotId
@@ -155,14 +156,14 @@ class ReplCommands:
             self._write(f"nothing below {folder}")
 
     def _put(self, host: str, guest: str = "") -> None:
-        source = Path(host).expanduser()
+        source = expanded(host)
         if not source.exists():
             raise BadRequestError(f"{host} does not exist")
         guest_path = guest or f"/work/{source.resolve().name}"
         self._write(f"{copy_in(self.now.box, source, guest_path)} files to {guest_path}")
 
     def _get(self, guest: str, host: str = "") -> None:
-        target = Path(host).expanduser() if host else Path(_plain_name(guest))
+        target = expanded(host) if host else Path(_plain_name(guest))
         if target.exists():
             raise BadRequestError(f"{target} is there already", hint="Name another place, and nothing is replaced.")
         kinds = {entry.path: entry.kind for entry in self.now.box.list(str(PurePosixPath(guest).parent))}

@@ -24,6 +24,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
+from appliance.home_folder import expanded
 from appliance.nights.report_settings import EmailSettings, ReportSettings
 from appliance.printable import printable
 
@@ -184,7 +185,7 @@ class _NoRedirects(HTTPRedirectHandler):
 def read_secret(place: str, environ: Mapping[str, str] = os.environ) -> str:
     """What is in that file, or in the systemd credential of that name. Raises NoticeError, which does not hold it."""
     if "/" in place:
-        path = Path(place).expanduser()
+        path = expanded(place)
     elif folder := environ.get("CREDENTIALS_DIRECTORY"):
         path = Path(folder) / place
     else:

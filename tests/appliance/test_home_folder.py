@@ -1,0 +1,19 @@
+from pathlib import Path
+
+import pytest
+
+from appliance.config_layers import ConfigError
+from appliance.home_folder import expanded
+from appliance.learning.recipe import Recipe
+from appliance.training_recipes import read_recipe
+
+
+def test_a_tilde_is_the_home_folder_and_a_user_who_does_not_exist_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert expanded("~/model") == Path("/home/somebody/model")
+    assert expanded(Path("~no-such-user/model")) == Path("~no-such-user/model")
+
+
+def test_a_recipe_of_a_user_who_does_not_exist_is_not_there() -> None:
+    with pytest.raises(ConfigError, match="there is no recipe ~no-such-user/recipe"):
+        read_recipe("~no-such-user/recipe", Recipe())
