@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ from appliance.inference.torch_engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.process import EngineFault
 from appliance.inference.weights import push_model
+from appliance.processes.patience import Patience
 
 ANYTHING = tuple(range(1, VOCABULARY))
 
@@ -151,3 +155,17 @@ def test_nothing_counts_that_an_engine_sampled_of_a_turn_about_which_it_contradi
     there.submit(asked(3))
     assert turns_of(there, 1) == {3: whole}
     assert len(there.supervisor.quarantined) == 1
+
+
+def test_an_engine_that_takes_nothing_is_given_up_also_in_the_middle_of_a_question(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    process = torch_process({"model": str(tmp_path), "rows": 1, "slots": SLOTS, "dtype": "float32"})
+    try:
+        process.patience = Patience(idle_seconds=1)  # type: ignore[attr-defined]
+        os.kill(process.pid, signal.SIGSTOP)
+        with pytest.raises(EngineFault, match="gives no answer to score"):
+            process.ask("score", conversations=[[1] * (1 << 20)], temperature=1.0)
+    finally:
+        process.kill()
+    with pytest.raises(EngineFault, match="ended while it was asked to figures"):
+        process.ask("figures")
