@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import Any
 
 import uvicorn
@@ -9,6 +11,7 @@ import uvicorn
 
 def http_config(app: Any, **more: Any) -> uvicorn.Config:
     """For an ASGI application; `more` is what this server has beside it."""
+    logging.getLogger("uvicorn.error").addFilter(_is_worth_saying)  # once, however often
     return uvicorn.Config(
         app,
         loop="asyncio",
@@ -24,3 +27,8 @@ def http_config(app: Any, **more: Any) -> uvicorn.Config:
         h11_max_incomplete_event_size=65_536,
         **more,
     )
+
+
+def _is_worth_saying(record: logging.LogRecord) -> bool:
+    """Leaves out the traceback of a request that the server gives up at its own end, as that of a slow client."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))

@@ -1,10 +1,10 @@
 """Is one of the processes that train a model together, or the only one.
 
-    python -I -m appliance.learning.rank SOCKET NUMBER RANKS DEVICE
+    python -I -m appliance.learning.rank SOCKET NUMBER RANKS DEVICE PARENT
 
-It does what it is told over the Unix socket, as `rank_processes` says it, until that is closed: then it ends at once.
-It reads a model's files only where their digest is the one that it was told. Of a GPU it keeps what it needs to go on,
-and gives the rest back after each answer: who samples may be on the same one.
+It does what it is told over the Unix socket, as `rank_processes` says it, until that is closed; with the process PARENT
+it ends at once, whatever it does. It reads a model's files only where their digest is the one that it was told. Of a
+GPU it keeps what it needs to go on, and gives the rest back after each answer: who samples may be on the same one.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from appliance.learning.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.sft import Encoded, SftTrainer
 from appliance.learning.state import gathered
 from appliance.learning.trainer import Trainer, is_out_of_memory
+from appliance.processes.ending import end_with
 from appliance.records.training import Group, Judged
 from runtime.errors import HintedError
 
@@ -154,6 +155,7 @@ def _refusal(error: Exception, asked: str) -> Answer:
 
 def main() -> None:
     address, number, ranks, device = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), torch.device(sys.argv[4])
+    end_with(int(sys.argv[5]))
     if device.type == "cuda":
         torch.cuda.set_device(device)
     connection = Client(address, "AF_UNIX")

@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -100,6 +101,7 @@ class RankProcesses:
                                 str(number),
                                 str(ranks),
                                 device,
+                                str(os.getpid()),
                             ],
                             stdin=subprocess.DEVNULL,
                             stdout=log,
@@ -136,12 +138,13 @@ class RankProcesses:
         until, moved = float("inf"), time.monotonic()
         try:
             for connection in self._connections:
-                connection.send_bytes(text)
+                threading.Thread(target=_send, args=(connection, text), name="rank", daemon=True).start()
             waits = self._wait()
             while (left := [one for one in self._connections if one not in answers]) and time.monotonic() < until:
                 if reason := waits.over():
+                    hang = self._given_up(f"{len(left)} of them, asked to {what}", reason)
                     self.close(seconds=0.0)
-                    raise self._given_up(f"{len(left)} of them, asked to {what}", reason)
+                    raise hang
                 if not any(is_stopped(one.pid) for one in self._processes):
                     moved = time.monotonic()
                 elif time.monotonic() - moved > STOPPED_SECONDS:
@@ -177,6 +180,7 @@ class RankProcesses:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        self._processes = []  # their numbers may be others' from now on
         remove_folder(self.folder)
 
     def _welcomed(self, listener: Listener, ranks: int) -> list[Connection]:
@@ -213,6 +217,13 @@ class RankProcesses:
         if starved:
             reason = ": memory ran out, and the kernel killed it"
         return InfrastructureError(f"a learner process ended {when}{reason}", hint=GO_ON)
+
+
+def _send(connection: Connection, text: bytes) -> None:
+    """Sends, beside who looks whether that one is alive: one that takes nothing would keep its sender for ever. What
+    was not sent is noticed by who waits for the answer."""
+    with suppress(OSError, TypeError):  # a TypeError is a connection that was closed meanwhile
+        connection.send_bytes(text)
 
 
 def _memory() -> Path | None:

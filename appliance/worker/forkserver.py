@@ -15,18 +15,17 @@ does; after `IDLE_SECONDS` without work it ends, and its memory is free.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import importlib
 import json
 import os
 import select
-import signal
 import socket
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
+from appliance.processes.ending import end_with
 from appliance.processes.loading import without_collecting
 
 IDLE_SECONDS = 600.0
@@ -35,7 +34,6 @@ SPARE_SECONDS = 60.0
 ADOPTED_SECONDS = 5.0
 SPARE = "assay-spare"
 """Its name among the processes, until it has work."""
-_PR_SET_PDEATHSIG = 1
 _MOST = 1 << 16
 
 
@@ -70,7 +68,7 @@ def serve(requests: socket.socket, instead_of: int | None = None) -> list[str] |
             os.setpgid(0, 0)
             os.nice(request["nice"])
             _first_to_go()
-            _die_with(server)
+            end_with(server)
             for kept in (ledger, settings):
                 os.set_inheritable(kept, True)
             places = {"LEDGER": str(ledger), "SETTINGS": f"/proc/self/fd/{settings}"}
@@ -137,7 +135,7 @@ def _spare(core: int, line: int, *others: socket.socket | int) -> tuple[socket.s
     latest = time.monotonic() + ADOPTED_SECONDS
     while os.getppid() == between and time.monotonic() < latest:
         time.sleep(0.001)
-    _die_with(core)
+    end_with(core)
     requests = socket.socket(fileno=line)
     try:
         requests.send(json.dumps({"pid": os.getpid()}).encode())
@@ -155,11 +153,6 @@ def _first_to_go() -> None:
     """Where memory runs out, the kernel ends a worker before the core."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
-
-
-def _die_with(parent: int) -> None:
-    if ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
-        os._exit(5)
 
 
 if __name__ == "__main__":

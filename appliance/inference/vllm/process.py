@@ -93,6 +93,7 @@ class VllmProcess:
         """Holds its log and caches; mode 0700."""
         self._frames = JsonFrames()
         ours, theirs = socket.socketpair()
+        ours.setblocking(False)
         self._socket = ours
         program = START.format(paths=[str(path) for path in paths], module=module)
         with theirs, (self.folder / "log").open("wb") as log:
@@ -128,9 +129,8 @@ class VllmProcess:
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
         """See `EngineProcess`."""
         try:
-            self._socket.sendall(packed({"ask": kind, **message}))
-            answer = self._receive(kind)
-        except (WireError, OSError) as error:
+            answer = self._exchange(kind, packed({"ask": kind, **message}))
+        except (WireError, OSError, ValueError) as error:  # a ValueError is a socket that was closed
             raise EngineFault(f"the engine ended while it was asked to {kind}: {error}{self._last_words()}") from error
         return answered(kind, answer)
 
@@ -140,13 +140,16 @@ class VllmProcess:
             self.preempted = int(self.ask("figures")["preemptions"])
         return self.preempted
 
-    def _receive(self, kind: str) -> dict[str, Any]:
-        wait = Wait(lambda: effort_of({self.pid}), self.patience)
+    def _exchange(self, kind: str, question: bytes) -> dict[str, Any]:
+        wait, unsent = Wait(lambda: effort_of({self.pid}), self.patience), memoryview(question)
         while True:
             if (message := self._frames.next()) is not None:
                 return message
-            if select.select([self._socket], [], [], 0.5)[0]:
+            come, goes, _ = select.select([self._socket], [self._socket] if unsent else [], [], 0.5)
+            if come:
                 self._frames.read(self._socket)
+            elif goes:
+                unsent = unsent[self._socket.send(unsent) :]
             elif self._process.poll() is not None:
                 raise WireError("its process is gone")
             elif reason := wait.over():

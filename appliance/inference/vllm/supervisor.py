@@ -29,6 +29,7 @@ from appliance.inference.adapters import (
 )
 from appliance.inference.engine import ModelError, NoProbabilitiesError, PushProof
 from appliance.inference.vllm import proof
+from appliance.inference.vllm.answers import require_answer
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.inference.vllm.process import DivergedError, EngineFault, EngineProcess
 from appliance.inference.vllm.sizes import cache_bytes, rank_of
@@ -197,11 +198,13 @@ class VllmSupervisor:
         if self._process is None:
             raise EngineFault("there is no engine")
         try:
-            return self._process.ask(kind, **message)
+            answer = self._process.ask(kind, **message)
         except DivergedError as error:
             version = self.version
             self.close()
             raise _diverged(version) from error
+        require_answer(kind, answer)
+        return answer
 
     def replace(self, fault: EngineFault) -> None:
         """Puts the engine aside, and has another one hold the weights in use. Raises InfrastructureError."""
@@ -288,6 +291,10 @@ class VllmSupervisor:
             found = self.ask("load", weights=told, aliases=weights.aliases, version=base.version)
         if found.get("digest") != weights.digest:
             raise EngineFault(f"the engine read other weights than it was given as {base.version}")
+        if "refused" in found:
+            raise ModelError(
+                f"vLLM has no place for weights of this model: {found['refused']}", hint="set model.engine to torch"
+            )
         if found.get("version") != base.version:
             raise EngineFault(f"the engine claims to hold {found.get('version')!r}, and was given {base.version!r}")
         self._prove(base.reference, "")

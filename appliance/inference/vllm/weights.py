@@ -15,8 +15,9 @@ import torch
 from torch import nn
 
 from appliance.inference.adapters import base_digest, base_tensors
-from appliance.inference.engine import ModelFiles
+from appliance.inference.engine import ModelError, ModelFiles
 from appliance.inference.vllm.transfers import OfferSettings, WeightOffer, offer_tensors
+from appliance.inference.vllm.transfers.buffer import DTYPES
 from appliance.inference.vllm.transfers.folders import SHARED_MEMORY, private_folder
 
 
@@ -32,11 +33,16 @@ def offer_weights(
     model: nn.Module, way: str = "file", *, shared: Path = SHARED_MEMORY, device: str = "cpu"
 ) -> OfferedWeights:
     """Offers all of them but those of an adapter, by one of the `transfers`; `device` is what that way computes on
-    where it needs one. Raises OSError when there is no room."""
+    where it needs one. Raises OSError when there is no room, ModelError for numbers that this way does not carry."""
     tensors: dict[str, torch.Tensor] = {}
     aliases: dict[str, str] = {}
     seen: dict[tuple[object, ...], str] = {}
     for name, weight in base_tensors(model):
+        if way != "file" and weight.dtype not in DTYPES.values():
+            raise ModelError(
+                f"the weights {name} are of {weight.dtype}, which vllm.transfer = {way} does not carry",
+                hint="set vllm.transfer to file",
+            )
         where = (weight.data_ptr(), weight.dtype, tuple(weight.shape), weight.stride())
         if weight.numel() and where in seen:
             aliases[name] = seen[where]

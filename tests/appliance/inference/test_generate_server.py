@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -189,6 +190,19 @@ def test_an_aborted_request_and_one_whose_asker_hung_up_leave_the_engine() -> No
         until(lambda: engine.unfinished == 1)
         line.close()
         until(lambda: engine.unfinished == 0)
+
+
+def test_a_client_that_never_ends_its_body_is_left_at_the_end_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    head = (
+        f"POST /inference/v1/generate HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Length: 9\r\n\r\n"
+    )
+    with served(SilentEngine()) as server:
+        address = urlsplit(server.address)
+        line = socket.create_connection((address.hostname, address.port))
+        line.sendall(head.encode())
+        assert Client(server.address).ask("/health")[0] == 200
+    line.close()
+    assert [record.message for record in caplog.records if record.exc_info] == []
 
 
 def test_an_engine_that_fails_answers_everybody_with_an_error_and_is_not_well() -> None:

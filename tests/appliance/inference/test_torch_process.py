@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ from appliance.inference.torch_engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.process import EngineFault
 from appliance.inference.weights import push_model
+from appliance.processes.patience import Patience
 
 ANYTHING = tuple(range(1, VOCABULARY))
 
@@ -150,4 +154,61 @@ def test_nothing_counts_that_an_engine_sampled_of_a_turn_about_which_it_contradi
     monkeypatch.setattr(there.supervisor, "ask", lying)
     there.submit(asked(3))
     assert turns_of(there, 1) == {3: whole}
+    assert len(there.supervisor.quarantined) == 1
+
+
+def test_an_engine_that_takes_nothing_is_given_up_also_in_the_middle_of_a_question(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    process = torch_process({"model": str(tmp_path), "rows": 1, "slots": SLOTS, "dtype": "float32"})
+    try:
+        process.patience = Patience(idle_seconds=1)  # type: ignore[attr-defined]
+        os.kill(process.pid, signal.SIGSTOP)
+        with pytest.raises(EngineFault, match="gives no answer to score"):
+            process.ask("score", conversations=[[1] * (1 << 20)], temperature=1.0)
+    finally:
+        process.kill()
+    with pytest.raises(EngineFault, match="ended while it was asked to figures"):
+        process.ask("figures")
+
+
+GARBAGE = {
+    "no reports": ("step", lambda answer: {}),
+    "a report that is text": ("step", lambda answer: {"reports": ["x"]}),
+    "a report of nobody": ("step", lambda answer: {"reports": [{}]}),
+    "text for a log-probability": ("step", lambda answer: altered(answer, logprobs=["x"], ids=[1])),
+    "an end without versions": ("step", lambda answer: altered(answer, ended="stop", versions=None)),
+    "scores without numbers": ("score", lambda answer: {"scores": [[None] * len(row) for row in answer["scores"]]}),
+    "scores of other tokens": ("score", lambda answer: {"scores": [row[1:] for row in answer["scores"][:1]]}),
+    "scores of unlike lengths": (
+        "score",
+        lambda answer: {"scores": [row[n:] for n, row in enumerate(answer["scores"])]},
+    ),
+    "scores above 1": ("score", lambda answer: {"scores": [[0.5] * len(row) for row in answer["scores"]]}),
+    "no probe": ("probe", lambda answer: {"reports": [{"number": one["number"]} for one in answer["reports"]]}),
+}
+
+
+def altered(answer: dict[str, Any], **fields: object) -> dict[str, Any]:
+    return {"reports": [{**report, **fields} for report in answer["reports"]]}
+
+
+@pytest.mark.parametrize("case", GARBAGE)
+def test_an_engine_that_answers_with_garbage_is_put_aside_and_nothing_of_it_counts(
+    there: VllmEngine, here: TorchEngine, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, spoiled = GARBAGE[case]
+    process, wrong = there.supervisor._process, [spoiled]
+    assert process is not None
+    ask = process.ask
+
+    def said(asked: str, **message: Any) -> dict[str, Any]:
+        answer = ask(asked, **message)
+        return wrong.pop()(answer) if asked == kind and wrong else answer
+
+    monkeypatch.setattr(process, "ask", said, raising=False)
+    if kind == "step":
+        request = asked(1)
+        assert drawn(there, request) == drawn(here, request)
+    else:
+        assert there.push(tiny("qwen2"), "b").version == "b"
     assert len(there.supervisor.quarantined) == 1

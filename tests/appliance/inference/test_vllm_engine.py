@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import Qwen3Config, Qwen3ForCausalLM
+from transformers import MixtralConfig, MixtralForCausalLM, Qwen3Config, Qwen3ForCausalLM
 from vllm_engines import Faults, needs_vllm
 
 from appliance.inference.adapters import adapter_parameters
@@ -447,6 +447,15 @@ def test_a_model_that_vllm_cannot_run_is_refused_with_its_reason(engine: VllmEng
     with pytest.raises(ModelError, match=r"the engine cannot be used here: .*head"):
         engine.push(Qwen3ForCausalLM(Qwen3Config(**odd)).eval(), "odd")
     assert (engine.version, engine.supervisor.pid) == ("", None)
+
+
+def test_a_model_whose_weights_vllm_has_no_place_for_is_refused_once(engine: VllmEngine) -> None:
+    sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes |= {"num_key_value_heads": 2, "num_local_experts": 2, "vocab_size": 64, "max_position_embeddings": 2 * SLOTS}
+    experts = MixtralForCausalLM(MixtralConfig(**sizes)).eval()
+    with pytest.raises(ModelError, match=r"vLLM has no place for weights of this model: .*layers\.0\.mlp"):
+        engine.push(experts, "experts")
+    assert (engine.version, engine.supervisor.pid, engine.supervisor.quarantined) == ("", None, [])
 
 
 def test_engines_that_fail_one_after_the_other_are_a_failure_of_the_infrastructure() -> None:

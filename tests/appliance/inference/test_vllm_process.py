@@ -86,6 +86,14 @@ def test_the_reader_of_a_weight_file_finds_the_writers_digest_and_a_twin_lies_in
     assert not path.parent.exists()
 
 
+@pytest.mark.parametrize("way", ["ipc", "nccl"])
+def test_numbers_of_a_type_that_is_not_carried_are_refused_by_their_name(way: str) -> None:
+    model = tiny("qwen2")
+    model.register_buffer("odd", torch.zeros(2, dtype=torch.complex64))
+    with pytest.raises(ModelError, match=r"the weights odd are of torch\.complex64"):
+        offer_weights(model, way)
+
+
 def test_only_layers_that_share_their_weight_and_keep_a_packed_copy_are_packed_anew() -> None:
     class Packs:
         def process_weights_after_loading(self, layer: torch.nn.Module) -> None:

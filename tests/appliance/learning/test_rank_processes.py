@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from appliance.inference.folder import open_model
 from appliance.learning import rank_processes
 from appliance.learning.rank_processes import PATIENCE, RankProcesses
 from appliance.learning.ranked_trainer import RankedTrainer
+from appliance.processes.stopped import is_stopped
 from runtime.errors import InfrastructureError
 
 
@@ -52,7 +55,7 @@ def test_one_that_a_signal_holds_ends_all_and_one_that_goes_on_does_not(
     monkeypatch.setattr(rank_processes, "STOPPED_SECONDS", 1.0)
     os.kill(processes.pids[1], signal.SIGSTOP)
     with pytest.raises(InfrastructureError, match="was stopped by a signal and did not go on") as met:
-        processes.ask("step", step=0, judged=[], groups=[], told=[])
+        processes.ask("step", step=0, judged=[], groups=[], told=[[0.5] * (1 << 18)])  # more than a socket holds
     assert "from the last checkpoint" in met.value.hint
     assert not any(Path(f"/proc/{pid}").exists() for pid in processes.pids)
 
@@ -92,3 +95,35 @@ def test_one_that_sleeps_inside_of_a_step_ends_all_and_so_does_one_that_never_be
     program.write_text("#!/bin/sh\nexec sleep 3600\n")
     with pytest.raises(InfrastructureError, match="1 of them, which started, gave no answer"):
         RankProcesses(("cpu",), patience=replace(PATIENCE, idle_seconds=2.0))
+
+
+def test_who_was_ended_is_not_ended_again_for_others_may_have_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = RankProcesses(("cpu",), threads=1)
+    processes.close()
+    monkeypatch.setattr(rank_processes.os, "killpg", lambda group, _: pytest.fail(f"{group} may be anybody"))
+    processes.close()
+
+
+OWNER = """
+from appliance.learning.rank_processes import RankProcesses
+processes = RankProcesses(("cpu",), threads=1)
+print(processes.pids[0], flush=True)
+input()
+"""
+
+
+def test_one_that_is_busy_ends_with_who_started_it_however_that_ends() -> None:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert owner.stdout
+    rank = int(owner.stdout.readline())
+    os.kill(rank, signal.SIGSTOP)  # so it does not see that nobody asks any more
+    owner.kill()
+    owner.communicate()
+    latest = time.monotonic() + 60
+    try:
+        while is_stopped(rank):
+            assert time.monotonic() < latest
+            time.sleep(0.02)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(rank, signal.SIGKILL)

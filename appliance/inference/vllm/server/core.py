@@ -115,6 +115,7 @@ class VllmCore:
         self._reports: dict[int, dict[str, Any]] = {}
         self._running: set[int] = set()
         self._made = 0
+        self._loaded = False
         lora: dict[str, Any] = {}
         gpu = {"gpu_memory_utilization": memory_share} if memory_share else {}
         if adapters:
@@ -162,12 +163,18 @@ class VllmCore:
             raise UnfitError(said) from error
 
     def load(self, weights: dict[str, Any], aliases: dict[str, str], version: str) -> dict[str, Any]:
-        """Replaces the weights, forgets what was computed under others, and only then sets the version."""
+        """Replaces the weights, forgets what was computed under others, and only then sets the version. Where the first
+        ones are refused, that is the answer: no other engine would take them."""
         self.drain()
         found = self._engine.collective_rpc("assay_load", kwargs={"weights": weights, "aliases": aliases})
         self.forget()
         if len({one["digest"] for one in found}) != 1:
             raise RuntimeError("the workers read different weights")
+        if refused := next((one for one in found if "refused" in one), None):
+            if self._loaded:
+                raise RuntimeError(refused["refused"])
+            return {**refused}
+        self._loaded = True
         self._label(version)
         return {**found[0], "version": self._version()}
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from appliance.inference.vllm.server.core import in_one_line
 from appliance.inference.vllm.transfers import received_tensors
 
 
@@ -29,15 +30,18 @@ class WeightsExtension:
         """Replaces all weights by those that an offer's `weights` tell of; `aliases` names tensors that are another's
         twin.
 
-        Returns the digest of what was read (see `appliance.inference.weights.weights_digest`). Raises RuntimeError
-        where a layer did not take all that it has."""
+        Returns the digest of what was read (see `appliance.inference.weights.weights_digest`), and as `refused` why the
+        model takes no weights of these names. Raises RuntimeError where a layer did not take all that it has."""
         from vllm.config import set_current_vllm_config
 
         with received_tensors(weights, self.rank) as tensors, set_current_vllm_config(self.vllm_config):
             digest = tensors_digest(tensors, aliases)
             model = self.model_runner.get_model()
-            with watched(model) as lacking:
-                self.model_runner.reload_weights(weights_iterator=self.assay_tensors(tensors))
+            try:
+                with watched(model) as lacking:
+                    self.model_runner.reload_weights(weights_iterator=self.assay_tensors(tensors))
+            except (KeyError, ValueError) as error:
+                return {"digest": digest, "refused": in_one_line(error)}
             mend_tied(model)
         if lacking:
             raise RuntimeError(f"no weights, or not all of them, came to {', '.join(lacking[:4])}")

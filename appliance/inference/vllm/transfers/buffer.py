@@ -26,13 +26,11 @@ Layout = list[dict[str, Any]]
 
 
 def lay_out(tensors: Mapping[str, Tensor]) -> tuple[Layout, int]:
-    """Gives each tensor its place; returns the places and the bytes of it all. Raises KeyError for a type of numbers
-    that is not among `DTYPES`."""
+    """Gives each tensor its place; returns the places and the bytes of it all."""
     layout: Layout = []
     size = 0
     for name, tensor in tensors.items():
         dtype = str(tensor.dtype).removeprefix("torch.")
-        DTYPES[dtype]
         layout.append({"name": name, "dtype": dtype, "shape": list(tensor.shape), "at": size})
         size += -(-tensor.nbytes // ALIGNMENT) * ALIGNMENT
     return layout, max(size, ALIGNMENT)
