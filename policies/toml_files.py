@@ -43,13 +43,26 @@ def read_toml(text: str) -> dict[str, Any]:
     if _LONG_KEY.search(text):
         raise TomlError(f"a key has more than {MOST_PARTS} parts")
     try:
-        return tomllib.loads(text)
+        found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TomlError(str(error)) from error
     except RecursionError:
         raise TomlError("nested too deeply") from None
     except ValueError as error:
         raise TomlError("a number has too many digits") from error
+    _fits(found)
+    return found
+
+
+def _fits(found: dict[str, Any]) -> None:
+    """TOML's whole numbers have 64 bits; the parser takes longer ones."""
+    left: list[Any] = [found]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict | list):
+            left.extend(one.values() if isinstance(one, dict) else one)
+        elif isinstance(one, int) and not -(1 << 63) <= one < 1 << 63:
+            raise TomlError("a number has too many digits")
 
 
 def line_of(location: tuple[str, ...], text: str) -> int | None:

@@ -19,6 +19,7 @@ UNREADABLE = {
     "tables nested deeply": "a = " + "{ a = " * 50_000,
     "a long number": f"version = {'9' * 5_000}",
     "a long number behind an earlier version": f"version = 3\nb = {'9' * 5_000}",
+    "a number of more than 64 bits": f"a = [{{b = {1 << 63}}}]",
     "a key of many parts": "a." * 500_000 + "a = 1",
     "a table of many parts": f"[{'a . ' * 200_000}a]",
     "a key of many parts in quotes": """"a".'a'.""" * 100_000 + "a = 1",
