@@ -116,8 +116,8 @@ class TrainingRecipe(FiniteRecord):
     """Rollouts in one pass through the model where they are padded; fewer take less memory."""
     gradient_norm: Annotated[float, UnitName("norm")] = Field(1.0, gt=0)
     """A longer gradient is shortened to this."""
-    temperature: Annotated[float, UnitName("temperature")] = Field(1.0, gt=0)
-    """Temperature of the rollouts that are trained on."""
+    temperature: Annotated[float, UnitName("temperature")] = Field(1.0, ge=0.01)
+    """Temperature of the rollouts that are trained on. vLLM raises a lower one to 0.01, or takes it for 0."""
     watch_every: Annotated[int, UnitName("steps")] = Field(10, ge=1)
     """Steps between two looks at held-out tasks."""
     watch_items: Annotated[int, UnitName("tasks")] = Field(96, ge=1)
@@ -207,7 +207,7 @@ class EvaluationRecipe(FiniteRecord):
     """Sealed questions that champion and candidate answer."""
     unsolvable_items: Annotated[int, UnitName("questions")] = Field(192, ge=1)
     """Questions that cannot be solved, for the candidate alone: with 190 of them, no pass bounds hacks by 2 %."""
-    temperature: Annotated[float, UnitName("temperature")] = Field(1.0, gt=0)
+    temperature: Annotated[float, UnitName("temperature")] = Field(1.0, ge=0.01)
     """Temperature of the sampled answers, which decide; the greedy ones are stated beside them."""
 
 

@@ -92,6 +92,11 @@ def test_training_on_a_part_of_the_distribution_is_refused_and_says_why(name: st
         TrainingRecipe.model_validate({name: value})
 
 
+def test_a_temperature_that_vllm_would_raise_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"greater than or equal to 0\.01"):
+        TrainingRecipe(temperature=0.005)
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_c7_losses_and_gradients_are_those_of_trl(variant: str) -> None:
     """On 200 random batches, recorded by `benchmarks/trl_losses.py`, which says what is not compared and why."""
