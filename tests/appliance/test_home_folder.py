@@ -9,8 +9,8 @@ from appliance.training_recipes import read_recipe
 
 
 def test_a_tilde_is_the_home_folder_and_a_user_who_does_not_exist_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/somebody")
-    assert expanded("~/model") == Path("/home/somebody/model")
+    monkeypatch.setenv("HOME", "/srv/somebody")
+    assert expanded("~/model") == Path("/srv/somebody/model")
     assert expanded(Path("~no-such-user/model")) == Path("~no-such-user/model")
 
 

@@ -15,7 +15,7 @@ class _Answer(BaseModel):
     model_config = ConfigDict(strict=True, defer_build=True)
 
 
-class _Report(_Answer):
+class _RowReport(_Answer):
     number: int
     ids: list[int]
     logprobs: list[LogProbability]
@@ -25,7 +25,7 @@ class _Report(_Answer):
 
 
 class _Reports(_Answer):
-    reports: list[_Report]
+    reports: list[_RowReport]
 
 
 class _Scores(_Answer):
