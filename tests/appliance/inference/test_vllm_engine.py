@@ -214,7 +214,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("fault", CASES)
+SHORT = ("truncated", "skipped", "deaf")
+"""What is tried in the suite: bytes that are wrong, weights that were left out, and answers that stay as they were."""
+
+
+@pytest.mark.parametrize(
+    "fault", [fault if fault in SHORT else pytest.param(fault, marks=pytest.mark.slow) for fault in CASES]
+)
 def test_c2_a_push_that_went_wrong_is_found_and_nothing_of_that_engine_is_used(
     engine: VllmEngine, faults: Faults, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,11 +362,11 @@ def test_c5_each_version_of_an_adapter_is_added_beside_frozen_weights_that_never
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    {
-        "bound": "put the adapter on 13 of 14 layers",
-        "nothing bound": "put the adapter on 0 of 14 layers",
-        "deaf": "the engine answers as before",
-    }.items(),
+    [
+        ("bound", "put the adapter on 13 of 14 layers"),
+        pytest.param("nothing bound", "put the adapter on 0 of 14 layers", marks=pytest.mark.slow),
+        pytest.param("deaf", "the engine answers as before", marks=pytest.mark.slow),
+    ],
 )
 def test_an_adapter_that_does_not_act_on_every_layer_is_found(
     engine: VllmEngine, faults: Faults, fault: str, reason: str
@@ -384,7 +390,7 @@ def test_an_adapter_that_vllm_cannot_be_told_of_is_refused(engine: VllmEngine) -
         engine.push(wide, "v")
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [way if way == "file" else pytest.param(way, marks=pytest.mark.slow) for way in WAYS])
 def test_two_processes_that_hold_one_model_together_are_pushed_to_and_proved_as_one(
     faults: Faults, way: Literal["file", "ipc", "nccl"]
 ) -> None:
@@ -410,6 +416,7 @@ def test_two_processes_that_hold_one_model_together_are_pushed_to_and_proved_as_
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_an_engine_that_dies_in_a_broadcast_is_replaced_and_gets_the_weights_as_they_were(faults: Faults) -> None:
     faults.always()
     faults.network = "shared"

@@ -120,24 +120,36 @@ def test_the_command_says_for_each_row_that_there_is_no_gpu_and_ends_with_5(tmp_
     assert run_forked(("selftest", "gpu", "--only", "G11"), home).returncode == 2
 
 
-@needs_vllm
-@pytest.mark.timeout(900)
-def test_what_asks_vllm_runs_on_its_build_for_processors(tmp_path: Path) -> None:
-    """That build has no sleep mode: the messages, the order and the proofs are as on a GPU, and no memory is freed."""
-    faults = Faults(tmp_path)
+class Made:
+    """Makes engines on vLLM's build for processors, which has no sleep mode: the messages, the order and
+    the proofs are as on a GPU, and no memory is freed."""
 
-    def make(level: int = 0, **chosen: object) -> VllmEngine:
-        faults.network = "shared" if chosen.get("transfer") == "nccl" else "own"
+    def __init__(self, folder: Path) -> None:
+        self._faults = Faults(folder)
+
+    def engine(self, level: int = 0, **chosen: object) -> VllmEngine:
+        self._faults.network = "shared" if chosen.get("transfer") == "nccl" else "own"
         settings = VllmSettings.model_validate({"sleep": level} | chosen)
-        return VllmEngine(8, 2 * SMALL.tokens, start=faults.start, settings=settings)
+        return VllmEngine(8, 2 * SMALL.tokens, start=self._faults.start, settings=settings)
 
-    def pressed(cache_bytes: int) -> VllmEngine:
-        start = lambda asked: faults.start(asked | {"cache_bytes": cache_bytes})  # noqa: E731
+    def pressed(self, cache_bytes: int) -> VllmEngine:
+        start = lambda asked: self._faults.start(asked | {"cache_bytes": cache_bytes})  # noqa: E731
         return VllmEngine(SMALL.rollouts, SMALL.tokens, start=start)
 
-    assert "woke with a push, proved, same scores" in probes.sleep_and_wake(make, SMALL)
-    ways = [probes.PushWay(way, partial(make, transfer=way), CPU) for way in WAYS]
+
+@needs_vllm
+def test_vllm_wakes_with_a_push_that_is_proved(tmp_path: Path) -> None:
+    assert "woke with a push, proved, same scores" in probes.sleep_and_wake(Made(tmp_path).engine, SMALL)
+
+
+@needs_vllm
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_what_else_asks_vllm_runs_on_its_build_for_processors(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    ways = [probes.PushWay(way, partial(made.engine, transfer=way), CPU) for way in WAYS]
     assert "all of one digest" in probes.push_each_way(ways, SMALL, "")
-    assert "so does vLLM with graphs of decoding" in probes.graph_and_push(CPU, SMALL, partial(make, graphs=True))
-    assert "as our scheduler admits" in probes.cache_pressure(pressed, SMALL, 4)
-    assert "an adapter on vLLM is" in probes.adapter_and_moments(CPU, SMALL, make)
+    graphs = partial(made.engine, graphs=True)
+    assert "so does vLLM with graphs of decoding" in probes.graph_and_push(CPU, SMALL, graphs)
+    assert "as our scheduler admits" in probes.cache_pressure(made.pressed, SMALL, 4)
+    assert "an adapter on vLLM is" in probes.adapter_and_moments(CPU, SMALL, made.engine)

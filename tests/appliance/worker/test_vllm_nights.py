@@ -110,6 +110,7 @@ def test_a_chat_model_is_trained_on_proved_samples_alone(
     assert bool([proof for proof in engine.proofs if proof.base]) == (method == "lora")
 
 
+@pytest.mark.slow
 def test_a_night_with_an_adapter_goes_on_when_an_engine_dies_and_when_a_push_goes_wrong(
     tmp_path: Path, ledger: SqliteLedger, runtime: RuntimeSettings, watched: list[WatchedEngine], faults: Faults
 ) -> None:
