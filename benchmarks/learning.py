@@ -304,7 +304,7 @@ def run_seeds(arguments: argparse.Namespace, arms: list[str], results: Path) -> 
             command += ["--results", str(results)]
             command += ["--tokens", str(arguments.tokens)] * (arguments.tokens is not None)
             command += ["--small"] * arguments.small
-            command += ["--model", str(arguments.model.resolve())] * (arguments.model is not None)
+            command += ["--model", str(arguments.model.resolve())] if arguments.model is not None else []
             running[seed] = subprocess.Popen(command, cwd=ROOT)
         for seed, process in list(running.items()):
             if process.poll() is not None:

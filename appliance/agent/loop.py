@@ -392,6 +392,8 @@ class Agent:
 
     def _branch(self, live: LiveRollout, point: BranchPoint | None) -> bool:
         """Begins the branches that leave it there; True asks the loop to stop."""
+        if point is None:
+            return False
         worlds = self._budget.worlds + self._budget.worlds // 2 - self._world_rollouts
         begun = self._branches.begin(live, point, self._calls, worlds, self._clock())
         return any([self._begin(branch) for branch in begun])  # noqa: C419 - all of them

@@ -72,13 +72,13 @@ class RolloutBranches:
         return BranchPoint(live.said, live.calls) if mends and len(live.said.ids) < live.max_tokens else None
 
     def begin(
-        self, live: LiveRollout, point: BranchPoint | None, calls: ToolCalls, worlds: int, now: float
+        self, live: LiveRollout, point: BranchPoint, calls: ToolCalls, worlds: int, now: float
     ) -> list[LiveRollout]:
         """Begins the branches that leave it there, with room for so many worlds; none where that cannot be."""
         count = self.left(live)
         if needs_world(live.assignment.task):
             count = min(count, worlds)
-        if point is None or self.wanted is None or count <= 0:
+        if self.wanted is None or count <= 0:
             return []
         try:
             sessions = point.sessions(live.session, count)
