@@ -17,6 +17,8 @@ def total(rollouts: Iterable[Rollout]) -> Usage:
 
 def added(used: Sequence[Usage]) -> Usage:
     """Adds up these likewise."""
+    if len(used) == 1:
+        return used[0]
     cpu = [one.cpu_seconds for one in used if one.cpu_seconds is not None]
     peaks = [one.peak_memory_mib for one in used if one.peak_memory_mib is not None]
     return Usage(

@@ -120,7 +120,7 @@ class TorchEngine:
 
     @property
     def runnable(self) -> int:
-        return int(self._table.running.sum()) + self._startable
+        return self._table.runnable + self._startable
 
     @property
     def _startable(self) -> int:
@@ -297,7 +297,7 @@ class TorchEngine:
         if self._long is not None:
             seated |= self._long.read(decoder)
         table, n = self._table, len(self._table)
-        running = table.running[:n] & ~table.reading[:n]
+        running = table.running[:n] if self._long is None else table.running[:n] & ~table.reading[:n]
         going = running & (self._cache.positions[:n] < table.used[:n])
         if going.any():
             self._cache.begin()

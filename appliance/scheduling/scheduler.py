@@ -117,13 +117,15 @@ class Scheduler:
         """Says which rollouts begin now, and where; in the order in which they were queued."""
         if not self._queue or not self._capacity:
             return []
+        if not any(map(np.isfinite, self._capacity.values())):
+            return self._admit_by_rows()
         names = list(self._capacity)
         number = {name: place for place, name in enumerate(names)}
         held = np.stack([self._held[name] for name in names])
         used = np.array([self._used[name] for name in names], dtype=float)
         capacity, rows = np.array(list(self._capacity.values())), np.array(list(self._rows.values()))
         bounded, counts = np.isfinite(capacity), held.sum(1)
-        mean, variance = self._figures() if bounded.any() else (np.zeros((RANGES, 1)), np.zeros((RANGES, 1)))
+        mean, variance = self._figures()
         means, variances = held @ mean, held @ variance
         placed = []
         while self._queue:
@@ -144,6 +146,22 @@ class Scheduler:
             means[home] += mean[known.place]
             variances[home] += variance[known.place]
             placed.append(Placed(rollout, known.engine))
+        return placed
+
+    def _admit_by_rows(self) -> list[Placed]:
+        """Does the same where rows are the only bound, and nothing is to be forecast."""
+        free = {name: rows - self._held[name].sum() for name, rows in self._rows.items()}
+        placed = []
+        while self._queue:
+            known = self._known[self._queue[0]]
+            home = self._home.get(known.group, "")
+            if free.get(home, 0) < 1 and free[home := max(free, key=free.__getitem__)] < 1:
+                break
+            known.engine = home
+            self._home.setdefault(known.group, home)
+            self._hold(known)
+            free[home] -= 1
+            placed.append(Placed(self._queue.popleft(), home))
         return placed
 
     def grow(self, rollout: str, tokens: int) -> None:
