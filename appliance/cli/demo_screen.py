@@ -217,8 +217,10 @@ class DemoProgress:
 def describe(event: Event) -> str:
     figures = event.figures
     if event.kind == "step":
+        if "success" not in figures:  # nothing was sampled for it
+            return f"{event.text} · learned again from the record"
         return (
-            f"{event.text} · success {figures.get('success', 0):.2f} · tool errors in correct "
+            f"{event.text} · success {figures['success']:.2f} · tool errors in correct "
             f"{figures.get('tool_errors_in_correct', 0):.3f}"
         )
     if event.kind == "warm_start" and "loss" in figures:

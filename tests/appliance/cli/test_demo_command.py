@@ -24,7 +24,8 @@ from forked_commands import ForkedCommand, run_forked
 from rich.console import Console
 
 from appliance.cli.demo_report import DemoReport
-from appliance.cli.demo_screen import DemoProgress, RemainingTime, left, screen
+from appliance.cli.demo_screen import DemoProgress, RemainingTime, describe, left, screen
+from appliance.clock import utc_now
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import CycleState
 from appliance.records.events import Event
@@ -291,3 +292,11 @@ def test_how_long_the_rest_takes_follows_from_the_pace_here_also_where_it_goes_o
         now[0] += 5.0 if number < 20 else 20.0
     assert told[41] == pytest.approx((1 - 0.37) * 20.0 / (0.36 / 40), rel=0.01), "what was quicker before is forgotten"
     assert (left(20), left(80), left(300)) == ("less than a minute left", "about 1 minute left", "about 5 minutes left")
+
+
+def test_a_step_that_is_learned_again_says_so_and_no_success_that_nobody_measured() -> None:
+    measured = {"success": 0.5, "tool_errors_in_correct": 0.125}
+    step = Event(kind="step", text="step 11 of 70", figures=measured, created=utc_now())
+    assert describe(step) == "step 11 of 70 · success 0.50 · tool errors in correct 0.125"
+    again = step.model_copy(update={"figures": {"replayed": 1.0}})
+    assert describe(again) == "step 11 of 70 · learned again from the record"
