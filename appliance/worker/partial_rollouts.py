@@ -123,6 +123,7 @@ class PartialRollouts:
         self._whole = {name: one for name, one in self._whole.items() if one.step > step}
         if not (self._mine or self._parts or self._whole):
             self._path.unlink(missing_ok=True)
+            self._written = self._clock()  # nothing is lost by a kill before that
         said = ""
         if self._went_on or self._anew:
             tokens = sum(self._went_on.values())

@@ -285,3 +285,22 @@ def test_a_rollout_that_ended_and_is_not_of_its_assignment_is_begun_anew(
     assert [one.answer for one in rollouts] == ["6", "6"]
     assert len(again.requests) == 1
     assert keeper.committed(3).endswith(" 1 began anew")
+
+
+def test_steps_that_are_short_write_nothing_and_a_long_one_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partial_rollouts, "SECONDS", 20.0)
+    now, path = [0.0], tmp_path / "rollouts.json"
+    keeper = PartialRollouts(path, lambda: now[0], Digests())
+    part = PartialRollout(id="r0", cycle="c", step=3, nodes=())
+    for step in range(9):
+        for _ in range(3):
+            now[0] += 5.0
+            keeper.look(lambda: [part])
+        assert not path.exists()
+        keeper.committed(step)
+    for _ in range(4):
+        now[0] += 5.0
+        keeper.look(lambda: [part])
+    assert path.exists()
