@@ -96,17 +96,22 @@ class VllmProcess:
         ours.setblocking(False)
         self._socket = ours
         program = START.format(paths=[str(path) for path in paths], module=module)
-        with theirs, (self.folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [str(environment.python), "-I", "-c", program, str(theirs.fileno()), str(os.getpid()), network],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=_variables(self.folder, environment.python.parent.parent, threads, gpus),
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-                cwd=self.folder,
-            )
+        try:
+            with theirs, (self.folder / "log").open("wb") as log:
+                self._process = subprocess.Popen(
+                    [str(environment.python), "-I", "-c", program, str(theirs.fileno()), str(os.getpid()), network],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=_variables(self.folder, environment.python.parent.parent, threads, gpus),
+                    pass_fds=(theirs.fileno(),),
+                    start_new_session=True,
+                    cwd=self.folder,
+                )
+        except OSError as error:
+            ours.close()
+            remove_folder(self.folder)
+            raise EngineFault(f"the engine's process does not start: {error}") from error
         self._pid = self._process.pid
         self._memory = MemoryKills.seen_from(self._pid)
         try:
@@ -150,7 +155,8 @@ class VllmProcess:
                 self._frames.read(self._socket)
             elif goes:
                 unsent = unsent[self._socket.send(unsent) :]
-            elif self._process.poll() is not None:
+            elif os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                # It is not waited for before `kill`: until then its number, which is its group's, is nobody else's.
                 raise WireError("its process is gone")
             elif reason := wait.over():
                 raise EngineFault(f"the engine (process {self.pid}) gives no answer to {kind}: {reason}")

@@ -6,8 +6,11 @@ import ast
 import inspect
 import socket
 import sys
+import tempfile
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 from inference_models import tiny
@@ -21,7 +24,7 @@ from appliance.inference.vllm import environment, placement
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.environment import VllmEnvironment
 from appliance.inference.vllm.placement import VllmSettings
-from appliance.inference.vllm.process import _variables
+from appliance.inference.vllm.process import ROOT, EngineFault, VllmProcess, _variables
 from appliance.inference.vllm.server import wire
 from appliance.inference.vllm.server.core import VllmCore
 from appliance.inference.vllm.server.worker import mend_tied, tensors_digest
@@ -30,6 +33,7 @@ from appliance.inference.vllm.transfers.file import WeightFile
 from appliance.inference.vllm.weights import offer_weights
 from appliance.inference.weights import weights_digest
 from appliance.model_readiness import ConfiguredModel
+from appliance.processes.patience import Patience
 
 SERVER = Path(wire.__file__).parent
 
@@ -222,3 +226,61 @@ def test_settings_of_vllm_beside_another_engine_are_said_to_change_nothing() -> 
     chosen = VllmSettings(gpus=(1,), sleep=1)
     assert chosen.without_effect("torch") == "vllm.gpus = (1,), vllm.sleep = 1 changes nothing: model.engine is torch"
     assert (chosen.without_effect("vllm"), VllmSettings().without_effect("torch")) == ("", "")
+
+
+def started(python: str, folder: Path) -> VllmProcess:
+    """A process that answers one message with what `folder` has in `answering.py`."""
+    return VllmProcess(
+        VllmEnvironment(Path(python), "torch", ""),
+        {},
+        threads=1,
+        patience=Patience(),
+        module="answering",
+        paths=(ROOT, folder),
+    )
+
+
+ANSWERING = """
+import os, socket, subprocess, sys
+from appliance.inference.vllm.server.wire import packed
+
+def main():
+    line = socket.socket(fileno=int(sys.argv[1]))
+    line.recv(1 << 16)
+    left = subprocess.Popen(["sleep", "600"])
+    line.sendall(packed({"version": str(left.pid), "network": "own", "tokens": None, "block": 1}))
+    line.recv(1 << 16)
+    os._exit(3)
+"""
+
+
+def is_over(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+def test_what_an_engine_that_ended_has_left_in_its_group_is_ended_too(tmp_path: Path) -> None:
+    (tmp_path / "answering.py").write_text(ANSWERING)
+    engine = started(sys.executable, tmp_path)
+    left = psutil.Process(int(engine.version))
+    with pytest.raises(EngineFault, match="ended while it was asked to figures"):
+        engine.ask("figures")
+    assert not is_over(left)
+    engine.kill()
+    until = time.monotonic() + 60
+    while not is_over(left) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert is_over(left)
+    assert not engine.folder.exists()
+    engine.kill()
+
+
+def test_a_process_that_does_not_start_is_a_fault_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(EngineFault, match="does not start"):
+        started(str(tmp_path / "no-python"), tmp_path)
+    assert list(tmp_path.iterdir()) == []
