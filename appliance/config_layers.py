@@ -214,8 +214,5 @@ def _is_written(shape: Any) -> bool:
 
 def _unknown(layer: Layer, dotted: str, key: str, shape: type[BaseModel], prefix: str) -> ConfigError:
     near = difflib.get_close_matches(key, shape.model_fields, n=1, cutoff=0.5)
-    where = f"section {prefix.rstrip('.')}" if prefix else "the top level"
-    meant = (
-        f"did you mean {prefix}{near[0]}?" if near else f"{where} has the keys {', '.join(sorted(shape.model_fields))}"
-    )
+    meant = f"did you mean {prefix}{near[0]}?" if near else f"it has the keys {', '.join(sorted(shape.model_fields))}"
     return ConfigError(f"{layer.place(dotted)}: there is no key {dotted}", hint=meant)

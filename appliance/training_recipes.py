@@ -275,6 +275,11 @@ def _scaled(stage: Stage, factor: float, rows: int, shape: Shape, machine: Hardw
     return stage.model_copy(update={"recipe": recipe.model_copy(update={"agent": agent, "training": training})})
 
 
+def too_large(stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout = ONE) -> list[str]:
+    """Names the stages that do not fit."""
+    return [stage.name for stage in stages if not _planned(stage, shape, machine, layout).fits]
+
+
 def rows_of(stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout = ONE) -> list[tuple[str, ...]]:
     """One row for each stage, as `COLUMNS` has it."""
     return [_row(number, stage, shape, machine, layout) for number, stage in enumerate(stages, 1)]
@@ -286,9 +291,7 @@ COLUMNS = ("stage", "name", "kind", "ends after", "tokens", "calls", "tasks", "l
 def _row(number: int, stage: Stage, shape: Shape, machine: Hardware, layout: Layout) -> tuple[str, ...]:
     recipe, training = stage.recipe, stage.recipe.training
     sft = stage.kind == "sft"
-    tokens, rows = recipe.agent.max_tokens, recipe.agent.concurrent
-    taken = planning.sft_way(recipe.warm_start, tokens) if sft else training
-    most = planning.plan(shape, machine, taken, max_tokens=tokens, rows=rows, layout=layout)
+    most = _planned(stage, shape, machine, layout)
     _, needed, available = most.tightest
     fault = f", {most.too_long or 'too much'}" if not most.fits else ""
     until = recipe.warm_start.stop_at if sft else stage.advance_at
@@ -307,6 +310,12 @@ def _row(number: int, stage: Stage, shape: Shape, machine: Hardware, layout: Lay
         "new" if sft or stage.optimizer == "reset" else "kept",
         f"{needed / planning.GIB:.1f} of {available / planning.GIB:.1f} GiB{fault}",
     )
+
+
+def _planned(stage: Stage, shape: Shape, machine: Hardware, layout: Layout) -> planning.Plan:
+    recipe, tokens = stage.recipe, stage.recipe.agent.max_tokens
+    taken = planning.sft_way(recipe.warm_start, tokens) if stage.kind == "sft" else recipe.training
+    return planning.plan(shape, machine, taken, max_tokens=tokens, rows=recipe.agent.concurrent, layout=layout)
 
 
 def plan_json(recipe: StagedRecipe) -> dict[str, Any]:

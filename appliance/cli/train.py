@@ -36,13 +36,14 @@ def train(
     """Train in stages: SFT, RL with growing budgets, distillation.
 
     The daemon runs it as a cycle: what the last stage made is evaluated and decided on like a night's candidate. A
-    stage that collapses ends the training at its last good checkpoint. 2: the recipe cannot be used, or has no such
-    stage; 3: no daemon; 4: another cycle is unfinished, or none of this recipe to go on with.
+    stage that collapses ends the training at its last good checkpoint. 1: with --dry-run, a stage does not fit; 2: the
+    recipe cannot be used, or has no such stage; 3: no daemon; 4: another cycle is unfinished, or none of this recipe to
+    go on with.
 
     Example: assay train --recipe seedling --dry-run
     """
-    from appliance.errors import UsageError
-    from appliance.training_recipes import read_recipe, scaled
+    from appliance.errors import ExitCode, UsageError
+    from appliance.training_recipes import read_recipe, scaled, too_large
 
     if resume and seed is not None:
         raise UsageError("a training that goes on has the seed that it began with", "leave out --seed, or --resume")
@@ -54,7 +55,7 @@ def train(
         found = found.only(stage)
     if dry_run:
         _show_plan(found, settings, as_json)
-        return
+        raise typer.Exit(ExitCode.FAILED_VERDICT if too_large(found.stages, *_where(settings)) else ExitCode.OK)
     api = client_of(context, data)
     cycle = _resumed(api, found) if resume else _started(api, found, seed)
     if as_json:

@@ -67,8 +67,8 @@ class TrainingRecipe(FiniteRecord):
     """Tasks of one step; the rollouts of one task are a group."""
     rollouts_per_task: Annotated[int, UnitName("rollouts")] = Field(16, ge=2)
     """Rollouts that are sampled of each task: 2G of GRPO-RoC."""
-    keep: Annotated[int, UnitName("rollouts")] = Field(8, ge=2)
-    """Rollouts that are trained on of each task: G of GRPO-RoC."""
+    keep: Annotated[int, UnitName("rollouts")] = Field(8, ge=2, validate_default=True)
+    """Rollouts that are trained on of each task: G of GRPO-RoC; as many as are sampled leave nothing to choose."""
     refills: Annotated[int, UnitName("rounds")] = Field(1, ge=0)
     """Rounds in which groups whose rewards are all equal, which carry no signal, are replaced by fresh tasks."""
     max_staleness: Annotated[int, UnitName("steps")] = Field(0, ge=0, le=64)
@@ -156,6 +156,13 @@ class TrainingRecipe(FiniteRecord):
     @classmethod
     def _whole_distribution(cls, value: float, info: ValidationInfo) -> float:
         whole_distribution(str(info.field_name), value, 1.0 if info.field_name == "top_p" else 0.0)
+        return value
+
+    @field_validator("keep")
+    @classmethod
+    def _no_more_than_sampled(cls, value: int, info: ValidationInfo) -> int:
+        if value > (sampled := info.data.get("rollouts_per_task", value)):
+            raise ValueError(f"only {sampled} are sampled: lower it, or raise rollouts_per_task")
         return value
 
     @field_validator("mismatch")

@@ -62,6 +62,14 @@ def test_the_plan_of_a_recipe_is_one_screen_and_the_same_as_json(tmp_path: Path)
     assert [stage["name"] for stage in json.loads(alone.stdout)["stages"]] == ["two"]
 
 
+def test_a_plan_with_a_stage_that_does_not_fit_ends_with_one(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text(TWO.replace("max_tokens = 120", "max_tokens = 100000"))
+    for form in ((), ("--json",)):
+        assert assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"), "--dry-run", *form).returncode == 1
+        alone = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"), "--stage", "1", "--dry-run", *form)
+        assert alone.returncode == 0
+
+
 def test_the_shipped_recipe_follows_its_paper_and_fits_the_machine(tmp_path: Path) -> None:
     plan = json.loads(assay(tmp_path, "train", "--recipe", "rstar2-agent", "--dry-run", "--json").stdout)
     sft, *later = plan["stages"]
@@ -123,6 +131,9 @@ def test_a_stage_of_sft_takes_what_full_training_takes_whatever_the_others_do(tm
         (('name = "two"', 'name = "one"'), "two stages are called 'one'", ""),
         (('objective = "gspo"', 'objective = "luck"'), "no objective 'luck'", ""),
         (("[stages.agent]", "[stages.agents]"), "there is no key agents", "did you mean agent?"),
+        (("max_tokens = 120", "zzz = 120"), "there is no key agent.zzz", "it has the keys concurrent"),
+        (("[training]", "[training]\nkeep = 17"), "training.keep = 17: only 16 are sampled", "correct training.keep"),
+        (("[training]", "[training]\nrollouts_per_task = 4"), "training.keep = 8: only 4 are sampled", ""),
         (('tasks = "unsolved"', 'tasks = "solved"'), "tasks = 'solved'", ""),
         (("[[stages]]", "[stages]"), "not TOML", ""),
         (('name = "two"\nkind = "rl"', 'name = "two"\nkind = "rl"\ndata = "file"'), "rl has no key data", ""),
