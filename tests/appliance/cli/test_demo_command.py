@@ -11,10 +11,12 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import guest_roots as building
@@ -23,6 +25,7 @@ import pytest
 from forked_commands import ForkedCommand, run_forked
 from rich.console import Console
 
+from appliance.audit.head_places import head_name
 from appliance.cli.demo_report import DemoReport
 from appliance.cli.demo_screen import DemoProgress, RemainingTime, describe, left, screen
 from appliance.clock import utc_now
@@ -91,13 +94,6 @@ def stopped_at(pattern: str, data: Path, *arguments: str) -> tuple[int, str]:
     return process.returncode, output
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Path:
-    folder = tmp_path_factory.mktemp("demo") / "data"
-    building.lend(guest_roots, folder / "run")
-    return folder
-
-
 def broker_at_work(process: subprocess.Popen[bytes], data: Path, *, other_than: int) -> int:
     """The process number of the night's broker, once the cycle has begun and there are sandboxes."""
     while process.poll() is None:
@@ -118,46 +114,73 @@ def broker_of(data: Path) -> int:
         return 0
 
 
+@dataclass(frozen=True)
+class Night:
+    data: Path
+    survived: list[str]
+    """What is alive when its broker was killed, and then everything when it had another one."""
+    stopped: tuple[int, str]
+    """How it ended, and what it said, when it met Ctrl-C one step later."""
+    code: int
+    """Of the first that came to its end."""
+    out: str
+    error: str
+    found: dict[str, object]
+    """What it wrote with --json."""
+
+
 @pytest.fixture(scope="module")
-def survived(data: Path) -> list[str]:
-    """What is alive of a night whose broker was killed, and then everything when it had another one."""
+def night(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Night:
+    """One for all test processes of the run: the second that asks waits for it."""
+    folder = building.shared(tmp_path_factory) / "demonstration"
+    with building.alone(folder.with_suffix(".lock")):
+        if not (kept := folder / "night.json").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            building.lend(guest_roots, folder / "data" / "run")
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setenv("XDG_STATE_HOME", str(folder / "state"))
+                kept.write_text(json.dumps(asdict(had(folder / "data")), default=str))
+        told = json.loads(kept.read_text())
+    return Night(**told | {"data": Path(told["data"]), "stopped": tuple(told["stopped"])})
+
+
+@pytest.fixture
+def copied(night: Night, guest_roots: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data of that night, for a test that goes on with it: others look at it at the same time."""
+    data, heads = tmp_path / "data", tmp_path / "state" / "assay" / "heads"
+    shutil.copytree(night.data, data, symlinks=True, ignore=shutil.ignore_patterns("run"))
+    building.lend(guest_roots, data / "run")
+    shutil.copytree(night.data.with_name("state"), tmp_path / "state")
+    (heads / head_name(night.data)).rename(heads / head_name(data))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return data
+
+
+def had(data: Path) -> Night:
     process = start(data, FIXTURE, seed=0, size=SMALL)
     before = broker_at_work(process, data, other_than=0)
     psutil.Process(before).kill()
     broker_at_work(process, data, other_than=before)
-    found = survivors(kill_tree(process), data)
+    survived = survivors(kill_tree(process), data)
     assert process.stderr is not None
     process.stderr.close()
-    return found
-
-
-@pytest.fixture(scope="module")
-def stopped(data: Path, survived: list[str]) -> tuple[int, str]:
-    """By Ctrl-C after one more step."""
-    return stopped_at(r"step \d of", data)
-
-
-@pytest.fixture(scope="module")
-def first(data: Path, stopped: tuple[int, str]) -> tuple[subprocess.CompletedProcess[str], dict[str, object]]:
-    """The first that comes to its end."""
+    stopped = stopped_at(r"step \d of", data)
     out = data.with_name("first.json")
     ran = demo(data, "--json", str(out))
-    return ran, json.loads(out.read_text())
+    return Night(data, survived, stopped, ran.returncode, ran.stdout, ran.stderr, json.loads(out.read_text()))
 
 
-def test_ctrl_c_ends_it_without_a_traceback(stopped: tuple[int, str]) -> None:
-    code, output = stopped
+def test_ctrl_c_ends_it_without_a_traceback(night: Night) -> None:
+    code, output = night.stopped
     assert code == 130, output
     assert "Traceback" not in output
 
 
-def test_it_goes_on_where_it_was_and_ends_with_one_screen_and_the_same_as_json(
-    first: tuple[subprocess.CompletedProcess[str], dict[str, object]],
-) -> None:
-    ran, found = first
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "continuing" in ran.stdout
-    assert f"step {SMALL.steps} of" in ran.stdout
+def test_it_goes_on_where_it_was_and_ends_with_one_screen_and_the_same_as_json(night: Night) -> None:
+    found = night.found
+    assert night.code == 0, night.out + night.error
+    assert "continuing" in night.out
+    assert f"step {SMALL.steps} of" in night.out
     assert found.keys() >= ASKED_FOR
     assert found["sealed_items"] == SMALL.sealed
     assert found["tool_calls_outside_sandbox"] == 0
@@ -166,17 +189,17 @@ def test_it_goes_on_where_it_was_and_ends_with_one_screen_and_the_same_as_json(
     assert found["decision"] in ("hold", "reject")
     assert Path(str(found["bundle"])).is_dir()
     for text in ("sealed questions", "tool errors", "approval", "find x with 7x+3=45: solved", "model show"):
-        assert text in ran.stdout
-    assert "Traceback" not in ran.stderr
+        assert text in night.out
+    assert "Traceback" not in night.error
 
 
 def test_a_night_that_loses_its_broker_and_then_everything_goes_on_counts_nothing_twice_and_leaves_nothing(
-    data: Path, survived: list[str], first: tuple[subprocess.CompletedProcess[str], dict[str, object]]
+    night: Night,
 ) -> None:
-    assert survived == []
-    assert count(data, SMALL) == []
-    assert left_on_host(data) == []
-    with SqliteLedger(data / "ledger.sqlite3") as ledger:
+    assert night.survived == []
+    assert count(night.data, SMALL) == []
+    assert left_on_host(night.data) == []
+    with SqliteLedger(night.data / "ledger.sqlite3") as ledger:
         (cycle,) = ledger.cycles()
         assert cycle.state is CycleState.DONE
         assert sum(event.kind == "broker" for _, event in ledger.events(limit=10_000)) == 1
@@ -184,25 +207,23 @@ def test_a_night_that_loses_its_broker_and_then_everything_goes_on_counts_nothin
             assert judged.rollout.ended is not RolloutEnd.INFRA_ERROR or judged.verdict.outcome.value == "infra_error"
 
 
-def test_a_second_run_says_so_and_shows_the_same(
-    data: Path, first: tuple[subprocess.CompletedProcess[str], dict[str, object]]
-) -> None:
-    out = data.with_name("second.json")
-    again = demo(data, "--json", str(out))
+def test_a_second_run_says_so_and_shows_the_same(night: Night, copied: Path) -> None:
+    out = copied.with_name("second.json")
+    again = demo(copied, "--json", str(out))
     assert again.returncode == 0
     assert "already ran here" in again.stdout
     found = json.loads(out.read_text())
-    assert {name: found[name] for name in ASKED_FOR - {"seconds"}} == {
-        name: first[1][name] for name in ASKED_FOR - {"seconds"}
-    }
+    same = ASKED_FOR - {"seconds", "bundle"}
+    assert {name: found[name] for name in same} == {name: night.found[name] for name in same}
+    assert Path(found["bundle"]) == copied / Path(str(night.found["bundle"])).relative_to(night.data)
 
 
 def test_what_the_tutorial_has_one_type_next_is_answered(
-    data: Path, first: tuple[subprocess.CompletedProcess[str], dict[str, object]], monkeypatch: pytest.MonkeyPatch
+    night: Night, copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All but what asks for a person's passphrase or begins a night: those have tests of their own."""
-    environ, found = environment(data, FIXTURE, SMALL), {"BUNDLE": str(first[1]["bundle"])}
-    (mine := data.with_name("mine.jsonl")).write_text("\n".join(LINE.findall(TUTORIAL)))
+    environ, found = environment(copied, FIXTURE, SMALL), {"BUNDLE": str(night.found["bundle"])}
+    (mine := copied.with_name("mine.jsonl")).write_text("\n".join(LINE.findall(TUTORIAL)))
     monkeypatch.chdir(mine.parent)
     served = ForkedCommand(("serve",), environ)
     try:
@@ -222,20 +243,18 @@ def test_what_the_tutorial_has_one_type_next_is_answered(
         served.wait(120)
 
 
-def test_beginning_anew_keeps_what_was_there(
-    data: Path, first: tuple[subprocess.CompletedProcess[str], dict[str, object]]
-) -> None:
-    before = (data / "ledger.sqlite3").stat().st_ino
-    code, output = stopped_at("this takes some", data, "--fresh")
+def test_beginning_anew_keeps_what_was_there(copied: Path) -> None:
+    before = (copied / "ledger.sqlite3").stat().st_ino
+    code, output = stopped_at("this takes some", copied, "--fresh")
     assert (code, "Traceback" in output) == (130, False), output
-    (old,) = data.parent.glob("data.before-*")
+    (old,) = copied.parent.glob("data.before-*")
     assert str(old) in output.replace("\n", "")
     assert (old / "ledger.sqlite3").stat().st_ino == before
-    assert (data / "ledger.sqlite3").exists()
+    assert (copied / "ledger.sqlite3").exists()
 
 
-def test_an_answer_cannot_draw_on_the_screen(first: tuple[subprocess.CompletedProcess[str], dict[str, object]]) -> None:
-    hostile = DemoReport.model_validate({**first[1], "answer": "\x1b[2J[red]6[/red]\u202e"})
+def test_an_answer_cannot_draw_on_the_screen(night: Night) -> None:
+    hostile = DemoReport.model_validate({**night.found, "answer": "\x1b[2J[red]6[/red]\u202e"})
     console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     console.print(screen(hostile, []))
     text = console.export_text()
