@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from appliance.records.cycles import Cycle
     from appliance.training_recipes import StagedRecipe
 
+RECENT = 200
+"""Cycles among which one to go on with is looked for."""
+
 
 def train(
     context: typer.Context,
@@ -26,7 +29,8 @@ def train(
         int | None, typer.Option("--stage", min=1, metavar="N", help="This stage alone, from the model in service.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the unfinished training of this recipe.")
+        bool,
+        typer.Option("--resume", help="Go on with the training of this recipe that is unfinished or was set aside."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan of the stages, and start nothing.")] = False,
     seed: Seed = None,
@@ -76,23 +80,29 @@ def _started(api: ApiClient, recipe: StagedRecipe, seed: int | None) -> Cycle:
 
 
 def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
-    """The unfinished cycle of this recipe; a daemon goes on with it by itself, and is told to do so now."""
+    """The unfinished cycle of this recipe; a daemon goes on with it by itself, and is told to do so now. Otherwise the
+    newest one of this recipe, where it was set aside."""
     from appliance.errors import AssayError, ExitCode
+    from appliance.records.cycles import CycleState
 
-    newest = next(iter(api.cycles(1)), None)
-    if newest is None or newest.state.rests:
+    recent = api.cycles(RECENT)
+    unfinished = next((one for one in recent if not one.state.rests), None)
+    own = [one for one in recent if one.plan.get("named", {}).get("digest") == recipe.digest]
+    if unfinished is not None and unfinished not in own:
         raise AssayError(
-            f"no training of {recipe.name} is unfinished",
-            "leave --resume out to begin one; `assay cycle ls` shows how earlier ones ended",
-            ExitCode.REFUSED,
-        )
-    if newest.plan.get("named", {}).get("digest") != recipe.digest:
-        raise AssayError(
-            f"{newest.id} is unfinished and is no training by this recipe as it is written now",
+            f"{unfinished.id} is unfinished and is no training by this recipe as it is written now",
             "resume with the recipe that it began with, or cancel it: `assay cycle cancel`",
             ExitCode.REFUSED,
         )
-    return api.start_cycle()
+    if unfinished is not None:
+        return api.start_cycle()
+    if own and own[0].state is CycleState.SET_ASIDE:
+        return api.resume_cycle(own[0].id)
+    raise AssayError(
+        f"no training of {recipe.name} as it is written now is unfinished or was set aside",
+        "leave --resume out to begin one; `assay cycle ls` shows how earlier ones ended",
+        ExitCode.REFUSED,
+    )
 
 
 def _where(settings: Settings) -> tuple[Shape, Hardware, Layout]:

@@ -12,6 +12,9 @@ import pytest
 
 from appliance.client import ApiError
 from appliance.client.messages import StartTraining
+from appliance.config import Settings
+from appliance.daemon.core import Core
+from appliance.records.cycles import CycleState
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "seedling"
 RECIPE = """
@@ -77,6 +80,26 @@ def test_a_training_goes_on_after_its_worker_was_killed_and_is_one_at_a_time(sta
     assert [int(step["step"]) for step in found.steps] == [0, 1, 2, 3]
     assert {made.stage for made in found.checkpoints} == {"imported", "stage", "training"}
     assert any("was killed by SIGKILL" in event.event.text for event in api.events(limit=1000))
+
+
+def test_a_training_that_was_set_aside_is_found_by_its_recipe_and_goes_on(start, data, assay, tmp_path) -> None:
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(RECIPE)
+    with_model = {"ASSAY_MODEL__PATH": str(FIXTURE), "ASSAY_SCHEDULE__ENABLED": "false"}
+    daemon = start(**with_model)
+    daemon.ready()
+    name = json.loads(assay("train", "--recipe", str(recipe), "--json").stdout)["id"]
+    daemon.end()
+    with Core(Settings(data=data)) as core:
+        core.ledger.put_cycle(core.ledger.cycle(name).model_copy(update={"state": CycleState.SET_ASIDE}))
+        core.cycles.cancel(core.cycles.start("night").id)
+    api = start(**with_model).ready()
+    resumed = assay("train", "--recipe", str(recipe), "--resume")
+    assert (resumed.returncode, name in resumed.stdout) == (0, True), resumed.stderr
+    assert api.cycle(name).cycle.state is CycleState.RUNNING
+    assert assay("cycle", "cancel", name).returncode == 0
+    again = assay("train", "--recipe", str(recipe), "--resume")
+    assert (again.returncode, "is unfinished or was set aside" in again.stderr) == (4, True)
 
 
 def test_what_the_daemon_cannot_train_is_refused_before_it_is_on_record(standing) -> None:
