@@ -238,12 +238,21 @@ def test_what_asks_a_sealed_question_is_left_out(context: WorkContext) -> None:
     assert (tally.within, tally.failed, tally.lost) == ((), 0, 0)
 
 
+def said(*roles: str) -> bytes:
+    messages = [{"role": role, "content": "\\boxed{42}"} for role in roles]
+    return lines({"messages": messages, "spec": {"kind": "answer", "expected": "42"}})
+
+
 @pytest.mark.parametrize(
     ("line", "word"),
     [
         (b"{", "line 1"),
         (b"[]", "line 1"),
         (b'{"messages": []}', "no last turn"),
+        (said("user", "system", "assistant"), "line 1 .* a system message stands first"),
+        (said("system", "system", "user", "assistant"), "a system message stands first"),
+        (said("system", "assistant"), "line 1 .* no user asks"),
+        (said("assistant"), "no user asks"),
         (lines(conversation("42") | {"spec": {"kind": "nonsense"}}), "kind"),
         (lines(conversation("42") | {"form": "loud"}), "form"),
         (lines(conversation("42", code="x")).replace(b'"name": "python"', b'"name": "rm"'), "no tool 'rm'"),
