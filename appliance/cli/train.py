@@ -41,8 +41,8 @@ def train(
 
     The daemon runs it as a cycle: what the last stage made is evaluated and decided on like a night's candidate. A
     stage that collapses ends the training at its last good checkpoint. 1: with --dry-run, a stage does not fit; 2: the
-    recipe cannot be used, or has no such stage; 3: no daemon; 4: another cycle is unfinished, or none of this recipe to
-    go on with.
+    recipe or a file of conversations cannot be used, or it has no such stage; 3: no daemon; 4: another cycle is
+    unfinished, or none of this recipe to go on with.
 
     Example: assay train --recipe seedling --dry-run
     """
@@ -57,6 +57,8 @@ def train(
         found = scaled(found, *_where(settings))
     if stage is not None:
         found = found.only(stage)
+    if not resume:
+        _require_conversations(found)
     if dry_run:
         _show_plan(found, settings, as_json)
         raise typer.Exit(ExitCode.FAILED_VERDICT if too_large(found.stages, *_where(settings)) else ExitCode.OK)
@@ -67,6 +69,20 @@ def train(
     else:
         show_line(f"cycle {cycle.id} {'goes on' if resume else 'is running'} (seed {cycle.seed}, phase {cycle.phase})")
         show_line("`assay cycle watch` follows it, `assay cycle cancel ID` calls it off")
+
+
+def _require_conversations(recipe: StagedRecipe) -> None:
+    """Raises TraceError for a line that a stage could not read when its turn comes."""
+    named = [(stage, recipe.files[stage.file]) for stage in recipe.stages if stage.file]
+    if not named:
+        return
+    from appliance.worker.traces import TraceError, read_traces
+
+    for stage, path in named:
+        try:
+            read_traces(path.read_bytes(), stage.file)
+        except TraceError as error:
+            raise TraceError(f"stage {stage.name}, {path}: {error}", hint=error.hint) from error
 
 
 def _started(api: ApiClient, recipe: StagedRecipe, seed: int | None) -> Cycle:

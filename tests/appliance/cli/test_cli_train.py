@@ -62,6 +62,22 @@ def test_the_plan_of_a_recipe_is_one_screen_and_the_same_as_json(tmp_path: Path)
     assert [stage["name"] for stage in json.loads(alone.stdout)["stages"]] == ["two"]
 
 
+def test_a_line_that_is_no_conversation_is_said_before_a_training_begins(tmp_path: Path) -> None:
+    line = {
+        "messages": [{"role": "user", "content": "6*7?"}, {"role": "assistant", "content": "\\boxed{42}"}],
+        "spec": {"kind": "answer", "expected": "42"},
+    }
+    text = TWO.replace('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"\ndata = "file"\nfile = "c.jsonl"')
+    (tmp_path / "r.toml").write_text(text)
+    for content, code in ((json.dumps(line), 0), (f"{json.dumps(line)}\n{{broken", 2)):
+        (tmp_path / "c.jsonl").write_text(content)
+        shown = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"), "--dry-run")
+        assert shown.returncode == code, shown.stderr
+    for form in ((), ("--dry-run",)):
+        refused = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"), *form)
+        assert (refused.returncode, "stage one, " in refused.stderr, "line 2" in refused.stderr) == (2, True, True)
+
+
 def test_a_plan_with_a_stage_that_does_not_fit_ends_with_one(tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text(TWO.replace("max_tokens = 120", "max_tokens = 100000"))
     for form in ((), ("--json",)):
