@@ -11,7 +11,7 @@ speed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from appliance.learning.recipe import SFT_PASS_TOKENS, TrainingRecipe, WarmStartRecipe
@@ -31,6 +31,8 @@ MOST_LOGITS = 1 << 26
 """Up to so many logits a padded pass computes at once (`learning.scoring`)."""
 CONTEXTS = tuple(1 << power for power in range(8, 18))
 """Lengths of a conversation that are tried: 256 to 131,072 tokens."""
+MOST_PASS, MOST_ROWS = 1 << 17, 1 << 12
+"""Tokens of a pass and conversations at once beyond which nothing is looked for."""
 CORE_FLOPS = 25e9
 """Of one processor core, in float32, as matrix products of this size reach them."""
 CPU_BANDWIDTH = 12e9
@@ -239,28 +241,34 @@ def largest_context(shape: Shape, machine: Hardware, recipe: TrainingRecipe, row
 def largest_pass(
     shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, rows: int, layout: Layout = ONE
 ) -> int:
-    """The most tokens of one packed pass that fit, a power of two times 16; 0 when not even one conversation does."""
-    found, tokens = 0, 16
-    while tokens <= 1 << 17:
-        tried = recipe.model_copy(update={"packing": True, "micro_batch_tokens": tokens})
-        if (
-            tokens >= max_tokens
-            and not plan(shape, machine, tried, max_tokens=max_tokens, rows=rows, layout=layout).fits
-        ):
-            break
-        found = tokens if tokens >= max_tokens else found
-        tokens *= 2
-    return found
+    """The most tokens of one packed pass that fit, up to `MOST_PASS`; 0 when not even one conversation does."""
+
+    def fits(tokens: int) -> bool:
+        tried = with_pass(recipe, tokens)
+        return plan(shape, machine, tried, max_tokens=max_tokens, rows=rows, layout=layout).fits
+
+    return _most(fits, max(16, max_tokens), max(MOST_PASS, max_tokens))
 
 
 def largest_group(
     shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, layout: Layout = ONE
 ) -> int:
-    """The most conversations that the engine can decode at once in what is left; 0 when none can."""
-    found, rows = 0, 1
-    while rows <= 4096 and plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows, layout=layout).fits:
-        found, rows = rows, rows * 2
-    return found
+    """The most conversations that the engine can decode at once in what is left, up to `MOST_ROWS`; 0 when none can."""
+
+    def fits(rows: int) -> bool:
+        return plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows, layout=layout).fits
+
+    return _most(fits, 1, MOST_ROWS)
+
+
+def _most(fits: Callable[[int], bool], least: int, most: int) -> int:
+    """The largest number from `least` to `most` that fits, where whatever is below one that fits does; otherwise 0."""
+    if not fits(least):
+        return 0
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if fits(middle) else (least, middle - 1)
+    return least
 
 
 def adapter_parameters(shape: Shape, rank: int) -> int:
