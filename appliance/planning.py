@@ -169,25 +169,31 @@ def plan(
     rows: int,
     extra_tokens: int = 0,
     layout: Layout = ONE,
+    teacher: Shape | None = None,
 ) -> Plan:
     """Works out one way of training. `max_tokens` are those of a conversation, `rows` the conversations that the engine
-    decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation). Of GPUs, each figure
-    is that of the one that holds most."""
+    decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation), `teacher` a model
+    that scores in an engine of its own, like the others. Of GPUs, each figure is that of the one that holds most."""
     gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever a learner gets, it fits there
     layout = layout if gpu else ONE
     engine = engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * layout.engines // layout.tensor_parallel
+    if teacher is not None:
+        scoring = engine_bytes(teacher, max_tokens, rows, gpu=gpu is not None) // layout.tensor_parallel
+    else:
+        scoring = 0
     alone = layout.apart(len(machine.gpus))
     whole = learner_parts(shape, recipe, max_tokens)
     parts = {
         "process": PROCESS if gpu is None else GPU_CONTEXT,
         **split_parts(shape, recipe, whole, layout.learners),
         "engine": 0 if alone else engine,
+        **({} if alone or teacher is None else {"teacher": scoring}),
     }
     if gpu is None:
         phases = _phases(shape, recipe, parts)
     else:
         opened = whole["weights"] - _copies(shape, recipe) if layout.learners > 1 else 0
-        phases = _gpu_phases(parts, engine if alone else 0, opened)
+        phases = _gpu_phases(parts, engine + scoring if alone else 0, opened)
     return Plan(
         recipe=recipe,
         max_tokens=max_tokens,
@@ -199,7 +205,7 @@ def plan(
         beside={} if gpu is None else _phases_beside(shape, recipe, whole, layout.learners),
         memory=machine.memory,
         hours=_hours(shape, machine, recipe, max_tokens, rows, extra_tokens, layout),
-        engine_share=engine / (machine.memory if gpu is None else gpu.total),
+        engine_share=(engine + scoring) / (machine.memory if gpu is None else gpu.total),
         layout=layout,
         positions=shape.positions,
     )
@@ -239,24 +245,37 @@ def largest_context(shape: Shape, machine: Hardware, recipe: TrainingRecipe, row
 
 
 def largest_pass(
-    shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, rows: int, layout: Layout = ONE
+    shape: Shape,
+    machine: Hardware,
+    recipe: TrainingRecipe,
+    max_tokens: int,
+    rows: int,
+    layout: Layout = ONE,
+    teacher: Shape | None = None,
 ) -> int:
     """The most tokens of one packed pass that fit, up to `MOST_PASS`; 0 when not even one conversation does."""
 
     def fits(tokens: int) -> bool:
         tried = with_pass(recipe, tokens)
-        return plan(shape, machine, tried, max_tokens=max_tokens, rows=rows, layout=layout).fits
+        sizes: dict[str, int] = {"max_tokens": max_tokens, "rows": rows}
+        return plan(shape, machine, tried, **sizes, layout=layout, teacher=teacher).fits
 
     return _most(fits, max(16, max_tokens), max(MOST_PASS, max_tokens))
 
 
 def largest_group(
-    shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, layout: Layout = ONE
+    shape: Shape,
+    machine: Hardware,
+    recipe: TrainingRecipe,
+    max_tokens: int,
+    layout: Layout = ONE,
+    teacher: Shape | None = None,
 ) -> int:
     """The most conversations that the engine can decode at once in what is left, up to `MOST_ROWS`; 0 when none can."""
 
     def fits(rows: int) -> bool:
-        return plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows, layout=layout).fits
+        sizes: dict[str, int] = {"max_tokens": max_tokens, "rows": rows}
+        return plan(shape, machine, recipe, **sizes, layout=layout, teacher=teacher).fits
 
     return _most(fits, 1, MOST_ROWS)
 
@@ -371,11 +390,12 @@ def _phases(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> d
     checkpoint what was kept, twice; publishing an adapter the base's files and a model in float32 beside the engine's
     copy. The engine holds its old weights while it takes new ones."""
     files, held = shape.file_bytes, parts["process"] + parts["weights"]
+    engines = parts["engine"] + parts.get("teacher", 0)
     found = {
         "loading": held + 2 * files,
         "training": sum(parts.values()),
-        "resuming": held + 2 * _kept(shape, recipe, parts) + parts["engine"],
-        "pushing": held + parts["moments"] + parts["engine"] + engine_weight_bytes(shape, gpu=False),
+        "resuming": held + 2 * _kept(shape, recipe, parts) + engines,
+        "pushing": held + parts["moments"] + engines + engine_weight_bytes(shape, gpu=False),
     }
     if recipe.method == "lora":
         found["publishing"] = parts["process"] + parts["engine"] + 2 * files + shape.parameters * 4
@@ -388,7 +408,7 @@ def _gpu_phases(parts: Mapping[str, int], engine: int, opened: int) -> dict[str,
     a GPU of its own; it gave its old weights up before the step."""
     found = {"training": sum(parts.values())}
     if opened:
-        found["loading"] = parts["process"] + opened + parts["engine"]
+        found["loading"] = parts["process"] + opened + parts["engine"] + parts.get("teacher", 0)
     if engine:
         found["sampling"] = parts["process"] + engine
     return {name: int(value * SLACK) for name, value in found.items()}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.options import Data, Json, Seed, client_of, settings_of
 from appliance.cli.show import show_fields, show_json, show_line, show_table
+from appliance.printable import printable
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient
@@ -54,14 +56,16 @@ def train(
     settings = settings_of(context, data)
     found = read_recipe(recipe, settings.recipe)
     if found.scale:
-        found = scaled(found, *_where(settings))
+        found = scaled(found, *_where(settings, found))
     if stage is not None:
         found = found.only(stage)
     if not resume:
         _require_conversations(found)
     if dry_run:
         _show_plan(found, settings, as_json)
-        raise typer.Exit(ExitCode.FAILED_VERDICT if too_large(found.stages, *_where(settings)) else ExitCode.OK)
+        raise typer.Exit(ExitCode.FAILED_VERDICT if too_large(found.stages, *_where(settings, found)) else ExitCode.OK)
+    if not resume:
+        _say_too_large(found, settings)
     api = client_of(context, data)
     cycle = _resumed(api, found) if resume else _started(api, found, seed)
     if as_json:
@@ -121,12 +125,33 @@ def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
     )
 
 
-def _where(settings: Settings) -> tuple[Shape, Hardware, Layout]:
-    """The shape of the model that a training would begin from, this machine, and how its GPUs are shared out."""
+def _say_too_large(recipe: StagedRecipe, settings: Settings) -> None:
+    """One line on standard error where a stage does not fit; the daemon may read a model that this user may not."""
+    from appliance.errors import AssayError
+    from appliance.inference.engine import ModelError
+    from appliance.training_recipes import too_large
+
+    with suppress(AssayError, ModelError):
+        if large := too_large(recipe.stages, *_where(settings, recipe)):
+            said = f"more than this machine holds: {', '.join(large)}; `assay train --dry-run` shows the plan"
+            typer.echo(printable(said), err=True)
+
+
+def _where(settings: Settings, recipe: StagedRecipe) -> tuple[Shape, Hardware, Layout, dict[str, Shape]]:
+    """The shape of the model that a training would begin from, this machine, how its GPUs are shared out, and the
+    shapes of the models that score, where they are known."""
     from appliance.cli.plan import layout_of, machine_of, shape_named
+    from appliance.errors import AssayError
+    from appliance.inference.engine import ModelError
+    from appliance.model_export import published
+    from appliance.model_readiness import shape_in
 
     machine = machine_of(settings)
-    return shape_named(settings, "")[1], machine, layout_of(settings, machine)
+    teachers: dict[str, Shape] = {}
+    for name in {stage.scored_by for stage in recipe.stages if stage.scored_by}:
+        with suppress(AssayError, ModelError):
+            teachers[name] = shape_in(published(name, settings.data))
+    return shape_named(settings, "")[1], machine, layout_of(settings, machine), teachers
 
 
 def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
@@ -149,6 +174,6 @@ def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
         ]
     )
     show_line("")
-    show_table(COLUMNS, rows_of(recipe.stages, *_where(settings)), empty="no stage")
+    show_table(COLUMNS, rows_of(recipe.stages, *_where(settings, recipe)), empty="no stage")
     show_line("")
     show_line("A stage that collapses ends the training at its last good checkpoint. Nothing was started.")

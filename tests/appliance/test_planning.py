@@ -23,6 +23,7 @@ from appliance.planning import (
     Layout,
     Shape,
     adapter_parameters,
+    engine_bytes,
     fewest_learners,
     largest_context,
     largest_group,
@@ -138,6 +139,16 @@ def test_more_of_anything_never_takes_less_and_what_is_said_to_fit_does(
     ):
         assert size == 0 or way(size).fits
         assert size > 0 or not way(256).fits or tokens > 256
+
+
+def test_a_model_that_scores_takes_an_engine_beside_the_others() -> None:
+    two = replace(WORKSTATION, gpus=WORKSTATION.gpus * 2)
+    for machine, phase in ((LAPTOP, "training"), (WORKSTATION, "training"), (two, "sampling")):
+        engine = engine_bytes(llama(8.0), 2048, 8, gpu=bool(machine.gpus))
+        alone, scored = (
+            plan(llama(1.0), machine, LORA, max_tokens=2048, rows=8, teacher=one) for one in (None, llama(8.0))
+        )
+        assert scored.phases[phase] - alone.phases[phase] == pytest.approx(1.05 * engine, abs=2)
 
 
 def test_the_most_that_fits_lies_between_powers_of_two_as_well() -> None:

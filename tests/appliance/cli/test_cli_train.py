@@ -11,7 +11,7 @@ from test_cli_base_models import assay
 from appliance.config_layers import ConfigError
 from appliance.learning.recipe import Recipe
 from appliance.planning import GIB, Gpu, Hardware, Layout, Shape, plan
-from appliance.training_recipes import read_recipe, rows_of, scaled
+from appliance.training_recipes import read_recipe, rows_of, scaled, too_large
 
 TWO = """
 [training]
@@ -128,6 +128,26 @@ def test_a_stage_of_sft_takes_what_full_training_takes_whatever_the_others_do(tm
     (sft, rl), (beside_lora, lora) = shown
     assert sft == beside_lora
     assert rl != lora
+
+
+def test_a_training_that_begins_says_which_stages_do_not_fit(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text(TWO.replace("[agent]", "[agent]\nconcurrent = 100000000"))
+    begun = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"))
+    assert (begun.returncode, "more than this machine holds: one, two;" in begun.stderr) == (3, True), begun.stderr
+    (tmp_path / "r.toml").write_text(TWO)
+    fitting = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"))
+    assert (fitting.returncode, "this machine" in fitting.stderr) == (3, False), fitting.stderr
+
+
+def test_the_engine_of_a_model_that_scores_is_planned_with(tmp_path: Path) -> None:
+    text = TWO.replace('kind = "rl"\ntasks = "unsolved"', 'kind = "distil"\nscored_by = "champion"')
+    (tmp_path / "r.toml").write_text(text.replace('objective = "gspo"', 'objective = "dapo"'))
+    asked = read_recipe(str(tmp_path / "r.toml"), Recipe())
+    sizes = {"max_tokens": 120, "rows": asked.stages[1].recipe.agent.concurrent}
+    needed = plan(LARGE, Hardware(memory=GIB, cores=4), asked.stages[1].recipe.training, **sizes).needed
+    machine = Hardware(memory=needed, cores=4)
+    assert too_large(asked.stages, LARGE, machine) == []
+    assert too_large(asked.stages, LARGE, machine, teachers={"champion": LARGE}) == ["two"]
 
 
 @pytest.mark.parametrize(
