@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 RECENT = 200
 """Cycles among which one to go on with is looked for."""
+ELSEWHERE = "learners are on a host of the cluster"
 
 
 def train(
@@ -55,7 +57,10 @@ def train(
         raise UsageError("a training that goes on has the seed that it began with", "leave out --seed, or --resume")
     settings = settings_of(context, data)
     found = read_recipe(recipe, settings.recipe)
-    if found.scale:
+    elsewhere = settings.placement.learners == "cluster"
+    if found.scale and elsewhere:
+        found = replace(found, notes=(f"not scaled: {ELSEWHERE}",))
+    elif found.scale:
         found = scaled(found, *_where(settings, found))
     if stage is not None:
         found = found.only(stage)
@@ -63,8 +68,9 @@ def train(
         _require_conversations(found)
     if dry_run:
         _show_plan(found, settings, as_json)
-        raise typer.Exit(ExitCode.FAILED_VERDICT if too_large(found.stages, *_where(settings, found)) else ExitCode.OK)
-    if not resume:
+        large = not elsewhere and too_large(found.stages, *_where(settings, found))
+        raise typer.Exit(ExitCode.FAILED_VERDICT if large else ExitCode.OK)
+    if not resume and not elsewhere:
         _say_too_large(found, settings)
     api = client_of(context, data)
     cycle = _resumed(api, found) if resume else _started(api, found, seed)
@@ -176,4 +182,6 @@ def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
     show_line("")
     show_table(COLUMNS, rows_of(recipe.stages, *_where(settings, recipe)), empty="no stage")
     show_line("")
+    if settings.placement.learners == "cluster":
+        show_line(f"{ELSEWHERE}, and the memory is this machine's: `assay train --dry-run` there says what fits there")
     show_line("A stage that collapses ends the training at its last good checkpoint. Nothing was started.")

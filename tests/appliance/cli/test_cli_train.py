@@ -130,6 +130,18 @@ def test_a_stage_of_sft_takes_what_full_training_takes_whatever_the_others_do(tm
     assert rl != lora
 
 
+def test_what_learners_on_a_cluster_hold_is_not_judged_by_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text("scale = true" + TWO.replace("max_tokens = 120", "max_tokens = 100000"))
+    asked = ("train", "--recipe", str(tmp_path / "r.toml"), "--dry-run")
+    shown = assay(tmp_path, *asked, "--json", ASSAY_PLACEMENT__LEARNERS="cluster")
+    assert shown.returncode == 0, shown.stderr
+    plan = json.loads(shown.stdout)
+    assert plan["notes"] == ["not scaled: learners are on a host of the cluster"]
+    assert plan["stages"][1]["recipe"]["agent"]["max_tokens"] == 100_000
+    said = assay(tmp_path, *asked, ASSAY_PLACEMENT__LEARNERS="cluster")
+    assert (said.returncode, "the memory is this machine's" in said.stdout) == (0, True), said.stderr
+
+
 def test_a_training_that_begins_says_which_stages_do_not_fit(tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text(TWO.replace("[agent]", "[agent]\nconcurrent = 100000000"))
     begun = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"))
