@@ -134,6 +134,8 @@ def read_traces(content: bytes, source: str) -> list[RecordedTrace]:
 
 
 def _read(line: Any, source: str) -> RecordedTrace:
+    if not isinstance(line, dict):
+        raise TypeError("it is no JSON object")
     asked: list[TaskMessage] = []
     calls: list[str] = []
     last: str | None = None

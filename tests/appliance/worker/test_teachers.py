@@ -247,7 +247,7 @@ def said(*roles: str) -> bytes:
     ("line", "word"),
     [
         (b"{", "line 1"),
-        (b"[]", "line 1"),
+        (b"[]", "line 1 .* no JSON object"),
         (b'{"messages": []}', "no last turn"),
         (said("user", "system", "assistant"), "line 1 .* a system message stands first"),
         (said("system", "system", "user", "assistant"), "a system message stands first"),
