@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -12,8 +13,12 @@ import pytest
 
 from appliance.client import ApiError
 from appliance.client.messages import StartTraining
-from appliance.config import Settings
+from appliance.config import ModelSettings, Settings
 from appliance.daemon.core import Core
+from appliance.daemon.errors import RequestError
+from appliance.learning.checkpoints import publish
+from appliance.promotion import CHAMPION
+from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import CycleState
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "seedling"
@@ -114,6 +119,26 @@ def test_what_the_daemon_cannot_train_is_refused_before_it_is_on_record(standing
             api.start_training(StartTraining(name="r", digest="0" * 64, stages=tuple(stages)))
         assert refused.value.exit_code == 2
     assert api.cycles() == []
+
+
+def test_a_model_that_reads_other_tokens_is_refused_before_a_training_begins(data, tmp_path) -> None:
+    other = shutil.copytree(FIXTURE, tmp_path / "other")
+    tokenizer = json.loads((other / "tokenizer.json").read_text())
+    (other / "tokenizer.json").write_text(json.dumps(tokenizer, indent=3))
+    scorer = publish(other, data / "models")
+    known = Checkpoint(
+        manifest=scorer, parent=None, cycle="t", stage="imported", step=0, recipe="", metrics={},
+        folder=f"models/{scorer}", created="2026-01-01T00:00:00+00:00",
+    )  # fmt: skip
+    scored = {"name": "x", "kind": "distil", "recipe": {}, "scored_by": scorer}
+    wanted = StartTraining(name="r", digest="0" * 64, stages=(scored,))
+    with Core(Settings(data=data, model=ModelSettings(path=FIXTURE))) as core:
+        core.ledger.put_checkpoint(known)
+        with pytest.raises(RequestError, match="another tokenizer"):
+            core.cycles.train(wanted)
+        assert core.ledger.cycles() == []
+        core.ledger.set_aliases({CHAMPION: scorer}, "a test", known.created)
+        assert core.cycles.train(wanted).state is CycleState.RUNNING, "it is of the model in service"
 
 
 def test_conversations_that_were_changed_on_the_disk_are_kept_anew(standing) -> None:
