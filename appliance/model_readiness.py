@@ -306,6 +306,14 @@ def _try_text(folder: Path) -> tuple[int, str]:
     """One more than the highest token of its tokenizer, and the name of its format. Raises ModelError."""
     command = [*_PROBE, str(folder)]
     tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if tried.returncode < 0:
+        from appliance.rendering.probe import MEMORY, SECONDS  # it loads a tokenizer's library
+
+        raise ModelError(
+            f"its tokenizer or chat template cannot be read: that took more than {SECONDS} s or {MEMORY // GIB} GiB, "
+            f"or it crashed (signal {-tried.returncode})",
+            hint="copy the folder again; a chat template that never ends has to be mended where the model comes from",
+        )
     if tried.returncode != 0:
         last = (tried.stderr.strip().splitlines() or [f"status {tried.returncode}"])[-1]
         raise ModelError(f"its tokenizer cannot be read: {last[:200]}", hint="copy the folder again")

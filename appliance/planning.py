@@ -11,7 +11,7 @@ speed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from appliance.learning.recipe import SFT_PASS_TOKENS, TrainingRecipe, WarmStartRecipe
@@ -31,6 +31,8 @@ MOST_LOGITS = 1 << 26
 """Up to so many logits a padded pass computes at once (`learning.scoring`)."""
 CONTEXTS = tuple(1 << power for power in range(8, 18))
 """Lengths of a conversation that are tried: 256 to 131,072 tokens."""
+MOST_PASS, MOST_ROWS = 1 << 17, 1 << 12
+"""Tokens of a pass and conversations at once beyond which nothing is looked for."""
 CORE_FLOPS = 25e9
 """Of one processor core, in float32, as matrix products of this size reach them."""
 CPU_BANDWIDTH = 12e9
@@ -167,25 +169,31 @@ def plan(
     rows: int,
     extra_tokens: int = 0,
     layout: Layout = ONE,
+    teacher: Shape | None = None,
 ) -> Plan:
     """Works out one way of training. `max_tokens` are those of a conversation, `rows` the conversations that the engine
-    decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation). Of GPUs, each figure
-    is that of the one that holds most."""
+    decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation), `teacher` a model
+    that scores in an engine of its own, like the others. Of GPUs, each figure is that of the one that holds most."""
     gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever a learner gets, it fits there
     layout = layout if gpu else ONE
     engine = engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * layout.engines // layout.tensor_parallel
+    if teacher is not None:
+        scoring = engine_bytes(teacher, max_tokens, rows, gpu=gpu is not None) // layout.tensor_parallel
+    else:
+        scoring = 0
     alone = layout.apart(len(machine.gpus))
     whole = learner_parts(shape, recipe, max_tokens)
     parts = {
         "process": PROCESS if gpu is None else GPU_CONTEXT,
         **split_parts(shape, recipe, whole, layout.learners),
         "engine": 0 if alone else engine,
+        **({} if alone or teacher is None else {"teacher": scoring}),
     }
     if gpu is None:
         phases = _phases(shape, recipe, parts)
     else:
         opened = whole["weights"] - _copies(shape, recipe) if layout.learners > 1 else 0
-        phases = _gpu_phases(parts, engine if alone else 0, opened)
+        phases = _gpu_phases(parts, engine + scoring if alone else 0, opened)
     return Plan(
         recipe=recipe,
         max_tokens=max_tokens,
@@ -197,7 +205,7 @@ def plan(
         beside={} if gpu is None else _phases_beside(shape, recipe, whole, layout.learners),
         memory=machine.memory,
         hours=_hours(shape, machine, recipe, max_tokens, rows, extra_tokens, layout),
-        engine_share=engine / (machine.memory if gpu is None else gpu.total),
+        engine_share=(engine + scoring) / (machine.memory if gpu is None else gpu.total),
         layout=layout,
         positions=shape.positions,
     )
@@ -237,30 +245,49 @@ def largest_context(shape: Shape, machine: Hardware, recipe: TrainingRecipe, row
 
 
 def largest_pass(
-    shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, rows: int, layout: Layout = ONE
+    shape: Shape,
+    machine: Hardware,
+    recipe: TrainingRecipe,
+    max_tokens: int,
+    rows: int,
+    layout: Layout = ONE,
+    teacher: Shape | None = None,
 ) -> int:
-    """The most tokens of one packed pass that fit, a power of two times 16; 0 when not even one conversation does."""
-    found, tokens = 0, 16
-    while tokens <= 1 << 17:
-        tried = recipe.model_copy(update={"packing": True, "micro_batch_tokens": tokens})
-        if (
-            tokens >= max_tokens
-            and not plan(shape, machine, tried, max_tokens=max_tokens, rows=rows, layout=layout).fits
-        ):
-            break
-        found = tokens if tokens >= max_tokens else found
-        tokens *= 2
-    return found
+    """The most tokens of one packed pass that fit, up to `MOST_PASS`; 0 when not even one conversation does."""
+
+    def fits(tokens: int) -> bool:
+        tried = with_pass(recipe, tokens)
+        sizes: dict[str, int] = {"max_tokens": max_tokens, "rows": rows}
+        return plan(shape, machine, tried, **sizes, layout=layout, teacher=teacher).fits
+
+    return _most(fits, max(16, max_tokens), max(MOST_PASS, max_tokens))
 
 
 def largest_group(
-    shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, layout: Layout = ONE
+    shape: Shape,
+    machine: Hardware,
+    recipe: TrainingRecipe,
+    max_tokens: int,
+    layout: Layout = ONE,
+    teacher: Shape | None = None,
 ) -> int:
-    """The most conversations that the engine can decode at once in what is left; 0 when none can."""
-    found, rows = 0, 1
-    while rows <= 4096 and plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows, layout=layout).fits:
-        found, rows = rows, rows * 2
-    return found
+    """The most conversations that the engine can decode at once in what is left, up to `MOST_ROWS`; 0 when none can."""
+
+    def fits(rows: int) -> bool:
+        sizes: dict[str, int] = {"max_tokens": max_tokens, "rows": rows}
+        return plan(shape, machine, recipe, **sizes, layout=layout, teacher=teacher).fits
+
+    return _most(fits, 1, MOST_ROWS)
+
+
+def _most(fits: Callable[[int], bool], least: int, most: int) -> int:
+    """The largest number from `least` to `most` that fits, where whatever is below one that fits does; otherwise 0."""
+    if not fits(least):
+        return 0
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if fits(middle) else (least, middle - 1)
+    return least
 
 
 def adapter_parameters(shape: Shape, rank: int) -> int:
@@ -363,11 +390,12 @@ def _phases(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> d
     checkpoint what was kept, twice; publishing an adapter the base's files and a model in float32 beside the engine's
     copy. The engine holds its old weights while it takes new ones."""
     files, held = shape.file_bytes, parts["process"] + parts["weights"]
+    engines = parts["engine"] + parts.get("teacher", 0)
     found = {
         "loading": held + 2 * files,
         "training": sum(parts.values()),
-        "resuming": held + 2 * _kept(shape, recipe, parts) + parts["engine"],
-        "pushing": held + parts["moments"] + parts["engine"] + engine_weight_bytes(shape, gpu=False),
+        "resuming": held + 2 * _kept(shape, recipe, parts) + engines,
+        "pushing": held + parts["moments"] + engines + engine_weight_bytes(shape, gpu=False),
     }
     if recipe.method == "lora":
         found["publishing"] = parts["process"] + parts["engine"] + 2 * files + shape.parameters * 4
@@ -380,7 +408,7 @@ def _gpu_phases(parts: Mapping[str, int], engine: int, opened: int) -> dict[str,
     a GPU of its own; it gave its old weights up before the step."""
     found = {"training": sum(parts.values())}
     if opened:
-        found["loading"] = parts["process"] + opened + parts["engine"]
+        found["loading"] = parts["process"] + opened + parts["engine"] + parts.get("teacher", 0)
     if engine:
         found["sampling"] = parts["process"] + engine
     return {name: int(value * SLACK) for name, value in found.items()}

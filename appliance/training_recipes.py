@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -41,6 +42,9 @@ SHIPPED = "recipes"
 SECTIONS = ("tasksets", "warm_start", "training", "agent", "evaluation")
 LEAST_CONTEXT = 128
 """Tokens of a conversation below which nothing is scaled."""
+Teachers = Mapping[str, Shape]
+"""Of models that score, by what a stage calls them; one whose shape is not known is not counted."""
+NOBODY: Teachers = MappingProxyType({})
 
 
 class RecipeFile(FrozenModel):
@@ -214,7 +218,9 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def scaled(recipe: StagedRecipe, shape: Shape, machine: Hardware, layout: Layout = ONE) -> StagedRecipe:
+def scaled(
+    recipe: StagedRecipe, shape: Shape, machine: Hardware, layout: Layout = ONE, teachers: Teachers = NOBODY
+) -> StagedRecipe:
     """The recipe with budgets that fit: all tokens by one factor, so that the stages stay to each other as they were
     written, as many rollouts at once as the memory holds then, and passes that fit beside them.
 
@@ -222,18 +228,21 @@ def scaled(recipe: StagedRecipe, shape: Shape, machine: Hardware, layout: Layout
     if not recipe.scale:
         return recipe
     most = max(stage.recipe.agent.max_tokens for stage in recipe.stages)
-    last = recipe.stages[-1].recipe
+    last, teacher = recipe.stages[-1].recipe, teachers.get(recipe.stages[-1].scored_by)
     lengths = _lengths(most, shape)
-    fits = [tokens for tokens in lengths if _fits(shape, machine, last.training, tokens, layout)]
+    fits = [tokens for tokens in lengths if _fits(shape, machine, last.training, tokens, layout, teacher)]
     if not fits:
         raise ConfigError(
             f"{recipe.name}: not even conversations of {lengths[-1]} tokens fit into this machine",
             hint='`assay plan` says why; take a smaller model, or method = "lora" in [training]',
         )
     context = fits[0]
-    most_rows = planning.largest_group(shape, machine, _least(last.training, context), context, layout)
+    most_rows = planning.largest_group(shape, machine, _least(last.training, context), context, layout, teacher)
     rows = min(last.agent.concurrent, most_rows)
-    stages = tuple(_scaled(one, context / most, max(1, rows), shape, machine, layout) for one in recipe.stages)
+    where = (shape, machine, layout)
+    stages = tuple(
+        _scaled(one, context / most, max(1, rows), *where, teachers.get(one.scored_by)) for one in recipe.stages
+    )
     notes = []
     if context < most:
         notes.append(f"tokens times {context / most:.3g}: the longest conversation that fits is {context} of {most}")
@@ -253,11 +262,16 @@ def _least(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:
     return planning.with_pass(recipe, tokens)
 
 
-def _fits(shape: Shape, machine: Hardware, recipe: TrainingRecipe, tokens: int, layout: Layout) -> bool:
-    return planning.plan(shape, machine, _least(recipe, tokens), max_tokens=tokens, rows=1, layout=layout).fits
+def _fits(
+    shape: Shape, machine: Hardware, recipe: TrainingRecipe, tokens: int, layout: Layout, teacher: Shape | None
+) -> bool:
+    least, sizes = _least(recipe, tokens), {"max_tokens": tokens, "rows": 1}
+    return planning.plan(shape, machine, least, **sizes, layout=layout, teacher=teacher).fits
 
 
-def _scaled(stage: Stage, factor: float, rows: int, shape: Shape, machine: Hardware, layout: Layout) -> Stage:
+def _scaled(
+    stage: Stage, factor: float, rows: int, shape: Shape, machine: Hardware, layout: Layout, teacher: Shape | None
+) -> Stage:
     """The stage with its tokens times `factor`, and with passes no larger than fit beside so many rollouts."""
     recipe = stage.recipe
     tokens = max(16, int(recipe.agent.max_tokens * factor))
@@ -269,29 +283,35 @@ def _scaled(stage: Stage, factor: float, rows: int, shape: Shape, machine: Hardw
         }
     )
     training = planning.with_pass(recipe.training, max(tokens, int(recipe.training.micro_batch_tokens * factor)))
-    if not planning.plan(shape, machine, training, max_tokens=tokens, rows=agent.concurrent, layout=layout).fits:
-        best = planning.largest_pass(shape, machine, training, tokens, agent.concurrent, layout)
+    sizes = {"max_tokens": tokens, "rows": agent.concurrent}
+    if not planning.plan(shape, machine, training, **sizes, layout=layout, teacher=teacher).fits:
+        best = planning.largest_pass(shape, machine, training, tokens, agent.concurrent, layout, teacher)
         training = planning.with_pass(training, max(tokens, min(best, training.micro_batch_tokens)))
     return stage.model_copy(update={"recipe": recipe.model_copy(update={"agent": agent, "training": training})})
 
 
-def too_large(stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout = ONE) -> list[str]:
+def too_large(
+    stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout = ONE, teachers: Teachers = NOBODY
+) -> list[str]:
     """Names the stages that do not fit."""
-    return [stage.name for stage in stages if not _planned(stage, shape, machine, layout).fits]
+    return [stage.name for stage in stages if not _planned(stage, shape, machine, layout, teachers).fits]
 
 
-def rows_of(stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout = ONE) -> list[tuple[str, ...]]:
+def rows_of(
+    stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout = ONE, teachers: Teachers = NOBODY
+) -> list[tuple[str, ...]]:
     """One row for each stage, as `COLUMNS` has it."""
-    return [_row(number, stage, shape, machine, layout) for number, stage in enumerate(stages, 1)]
+    return [
+        _row(number, stage, _planned(stage, shape, machine, layout, teachers)) for number, stage in enumerate(stages, 1)
+    ]
 
 
 COLUMNS = ("stage", "name", "kind", "ends after", "tokens", "calls", "tasks", "learns with", "optimizer", "memory")
 
 
-def _row(number: int, stage: Stage, shape: Shape, machine: Hardware, layout: Layout) -> tuple[str, ...]:
+def _row(number: int, stage: Stage, most: planning.Plan) -> tuple[str, ...]:
     recipe, training = stage.recipe, stage.recipe.training
     sft = stage.kind == "sft"
-    most = _planned(stage, shape, machine, layout)
     _, needed, available = most.tightest
     fault = f", {most.too_long or 'too much'}" if not most.fits else ""
     until = recipe.warm_start.stop_at if sft else stage.advance_at
@@ -312,10 +332,11 @@ def _row(number: int, stage: Stage, shape: Shape, machine: Hardware, layout: Lay
     )
 
 
-def _planned(stage: Stage, shape: Shape, machine: Hardware, layout: Layout) -> planning.Plan:
+def _planned(stage: Stage, shape: Shape, machine: Hardware, layout: Layout, teachers: Teachers) -> planning.Plan:
     recipe, tokens = stage.recipe, stage.recipe.agent.max_tokens
     taken = planning.sft_way(recipe.warm_start, tokens) if stage.kind == "sft" else recipe.training
-    return planning.plan(shape, machine, taken, max_tokens=tokens, rows=recipe.agent.concurrent, layout=layout)
+    sizes = {"max_tokens": tokens, "rows": recipe.agent.concurrent}
+    return planning.plan(shape, machine, taken, **sizes, layout=layout, teacher=teachers.get(stage.scored_by))
 
 
 def plan_json(recipe: StagedRecipe) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from appliance.agent.parsing import shown
-from appliance.inference.local_api import LocalApi
+from appliance.inference.local_api import LocalApi, TooLongError
 from appliance.records.rollouts import RolloutEnd, ToolCall, ToolStatus
 from curriculum.contract.task import Task
 from runtime.sandbox import CallResult, Session, SessionPool, Tier
@@ -58,20 +58,25 @@ def converse(
     api: LocalApi, task: Task, sessions: SessionPool, tier: Tier, sampling: ApiSampling, *, seed: int, caller: str
 ) -> ApiConversation:
     """Has it work on a task. Raises InfrastructureError when the API gives no answer or a sandbox fails, LimitError and
-    BusyError where there is no place, RefusedError without isolation."""
+    BusyError where there is no place, RefusedError without isolation, TooLongError for a task that it cannot read."""
     messages: list[dict[str, Any]] = [{"role": one.role, "content": one.text} for one in task.messages]
     most = sampling.max_calls if task.turns is None else min(task.turns, sampling.max_calls)
     calls: list[ToolCall] = []
     session: Session | None = None
     try:
         while True:
-            choice = api.say(
-                messages,
-                temperature=sampling.temperature,
-                max_tokens=sampling.max_tokens,
-                seed=seed,
-                tools=[TOOL] if task.tools else (),
-            )
+            try:
+                choice = api.say(
+                    messages,
+                    temperature=sampling.temperature,
+                    max_tokens=sampling.max_tokens,
+                    seed=seed,
+                    tools=[TOOL] if task.tools else (),
+                )
+            except TooLongError:
+                if not calls:
+                    raise
+                return ApiConversation(tuple(calls), "", RolloutEnd.TOKENS)
             said = choice.message
             if choice.finish_reason == "length":
                 return ApiConversation(tuple(calls), "", RolloutEnd.TOKENS)

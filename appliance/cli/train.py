@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.options import Data, Json, Seed, client_of, settings_of
 from appliance.cli.show import show_fields, show_json, show_line, show_table
+from appliance.printable import printable
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient
@@ -15,6 +18,10 @@ if TYPE_CHECKING:
     from appliance.planning import Hardware, Layout, Shape
     from appliance.records.cycles import Cycle
     from appliance.training_recipes import StagedRecipe
+
+RECENT = 200
+"""Cycles among which one to go on with is looked for."""
+ELSEWHERE = "learners are on a host of the cluster"
 
 
 def train(
@@ -26,7 +33,8 @@ def train(
         int | None, typer.Option("--stage", min=1, metavar="N", help="This stage alone, from the model in service.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the unfinished training of this recipe.")
+        bool,
+        typer.Option("--resume", help="Go on with the training of this recipe that is unfinished or was set aside."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan of the stages, and start nothing.")] = False,
     seed: Seed = None,
@@ -37,8 +45,8 @@ def train(
 
     The daemon runs it as a cycle: what the last stage made is evaluated and decided on like a night's candidate. A
     stage that collapses ends the training at its last good checkpoint. 1: with --dry-run, a stage does not fit; 2: the
-    recipe cannot be used, or has no such stage; 3: no daemon; 4: another cycle is unfinished, or none of this recipe to
-    go on with.
+    recipe or a file of conversations cannot be used, or it has no such stage; 3: no daemon; 4: another cycle is
+    unfinished, or none of this recipe to go on with.
 
     Example: assay train --recipe seedling --dry-run
     """
@@ -49,13 +57,21 @@ def train(
         raise UsageError("a training that goes on has the seed that it began with", "leave out --seed, or --resume")
     settings = settings_of(context, data)
     found = read_recipe(recipe, settings.recipe)
-    if found.scale:
-        found = scaled(found, *_where(settings))
+    elsewhere = settings.placement.learners == "cluster"
+    if found.scale and elsewhere:
+        found = replace(found, notes=(f"not scaled: {ELSEWHERE}",))
+    elif found.scale:
+        found = scaled(found, *_where(settings, found))
     if stage is not None:
         found = found.only(stage)
+    if not resume:
+        _require_conversations(found)
     if dry_run:
         _show_plan(found, settings, as_json)
-        raise typer.Exit(ExitCode.FAILED_VERDICT if too_large(found.stages, *_where(settings)) else ExitCode.OK)
+        large = not elsewhere and too_large(found.stages, *_where(settings, found))
+        raise typer.Exit(ExitCode.FAILED_VERDICT if large else ExitCode.OK)
+    if not resume and not elsewhere:
+        _say_too_large(found, settings)
     api = client_of(context, data)
     cycle = _resumed(api, found) if resume else _started(api, found, seed)
     if as_json:
@@ -63,6 +79,20 @@ def train(
     else:
         show_line(f"cycle {cycle.id} {'goes on' if resume else 'is running'} (seed {cycle.seed}, phase {cycle.phase})")
         show_line("`assay cycle watch` follows it, `assay cycle cancel ID` calls it off")
+
+
+def _require_conversations(recipe: StagedRecipe) -> None:
+    """Raises TraceError for a line that a stage could not read when its turn comes."""
+    named = [(stage, recipe.files[stage.file]) for stage in recipe.stages if stage.file]
+    if not named:
+        return
+    from appliance.worker.traces import TraceError, read_traces
+
+    for stage, path in named:
+        try:
+            read_traces(path.read_bytes(), stage.file)
+        except TraceError as error:
+            raise TraceError(f"stage {stage.name}, {path}: {error}", hint=error.hint) from error
 
 
 def _started(api: ApiClient, recipe: StagedRecipe, seed: int | None) -> Cycle:
@@ -76,31 +106,58 @@ def _started(api: ApiClient, recipe: StagedRecipe, seed: int | None) -> Cycle:
 
 
 def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
-    """The unfinished cycle of this recipe; a daemon goes on with it by itself, and is told to do so now."""
+    """The unfinished cycle of this recipe; a daemon goes on with it by itself, and is told to do so now. Otherwise the
+    newest one of this recipe, where it was set aside."""
     from appliance.errors import AssayError, ExitCode
+    from appliance.records.cycles import CycleState
 
-    newest = next(iter(api.cycles(1)), None)
-    if newest is None or newest.state.rests:
+    recent = api.cycles(RECENT)
+    unfinished = next((one for one in recent if not one.state.rests), None)
+    own = [one for one in recent if one.plan.get("named", {}).get("digest") == recipe.digest]
+    if unfinished is not None and unfinished not in own:
         raise AssayError(
-            f"no training of {recipe.name} is unfinished",
-            "leave --resume out to begin one; `assay cycle ls` shows how earlier ones ended",
-            ExitCode.REFUSED,
-        )
-    if newest.plan.get("named", {}).get("digest") != recipe.digest:
-        raise AssayError(
-            f"{newest.id} is unfinished and is no training by this recipe as it is written now",
+            f"{unfinished.id} is unfinished and is no training by this recipe as it is written now",
             "resume with the recipe that it began with, or cancel it: `assay cycle cancel`",
             ExitCode.REFUSED,
         )
-    return api.start_cycle()
+    if unfinished is not None:
+        return api.start_cycle()
+    if own and own[0].state is CycleState.SET_ASIDE:
+        return api.resume_cycle(own[0].id)
+    raise AssayError(
+        f"no training of {recipe.name} as it is written now is unfinished or was set aside",
+        "leave --resume out to begin one; `assay cycle ls` shows how earlier ones ended",
+        ExitCode.REFUSED,
+    )
 
 
-def _where(settings: Settings) -> tuple[Shape, Hardware, Layout]:
-    """The shape of the model that a training would begin from, this machine, and how its GPUs are shared out."""
+def _say_too_large(recipe: StagedRecipe, settings: Settings) -> None:
+    """One line on standard error where a stage does not fit; the daemon may read a model that this user may not."""
+    from appliance.errors import AssayError
+    from appliance.inference.engine import ModelError
+    from appliance.training_recipes import too_large
+
+    with suppress(AssayError, ModelError):
+        if large := too_large(recipe.stages, *_where(settings, recipe)):
+            said = f"more than this machine holds: {', '.join(large)}; `assay train --dry-run` shows the plan"
+            typer.echo(printable(said), err=True)
+
+
+def _where(settings: Settings, recipe: StagedRecipe) -> tuple[Shape, Hardware, Layout, dict[str, Shape]]:
+    """The shape of the model that a training would begin from, this machine, how its GPUs are shared out, and the
+    shapes of the models that score, where they are known."""
     from appliance.cli.plan import layout_of, machine_of, shape_named
+    from appliance.errors import AssayError
+    from appliance.inference.engine import ModelError
+    from appliance.model_export import published
+    from appliance.model_readiness import shape_in
 
     machine = machine_of(settings)
-    return shape_named(settings, "")[1], machine, layout_of(settings, machine)
+    teachers: dict[str, Shape] = {}
+    for name in {stage.scored_by for stage in recipe.stages if stage.scored_by}:
+        with suppress(AssayError, ModelError):
+            teachers[name] = shape_in(published(name, settings.data))
+    return shape_named(settings, "")[1], machine, layout_of(settings, machine), teachers
 
 
 def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
@@ -123,6 +180,8 @@ def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
         ]
     )
     show_line("")
-    show_table(COLUMNS, rows_of(recipe.stages, *_where(settings)), empty="no stage")
+    show_table(COLUMNS, rows_of(recipe.stages, *_where(settings, recipe)), empty="no stage")
     show_line("")
+    if settings.placement.learners == "cluster":
+        show_line(f"{ELSEWHERE}, and the memory is this machine's: `assay train --dry-run` there says what fits there")
     show_line("A stage that collapses ends the training at its last good checkpoint. Nothing was started.")

@@ -53,10 +53,12 @@ def warm_start(
 
     The teacher may be the champion, served on this machine. 0 for a set, 1 when nothing was verified, 2 for what cannot
     be asked, 5 when the teacher gives no answer, or nothing was verified and answers were lost to the infrastructure.
+    A conversation that is lost takes no other with it; 5 also for the set of what a teacher said before it went down.
 
     Example: assay warm-start --endpoint http://127.0.0.1:8000/v1 --model teacher --out traces --taskset tables
     """
     from collections import Counter
+    from dataclasses import replace
 
     from appliance.agent.api_conversation import refuses
     from appliance.cli import broker_target
@@ -102,9 +104,9 @@ def warm_start(
         checker = held.enter_context(Checker(runtime, sessions=pool, tools_backend=tools))
         made = Teacher(recipe, pool, policy, max_calls=budget.max_calls, max_result_chars=budget.max_result_chars)
         with made as teacher:
-            recorded = teacher.traces(stream, caller="warm-start")
+            tried = teacher.traces(stream, caller="warm-start")
         tally = verified(
-            recorded,
+            tried.traces,
             pool,
             checker,
             policy,
@@ -112,6 +114,7 @@ def warm_start(
             max_result_chars=budget.max_result_chars,
             caller="warm-start",
         )
+    tally = replace(tally, lost=tried.lost + tally.lost)
     rules = WarmSetRules(answers=answers, questions=questions, sources=sources)
     kept, dropped = selected(tally.kept, rules, asked, Counter(one.taskset for one in stream))
     needs_tools = samples * sum(bool(refuses(one)) for one in stream)
@@ -120,7 +123,7 @@ def warm_start(
         source=f"{endpoint} {model}",
         rules=rules,
         recorded=tasks * samples,
-        dropped={**before_rules(tasks * samples, len(recorded), needs_tools, tally), **dropped},
+        dropped={**before_rules(tasks * samples, len(tried.traces) + tried.lost, needs_tools, tally), **dropped},
         kept=len(kept),
         questions=len({one.task.id for one in kept}),
         by_taskset={name: n for name in named if (n := sum(one.task.taskset == name for one in kept))},
@@ -135,9 +138,11 @@ def warm_start(
     else:
         show_fields([("asked", manifest.recorded), ("kept", manifest.kept), ("questions", manifest.questions)])
         show_table(("dropped", ""), list(manifest.dropped.items()), empty="nothing was dropped")
+        if tried.lost:
+            show_line(f"{tried.lost} conversations with the teacher were lost, the last one to this: {tried.failure}")
         if kept:
             show_line(f'{out / CONVERSATIONS}: a stage of `assay train` learns from it with data = "file"')
         else:
             show_line("nothing was verified, and nothing was written")
     broke = ExitCode.INFRASTRUCTURE if tally.lost else ExitCode.FAILED_VERDICT
-    raise typer.Exit(ExitCode.OK if kept else broke)
+    raise typer.Exit(ExitCode.OK if kept and not tried.down else broke)

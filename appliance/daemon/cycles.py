@@ -7,6 +7,7 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -167,7 +168,19 @@ class Cycles:
                 f"stage {stage.name}: there is no model {stage.scored_by} to score with",
                 hint="`assay model ls` shows what there is; give at least six digits, or an alias",
             )
+        own, scored = (_tokenizer(folder) for folder in (self._begins_from(), self.settings.data / known.folder))
+        if own is not None and scored is not None and own != scored:
+            raise RequestError(
+                f"stage {stage.name}: {known.manifest[:12]} has another tokenizer than the model that is trained",
+                hint="score with a model of the same family: its probabilities are of other tokens",
+            )
         return stage.model_copy(update={"scored_by": known.manifest})
+
+    def _begins_from(self) -> Path | None:
+        """The folder of the model in service, or else of the owner's; None where a training makes its own first."""
+        served = self.ledger.alias(CHAMPION)
+        champion = self.ledger.checkpoint(served) if served else None
+        return self.settings.data / champion.folder if champion is not None else self.settings.model.path
 
     def evaluate(self, model: str) -> Cycle:
         """A cycle that trains nothing: it compares that model with the champion on fresh sealed questions, and decides.
@@ -284,6 +297,14 @@ class Cycles:
         fresh = cycle.kind == "night" and cycle.state is CycleState.RUNNING and cycle.plan.keys() == plan.keys()
         if fresh and cycle.plan != plan:
             self.ledger.put_cycle(cycle.model_copy(update={"plan": plan}))
+
+
+def _tokenizer(folder: Path | None) -> bytes | None:
+    """None where there is none to compare; what the stage itself reads is verified."""
+    try:
+        return None if folder is None else (folder / "tokenizer.json").read_bytes()
+    except OSError:
+        return None
 
 
 def new_cycle_id(kind: CycleKind, now: str) -> str:

@@ -51,6 +51,10 @@ def require_local(base_url: str) -> None:
         )
 
 
+class TooLongError(InfrastructureError):
+    """Says that a conversation is longer than the model reads; it answers others."""
+
+
 class LocalApi:
     """Context manager, safe to use from several threads. One model at one address."""
 
@@ -87,7 +91,8 @@ class LocalApi:
         seed: int,
         tools: Sequence[dict[str, Any]] = (),
     ) -> Any:
-        """One choice of the chat API: its `message` and `finish_reason`. Raises InfrastructureError without one."""
+        """One choice of the chat API: its `message` and `finish_reason`. Raises InfrastructureError without one,
+        TooLongError where these messages alone get none."""
         from openai import APIConnectionError, OpenAIError
 
         ask: Any = self._client.chat.completions.create  # its overloads know no plain mappings
@@ -100,11 +105,19 @@ class LocalApi:
         except (OpenAIError, LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
             # "Connection error." says nothing; what it came from does.
             reason = error.__cause__ if isinstance(error, APIConnectionError) and error.__cause__ else error
+            said = f"the model at {self.base_url} gives no answer: {str(reason)[:300] or type(reason).__name__}"
+            if _is_too_long(error):
+                raise TooLongError(said, hint="ask for fewer tokens a turn, or serve it with more context") from error
             raise InfrastructureError(
-                f"the model at {self.base_url} gives no answer: {str(reason)[:300] or type(reason).__name__}",
-                hint=f"start it, or correct its address and name; its key is read from {KEY}",
+                said, hint=f"start it, or correct its address and name; its key is read from {KEY}"
             ) from error
         return choice
+
+
+def _is_too_long(error: Exception) -> bool:
+    """Whether a server says that it reads fewer tokens: all name the context, in words of their own."""
+    status = getattr(error, "status_code", None)
+    return status == 413 or (status == 400 and "context" in str(error).lower())
 
 
 def _require_message(message: Any) -> None:

@@ -32,7 +32,15 @@ from appliance.worker.separation import say_thrown_out
 from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
 from appliance.worker.sft import SftRun
 from appliance.worker.teacher import Teacher
-from appliance.worker.traces import TraceTally, VerifiedTrace, kept_file, read_kept, read_traces, verified
+from appliance.worker.traces import (
+    RecordedTrace,
+    TraceTally,
+    VerifiedTrace,
+    kept_file,
+    read_kept,
+    read_traces,
+    verified,
+)
 from curriculum.contract.task import Task
 from curriculum.proposing.kind import is_generated
 from curriculum.seeds import derive
@@ -193,6 +201,8 @@ class StagedTraining:
         """What the stage's source gives and its check passes. Raises LearningError when nothing does."""
         context = self._context
         caller = f"{setup.cycle}.{self._name(number)}"
+        recorded: Sequence[RecordedTrace]
+        unheard, why = 0, ""
         if stage.data == "file":
             content = (context.data / TRACES / stage.file).read_bytes()
             if hashlib.sha256(content).hexdigest() != stage.file:
@@ -212,7 +222,14 @@ class StagedTraining:
                 max_calls=agent.max_calls,
                 max_result_chars=agent.max_result_chars,
             ) as teacher:
-                recorded = teacher.traces(tasks, caller=caller)
+                tried = teacher.traces(tasks, caller=caller)
+            if tried.down:
+                raise InfrastructureError(
+                    f"{tried.lost} conversations with the teacher were lost: {tried.failure}",
+                    hint="start the teacher again; the stage is taken anew",
+                )
+            recorded, unheard = tried.traces, tried.lost
+            why = f" ({tried.failure})" if tried.failure else ""
         tally = verified(
             recorded,
             context.sessions,
@@ -226,23 +243,24 @@ class StagedTraining:
         say_thrown_out(self._progress, Door.TOOL_RESULTS, tally.within)
         copies = len(tally.asked) + len(tally.within)
         kept = first_of_each(tally) if stage.data == "teacher" else tally.kept
+        asked, lost = len(recorded) + unheard, tally.lost + unheard
         self._progress.say(
             "traces",
-            f"{len(kept)} of {len(recorded)} conversations are learned from: {tally.failed} failed their check, "
-            f"{copies} ask or hold what is kept apart, {tally.lost} were lost",
+            f"{len(kept)} of {asked} conversations are learned from: {tally.failed} failed their check, "
+            f"{copies} ask or hold what is kept apart, {lost} were lost{why}",
             kept=float(len(kept)),
             failed=float(tally.failed),
             copies=float(copies),
-            lost=float(tally.lost),
+            lost=float(lost),
         )
-        if not kept and tally.lost:
+        if not kept and lost:
             raise InfrastructureError(
-                f"none of {len(recorded)} conversations passed its check, and {tally.lost} were lost",
+                f"none of {asked} conversations passed its check, and {lost} were lost{why}",
                 hint="run `assay doctor`; the stage is taken anew",
             )
         if not kept:
             raise NothingVerifiedError(
-                f"none of {len(recorded)} conversations passed its check", hint="nothing is learned from what did not"
+                f"none of {asked} conversations passed its check", hint="nothing is learned from what did not"
             )
         return kept
 

@@ -134,6 +134,8 @@ def read_traces(content: bytes, source: str) -> list[RecordedTrace]:
 
 
 def _read(line: Any, source: str) -> RecordedTrace:
+    if not isinstance(line, dict):
+        raise TypeError("it is no JSON object")
     asked: list[TaskMessage] = []
     calls: list[str] = []
     last: str | None = None
@@ -144,6 +146,8 @@ def _read(line: Any, source: str) -> RecordedTrace:
         if role in ("system", "user"):
             if calls:
                 raise ValueError("a person speaks after a call")
+            if role == "system" and asked:
+                raise ValueError("a system message stands first, and there is one at most")
             asked.append(TaskMessage(role=role, text=text))
         elif role == "assistant" and message.get("tool_calls"):
             calls += [code_of(call["function"]) for call in message["tool_calls"]]
@@ -153,6 +157,8 @@ def _read(line: Any, source: str) -> RecordedTrace:
             raise ValueError(f"there is no role {role!r}")
     if last is None:
         raise ValueError("there is no last turn without a call")
+    if not asked or asked[-1].role != "user":
+        raise ValueError("no user asks anything before the first turn")
     task = Task.model_validate(
         {
             "taskset": TASKSET,

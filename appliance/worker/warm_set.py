@@ -51,8 +51,8 @@ class WarmSetManifest(FrozenModel):
 
 
 def before_rules(tries: int, recorded: int, needs_tools: int, tally: TraceTally) -> dict[str, int]:
-    """What became of so many tries, `needs_tools` of which no API is asked for, before the rules of a set choose among
-    the kept ones: with those, each is counted once."""
+    """What became of so many tries, `recorded` of which the teacher did not give up and `needs_tools` of which no API
+    is asked for, before the rules of a set choose among the kept ones: with those, each is counted once."""
     return {
         "needs other tools": needs_tools,
         "given up by the teacher": tries - needs_tools - recorded,

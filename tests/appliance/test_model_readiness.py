@@ -105,6 +105,16 @@ def test_the_memory_is_at_most_the_machine_s() -> None:
     assert GIB // 4 < memory_limit() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
+def test_a_chat_template_that_never_ends_is_said_to_take_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = sound(tmp_path / "model")
+    monkeypatch.setattr(model_readiness, "_PROBE", ("sh", "-c", "ulimit -t 1; while :; do :; done"))
+    said = refused(folder)
+    assert "took more than 120 s or 4 GiB" in str(said)
+    assert "chat template" in said.hint
+
+
 # names of the hub
 @pytest.mark.parametrize(
     "name",

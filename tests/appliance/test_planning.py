@@ -23,6 +23,7 @@ from appliance.planning import (
     Layout,
     Shape,
     adapter_parameters,
+    engine_bytes,
     fewest_learners,
     largest_context,
     largest_group,
@@ -140,6 +141,24 @@ def test_more_of_anything_never_takes_less_and_what_is_said_to_fit_does(
         assert size > 0 or not way(256).fits or tokens > 256
 
 
+def test_a_model_that_scores_takes_an_engine_beside_the_others() -> None:
+    two = replace(WORKSTATION, gpus=WORKSTATION.gpus * 2)
+    for machine, phase in ((LAPTOP, "training"), (WORKSTATION, "training"), (two, "sampling")):
+        engine = engine_bytes(llama(8.0), 2048, 8, gpu=bool(machine.gpus))
+        alone, scored = (
+            plan(llama(1.0), machine, LORA, max_tokens=2048, rows=8, teacher=one) for one in (None, llama(8.0))
+        )
+        assert scored.phases[phase] - alone.phases[phase] == pytest.approx(1.05 * engine, abs=2)
+
+
+def test_the_most_that_fits_lies_between_powers_of_two_as_well() -> None:
+    shape, least = llama(1.0, layers=16, hidden=2048, intermediate=8192), with_pass(LORA, 3000)
+    for rows in (1, 23):
+        machine = Hardware(memory=plan(shape, LAPTOP, least, max_tokens=3000, rows=rows).needed, cores=8)
+        assert largest_group(shape, machine, least, 3000) == rows
+        assert largest_pass(shape, machine, least, 3000, rows) >= 3000
+
+
 def test_checkpointing_and_an_adapter_take_less() -> None:
     def needed(**changed: object) -> int:
         recipe = TrainingRecipe.model_validate({"packing": True, **changed})
@@ -204,7 +223,7 @@ def test_the_advice_is_a_way_that_fits_where_one_conversation_is_the_largest_pas
     least = with_pass(next(ways(settings.recipe.training, gpu=False)), tokens)
     taken = plan(EMBEDDED, LAPTOP, least, max_tokens=tokens, rows=rows).needed
     machine = Hardware(memory=taken, cores=2)
-    assert largest_pass(EMBEDDED, machine, least, tokens, rows) == 0
+    assert largest_pass(EMBEDDED, machine, least, tokens, rows) == tokens
     report = _report(settings, EMBEDDED, machine)
     assert report.rows[0]["fits"]
     assert f"micro_batch_tokens = {tokens}," in _advice(report)

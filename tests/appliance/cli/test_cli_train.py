@@ -11,7 +11,7 @@ from test_cli_base_models import assay
 from appliance.config_layers import ConfigError
 from appliance.learning.recipe import Recipe
 from appliance.planning import GIB, Gpu, Hardware, Layout, Shape, plan
-from appliance.training_recipes import read_recipe, rows_of, scaled
+from appliance.training_recipes import read_recipe, rows_of, scaled, too_large
 
 TWO = """
 [training]
@@ -60,6 +60,22 @@ def test_the_plan_of_a_recipe_is_one_screen_and_the_same_as_json(tmp_path: Path)
     assert (first["training"]["clip_high"], second["training"]["clip_high"]) == (0.28, 4e-4)
     alone = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"), "--stage", "2", "--dry-run", "--json")
     assert [stage["name"] for stage in json.loads(alone.stdout)["stages"]] == ["two"]
+
+
+def test_a_line_that_is_no_conversation_is_said_before_a_training_begins(tmp_path: Path) -> None:
+    line = {
+        "messages": [{"role": "user", "content": "6*7?"}, {"role": "assistant", "content": "\\boxed{42}"}],
+        "spec": {"kind": "answer", "expected": "42"},
+    }
+    text = TWO.replace('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"\ndata = "file"\nfile = "c.jsonl"')
+    (tmp_path / "r.toml").write_text(text)
+    for content, code in ((json.dumps(line), 0), (f"{json.dumps(line)}\n{{broken", 2)):
+        (tmp_path / "c.jsonl").write_text(content)
+        shown = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"), "--dry-run")
+        assert shown.returncode == code, shown.stderr
+    for form in ((), ("--dry-run",)):
+        refused = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"), *form)
+        assert (refused.returncode, "stage one, " in refused.stderr, "line 2" in refused.stderr) == (2, True, True)
 
 
 def test_a_plan_with_a_stage_that_does_not_fit_ends_with_one(tmp_path: Path) -> None:
@@ -112,6 +128,38 @@ def test_a_stage_of_sft_takes_what_full_training_takes_whatever_the_others_do(tm
     (sft, rl), (beside_lora, lora) = shown
     assert sft == beside_lora
     assert rl != lora
+
+
+def test_what_learners_on_a_cluster_hold_is_not_judged_by_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text("scale = true" + TWO.replace("max_tokens = 120", "max_tokens = 100000"))
+    asked = ("train", "--recipe", str(tmp_path / "r.toml"), "--dry-run")
+    shown = assay(tmp_path, *asked, "--json", ASSAY_PLACEMENT__LEARNERS="cluster")
+    assert shown.returncode == 0, shown.stderr
+    plan = json.loads(shown.stdout)
+    assert plan["notes"] == ["not scaled: learners are on a host of the cluster"]
+    assert plan["stages"][1]["recipe"]["agent"]["max_tokens"] == 100_000
+    said = assay(tmp_path, *asked, ASSAY_PLACEMENT__LEARNERS="cluster")
+    assert (said.returncode, "the memory is this machine's" in said.stdout) == (0, True), said.stderr
+
+
+def test_a_training_that_begins_says_which_stages_do_not_fit(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text(TWO.replace("[agent]", "[agent]\nconcurrent = 100000000"))
+    begun = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"))
+    assert (begun.returncode, "more than this machine holds: one, two;" in begun.stderr) == (3, True), begun.stderr
+    (tmp_path / "r.toml").write_text(TWO)
+    fitting = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"))
+    assert (fitting.returncode, "this machine" in fitting.stderr) == (3, False), fitting.stderr
+
+
+def test_the_engine_of_a_model_that_scores_is_planned_with(tmp_path: Path) -> None:
+    text = TWO.replace('kind = "rl"\ntasks = "unsolved"', 'kind = "distil"\nscored_by = "champion"')
+    (tmp_path / "r.toml").write_text(text.replace('objective = "gspo"', 'objective = "dapo"'))
+    asked = read_recipe(str(tmp_path / "r.toml"), Recipe())
+    sizes = {"max_tokens": 120, "rows": asked.stages[1].recipe.agent.concurrent}
+    needed = plan(LARGE, Hardware(memory=GIB, cores=4), asked.stages[1].recipe.training, **sizes).needed
+    machine = Hardware(memory=needed, cores=4)
+    assert too_large(asked.stages, LARGE, machine) == []
+    assert too_large(asked.stages, LARGE, machine, teachers={"champion": LARGE}) == ["two"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -12,6 +13,13 @@ import pytest
 
 from appliance.client import ApiError
 from appliance.client.messages import StartTraining
+from appliance.config import ModelSettings, Settings
+from appliance.daemon.core import Core
+from appliance.daemon.errors import RequestError
+from appliance.learning.checkpoints import publish
+from appliance.promotion import CHAMPION
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import CycleState
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "seedling"
 RECIPE = """
@@ -79,6 +87,26 @@ def test_a_training_goes_on_after_its_worker_was_killed_and_is_one_at_a_time(sta
     assert any("was killed by SIGKILL" in event.event.text for event in api.events(limit=1000))
 
 
+def test_a_training_that_was_set_aside_is_found_by_its_recipe_and_goes_on(start, data, assay, tmp_path) -> None:
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(RECIPE)
+    with_model = {"ASSAY_MODEL__PATH": str(FIXTURE), "ASSAY_SCHEDULE__ENABLED": "false"}
+    daemon = start(**with_model)
+    daemon.ready()
+    name = json.loads(assay("train", "--recipe", str(recipe), "--json").stdout)["id"]
+    daemon.end()
+    with Core(Settings(data=data)) as core:
+        core.ledger.put_cycle(core.ledger.cycle(name).model_copy(update={"state": CycleState.SET_ASIDE}))
+        core.cycles.cancel(core.cycles.start("night").id)
+    api = start(**with_model).ready()
+    resumed = assay("train", "--recipe", str(recipe), "--resume")
+    assert (resumed.returncode, name in resumed.stdout) == (0, True), resumed.stderr
+    assert api.cycle(name).cycle.state is CycleState.RUNNING
+    assert assay("cycle", "cancel", name).returncode == 0
+    again = assay("train", "--recipe", str(recipe), "--resume")
+    assert (again.returncode, "is unfinished or was set aside" in again.stderr) == (4, True)
+
+
 def test_what_the_daemon_cannot_train_is_refused_before_it_is_on_record(standing) -> None:
     api = standing.ready()
     for stages, word in (
@@ -91,6 +119,26 @@ def test_what_the_daemon_cannot_train_is_refused_before_it_is_on_record(standing
             api.start_training(StartTraining(name="r", digest="0" * 64, stages=tuple(stages)))
         assert refused.value.exit_code == 2
     assert api.cycles() == []
+
+
+def test_a_model_that_reads_other_tokens_is_refused_before_a_training_begins(data, tmp_path) -> None:
+    other = shutil.copytree(FIXTURE, tmp_path / "other")
+    tokenizer = json.loads((other / "tokenizer.json").read_text())
+    (other / "tokenizer.json").write_text(json.dumps(tokenizer, indent=3))
+    scorer = publish(other, data / "models")
+    known = Checkpoint(
+        manifest=scorer, parent=None, cycle="t", stage="imported", step=0, recipe="", metrics={},
+        folder=f"models/{scorer}", created="2026-01-01T00:00:00+00:00",
+    )  # fmt: skip
+    scored = {"name": "x", "kind": "distil", "recipe": {}, "scored_by": scorer}
+    wanted = StartTraining(name="r", digest="0" * 64, stages=(scored,))
+    with Core(Settings(data=data, model=ModelSettings(path=FIXTURE))) as core:
+        core.ledger.put_checkpoint(known)
+        with pytest.raises(RequestError, match="another tokenizer"):
+            core.cycles.train(wanted)
+        assert core.ledger.cycles() == []
+        core.ledger.set_aliases({CHAMPION: scorer}, "a test", known.created)
+        assert core.cycles.train(wanted).state is CycleState.RUNNING, "it is of the model in service"
 
 
 def test_conversations_that_were_changed_on_the_disk_are_kept_anew(standing) -> None:

@@ -29,11 +29,12 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.checkpoints import Checkpoint
 from appliance.worker.context import WorkContext
 from appliance.worker.stages import ChangedTracesError, UnlikeTeacherError
-from appliance.worker.teacher import Teacher
+from appliance.worker.teacher import Teacher, TeacherTally
 from appliance.worker.traces import RecordedTrace, TraceError, VerifiedTrace, read_kept, read_traces, verified
 from curriculum.contract.task import Split, Task
 from curriculum.registry import BUILT_IN
 from curriculum.separation.index import SeparationIndex
+from runtime.errors import InfrastructureError
 from verifiers.contract.verdict import Outcome, Verdict
 
 
@@ -60,12 +61,16 @@ class _Api(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     answers: dict[str, str]
     asked: list[dict[str, Any]]
+    refused: dict[tuple[str, str], int]
+    """The status that a question gets whose last message has that role."""
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.asked.append(body)
         expected = self.answers[body["messages"][0]["content"]]
         last = body["messages"][-1]
+        if status := self.refused.get((body["messages"][0]["content"], last["role"])):
+            return self._write(status, {"error": {"message": "The maximum context length is 64 tokens."}})
         said: dict[str, Any] = {"role": "assistant", "content": None}
         if last["role"] == "user":
             # Every second try at a task is wrong.
@@ -74,16 +79,13 @@ class _Api(BaseHTTPRequestHandler):
             said["tool_calls"] = [{"id": "c1", "type": "function", "function": function}]
         else:
             said["content"] = f"It is \\boxed{{{last['content']}}}"
-        answer = json.dumps(
-            {
-                "id": "x",
-                "object": "chat.completion",
-                "created": 0,
-                "model": body["model"],
-                "choices": [{"index": 0, "finish_reason": "stop", "message": said}],
-            }
-        ).encode()
-        self.send_response(200)
+        choices = [{"index": 0, "finish_reason": "stop", "message": said}]
+        whole = {"id": "x", "object": "chat.completion", "created": 0, "model": body["model"], "choices": choices}
+        return self._write(200, whole)
+
+    def _write(self, status: int, content: dict[str, Any]) -> None:
+        answer = json.dumps(content).encode()
+        self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(answer)))
         self.end_headers()
@@ -94,7 +96,7 @@ class _Api(BaseHTTPRequestHandler):
 
 @contextmanager
 def served() -> Iterator[tuple[str, type[_Api]]]:
-    handler = type("Api", (_Api,), {"answers": {}, "asked": []})
+    handler = type("Api", (_Api,), {"answers": {}, "asked": [], "refused": {}})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -145,6 +147,34 @@ def test_a_training_learns_from_a_file_a_teacher_and_a_model_that_scores(
     figures = [event.figures for _, event in ledger.events(limit=1000) if event.kind == "step"]
     assert [one["learning_reverse_kl"] != 0 for one in figures] == [True, True]
     assert cycle.plan["candidate"] != cycle.plan["start"]
+
+
+def taught(url: str, tasks: list[Task], context: WorkContext) -> TeacherTally:
+    recipe = TeacherRecipe(base_url=url, model="m", samples=2)
+    with Teacher(recipe, context.sessions, context.policy, max_calls=4, max_result_chars=100) as teacher:
+        return teacher.traces(tasks, caller="t")
+
+
+def test_a_conversation_that_a_teacher_cannot_finish_takes_no_other_with_it(context: WorkContext) -> None:
+    tasks = [BUILT_IN.task("arithmetic", 1, 4 * number, Split.TRAIN) for number in range(3)]
+    too_long, outgrows, fine = (task.question for task in tasks)
+    with served() as (url, api):
+        api.answers.update({task.question: task.spec.expected for task in tasks})
+        api.refused.update({(too_long, "user"): 400, (outgrows, "tool"): 400})
+        tally = taught(url, tasks, context)
+        assert [one.task.question for one in tally.traces] == [fine, fine]
+        assert (tally.lost, tally.down) == (2, False), "what outgrew it was given up"
+        with pytest.raises(InfrastructureError, match=r"came to an end: .*maximum context length"):
+            taught(url, tasks[:1], context)
+
+
+def test_a_teacher_that_goes_down_is_asked_no_more_and_what_it_said_is_there(context: WorkContext) -> None:
+    tasks = [BUILT_IN.task("arithmetic", 1, 4 * number, Split.TRAIN) for number in range(40)]
+    with served() as (url, api):
+        api.answers.update({task.question: task.spec.expected for task in tasks})
+        api.refused.update({(task.question, "user"): 404 for task in tasks[1:]})
+        tally = taught(url, tasks, context)
+    assert (len(tally.traces), tally.lost, tally.down) == (2, 2 * 39, True)
 
 
 def test_a_learner_in_a_process_of_its_own_learns_from_a_file_and_from_a_teacher_as_one_here_would(
@@ -208,12 +238,21 @@ def test_what_asks_a_sealed_question_is_left_out(context: WorkContext) -> None:
     assert (tally.within, tally.failed, tally.lost) == ((), 0, 0)
 
 
+def said(*roles: str) -> bytes:
+    messages = [{"role": role, "content": "\\boxed{42}"} for role in roles]
+    return lines({"messages": messages, "spec": {"kind": "answer", "expected": "42"}})
+
+
 @pytest.mark.parametrize(
     ("line", "word"),
     [
         (b"{", "line 1"),
-        (b"[]", "line 1"),
+        (b"[]", "line 1 .* no JSON object"),
         (b'{"messages": []}', "no last turn"),
+        (said("user", "system", "assistant"), "line 1 .* a system message stands first"),
+        (said("system", "system", "user", "assistant"), "a system message stands first"),
+        (said("system", "assistant"), "line 1 .* no user asks"),
+        (said("assistant"), "no user asks"),
         (lines(conversation("42") | {"spec": {"kind": "nonsense"}}), "kind"),
         (lines(conversation("42") | {"form": "loud"}), "form"),
         (lines(conversation("42", code="x")).replace(b'"name": "python"', b'"name": "rm"'), "no tool 'rm'"),
