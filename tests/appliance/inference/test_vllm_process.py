@@ -15,9 +15,12 @@ import pytest
 import torch
 from inference_models import tiny
 from pydantic import ValidationError
+from typer.testing import CliRunner
 
+from appliance.cli.main import app
 from appliance.config import ModelSettings
 from appliance.config_layers import ConfigError
+from appliance.errors import UsageError
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import make_engine
 from appliance.inference.vllm import environment, placement
@@ -193,6 +196,26 @@ def test_a_night_that_asks_for_a_gpu_is_refused_before_it_begins_where_there_is_
         ConfiguredModel(ModelSettings(engine="vllm"), 1 << 30, vllm=VllmSettings(sleep=1)).require(64)
     with pytest.raises(ModelError, match="needs a GPU"):
         make_engine("vllm", rows=1, slots=8, vllm=VllmSettings(sleep=1))
+
+
+@pytest.mark.parametrize("line", ["engine serve MODEL", "gateway serve"])
+def test_what_serves_a_model_by_hand_has_the_engine_run_where_the_configuration_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path / "vllm")
+    monkeypatch.setattr(placement, "GPUS", tmp_path / "nothing")
+    installed(tmp_path / "vllm", "vllm", "0.32.0")
+    tiny("qwen2").save_pretrained(tmp_path / "model")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    environ = {"ASSAY_MODEL__ENGINE": "vllm", "ASSAY_VLLM__SLEEP": "1", "ASSAY_GATEWAY__PORT": port}
+    for name, value in (environ | {"XDG_CONFIG_HOME": str(tmp_path / "none")}).items():
+        monkeypatch.setenv(name, value)
+    arguments = line.replace("MODEL", str(tmp_path / "model")).split()
+    ran = CliRunner().invoke(app, [*arguments, "--data", str(tmp_path / "data")])
+    assert isinstance(ran.exception, UsageError), ran.exception
+    assert "vllm.sleep = 1 needs a GPU" in str(ran.exception)
 
 
 def test_a_way_to_hand_weights_over_that_there_is_not_is_refused() -> None:
