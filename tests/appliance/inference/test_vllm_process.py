@@ -300,6 +300,20 @@ def test_what_an_engine_that_ended_has_left_in_its_group_is_ended_too(tmp_path: 
     engine.kill()
 
 
+def test_a_question_for_preemptions_leaves_it_to_the_next_one_to_find_that_weights_have_diverged(
+    tmp_path: Path,
+) -> None:
+    said = 'line.sendall(packed({"error": "no finite probabilities", "kind": "diverged"}))'
+    (tmp_path / "answering.py").write_text(ANSWERING.replace("os._exit(3)", said))
+    engine = started(sys.executable, tmp_path)
+    try:
+        assert engine.count_preemptions() == 0
+        with pytest.raises(EngineFault, match="ended while it was asked to step"):
+            engine.ask("step")
+    finally:
+        engine.kill()
+
+
 def test_a_process_that_does_not_start_is_a_fault_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
