@@ -33,6 +33,7 @@ from appliance.inference.engine import (
     ModelError,
     ModelFiles,
     NoProbabilitiesError,
+    OutOfMemoryError,
     PushProof,
     Turn,
 )
@@ -161,10 +162,10 @@ class TorchEngine:
         return proof
 
     def _affordable(self, each: int) -> int:
-        """Counts the tokens that memory holds; `each` takes so many bytes. Raises ModelError."""
+        """Counts the tokens that memory holds; `each` takes so many bytes. Raises OutOfMemoryError."""
         memory = self._placement.kv_memory()
         if memory // each < self._slots:
-            raise ModelError(
+            raise OutOfMemoryError(
                 f"keys and values of a conversation of {self._slots} tokens take {self._slots * each / 2**30:.1f} GiB, "
                 f"and there is room for {memory / 2**30:.1f}",
                 hint=f"set agent.max_tokens to at most {memory // each}",

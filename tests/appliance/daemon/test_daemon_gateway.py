@@ -13,7 +13,9 @@ from typing import Any
 
 import openai
 import psutil
+import pytest
 import safetensors.torch
+import torch
 from daemon_kit import clean_environ, until
 from forked_commands import ForkedCommand
 from vllm_engines import torch_process
@@ -23,6 +25,7 @@ from appliance.config import Settings
 from appliance.daemon.gateway_process import GatewayProcess
 from appliance.gateway.champion import PAUSE, ServedChampion
 from appliance.gateway.tokens import new_token
+from appliance.inference import torch_engine
 from appliance.inference.engine_loop import EngineLoop
 from appliance.inference.engines import make_engine
 from appliance.inference.folder import read_model
@@ -142,6 +145,26 @@ def test_what_the_machine_failed_at_is_tried_again_after_a_pause_and_the_one_bef
         assert "tried again in 2 min" in champion.problem
         promoted[0] = one
         assert (served(), champion.problem) == (one, ""), "it was rolled back"
+
+
+def test_a_champion_for_which_there_is_no_memory_yet_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest, now = write_by_digest(tmp_path / "models", read_model(SEEDLING)), [0.0]
+
+    def full(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    with EngineLoop(make_engine("torch", rows=1, slots=64, threads=1)) as loop, monkeypatch.context() as patch:
+        patch.setattr(torch_engine, "make_decoder", full)
+        champion = ServedChampion(loop, tmp_path, lambda: digest, lambda: now[0])
+        champion.look()
+        assert champion.model is None
+        assert "ran out of memory while it took the weights; it is tried again in 1 min" in champion.problem
+        patch.undo()
+        now[0] += PAUSE
+        champion.look()
+        assert champion.model is not None
 
 
 def test_a_model_that_cannot_be_used_leaves_the_one_before_in_place(tmp_path: Path) -> None:
