@@ -81,6 +81,7 @@ def serve(
             threads=settings.threads,
             device=settings.model.device,
             dtype=settings.model.dtype,
+            vllm=settings.vllm,
         )
         version = engine.push(files, version).version
         server = GenerateServer(engine, model=name or model, most_tokens=most, key=read_key(key_path), port=port)

@@ -63,6 +63,7 @@ def serve(context: typer.Context, data: Data = None) -> None:
             threads=settings.threads,
             device=settings.model.device,
             dtype=settings.model.dtype,
+            vllm=settings.vllm,
         )
     except ModelError as error:
         raise UsageError(str(error), error.hint) from error

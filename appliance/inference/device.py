@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from appliance.inference.engine import ModelError
+from appliance.inference.engine import ModelError, OutOfMemoryError
 from appliance.inference.memory import memory_limit
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -30,11 +30,11 @@ class Placement:
 
     @contextmanager
     def guarded(self, doing: str) -> Iterator[None]:
-        """Makes one ModelError of what torch says of a GPU without memory."""
+        """Makes one OutOfMemoryError of what torch says of a GPU without memory."""
         try:
             yield
         except torch.OutOfMemoryError as error:
-            raise ModelError(
+            raise OutOfMemoryError(
                 f"the {'GPU' if self.device.type == 'cuda' else 'machine'} ran out of memory while {doing}",
                 hint="lower agent.concurrent or agent.max_tokens, or set model.dtype to bfloat16",
             ) from error

@@ -41,6 +41,10 @@ class NoProbabilitiesError(ModelError):
     """Weights that give no finite probabilities: training has diverged, or a file is damaged."""
 
 
+class OutOfMemoryError(ModelError):
+    """Memory that does not suffice, which another time may have more of."""
+
+
 @dataclass(frozen=True)
 class GenerationRequest:
     id: int

@@ -33,6 +33,7 @@ from appliance.inference.engine import (
     ModelError,
     ModelFiles,
     NoProbabilitiesError,
+    OutOfMemoryError,
     PushProof,
     Turn,
 )
@@ -141,26 +142,30 @@ class TorchEngine:
         """Takes a copy for the Llama family, and where device, type or an adapter in half precision ask for one; the
         model itself otherwise, which has to decode as the model's own forward pass computes; see `Engine`.
 
-        Raises ModelError also for a model that cannot be decoded here."""
+        Raises ModelError also for a model that cannot be decoded here. After any error it is as it was before."""
         if self.unfinished:
             raise RuntimeError(f"{self.unfinished} requests are unfinished: new weights would answer half of each")
         model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
         with self._placement.guarded("it took the weights"):
             paged = self._paging is not None
-            self._decoder = make_decoder(model, self._slots, placement=self._placement, version=version, paged=paged)
+            decoder = make_decoder(model, self._slots, placement=self._placement, version=version, paged=paged)
+            room = None
             if self._long is not None and self._asked is None:
-                self._long.room = self._affordable(token_bytes(model.config, self._placement.dtype))
-        self._version = version
+                room = self._affordable(token_bytes(model.config, self._placement.dtype))
+            proof = proof_of(model, version)
+        self._decoder, self._version = decoder, version
+        if self._long is not None and room is not None:
+            self._long.room = room
         self._prompts.clear()
         self._cache.clear()
         self._table.clear()
-        return proof_of(model, version)
+        return proof
 
     def _affordable(self, each: int) -> int:
-        """Counts the tokens that memory holds; `each` takes so many bytes. Raises ModelError."""
+        """Counts the tokens that memory holds; `each` takes so many bytes. Raises OutOfMemoryError."""
         memory = self._placement.kv_memory()
         if memory // each < self._slots:
-            raise ModelError(
+            raise OutOfMemoryError(
                 f"keys and values of a conversation of {self._slots} tokens take {self._slots * each / 2**30:.1f} GiB, "
                 f"and there is room for {memory / 2**30:.1f}",
                 hint=f"set agent.max_tokens to at most {memory // each}",

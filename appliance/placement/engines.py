@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from appliance.inference.engine import Engine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings
-from appliance.inference.vllm.process import EngineFault, answered
+from appliance.inference.vllm.process import DivergedError, EngineFault, answered
 from appliance.placement.possible import require_engines
 from appliance.placement.settings import PlacementSettings
 from runtime.cluster import PlacedChannel, PlacementRequest
@@ -75,10 +76,8 @@ class PlacedEngineProcess:
             raise EngineFault(f"the engine on {self.host} ended while it was asked to {kind}: {error}") from error
 
     def count_preemptions(self) -> int:
-        try:
+        with suppress(EngineFault, DivergedError):  # they are found out by who needs more
             self.preempted = int(self.ask("figures")["preemptions"])
-        except EngineFault:  # it is found out by who needs more
-            return self.preempted
         return self.preempted
 
     def kill(self) -> None:

@@ -140,8 +140,9 @@ class VllmProcess:
         return answered(kind, answer)
 
     def count_preemptions(self) -> int:
-        """Asks how many requests were preempted since it was made. One that fails is found out by who needs more."""
-        with suppress(EngineFault):
+        """Asks how many requests were preempted since it was made. One that fails, or whose weights turn out to have
+        diverged, is found out by who needs more."""
+        with suppress(EngineFault, DivergedError):
             self.preempted = int(self.ask("figures")["preemptions"])
         return self.preempted
 

@@ -18,7 +18,7 @@ from appliance.inference.adapters import base_digest, base_tensors
 from appliance.inference.engine import ModelError, ModelFiles
 from appliance.inference.vllm.transfers import OfferSettings, WeightOffer, offer_tensors
 from appliance.inference.vllm.transfers.buffer import DTYPES
-from appliance.inference.vllm.transfers.folders import SHARED_MEMORY, private_folder
+from appliance.inference.vllm.transfers.folders import SHARED_MEMORY, private_folder, remove_folder
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,15 @@ def offer_weights(
 
 
 def write_files(files: ModelFiles, shared: Path = SHARED_MEMORY) -> Path:
-    """Writes small files, such as an adapter's, into a folder of their own, and returns it."""
+    """Writes small files, such as an adapter's, into a folder of their own, and returns it. Raises OSError when there
+    is no room."""
     folder = private_folder(sum(map(len, files.values())), shared)
-    for name, content in files.items():
-        (folder / Path(name).name).write_bytes(content)
+    try:
+        for name, content in files.items():
+            (folder / Path(name).name).write_bytes(content)
+    except BaseException:
+        remove_folder(folder)
+        raise
     return folder
 
 

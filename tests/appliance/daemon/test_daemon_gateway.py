@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import sqlite3
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import openai
 import psutil
+import pytest
+import safetensors.torch
+import torch
 from daemon_kit import clean_environ, until
 from forked_commands import ForkedCommand
+from vllm_engines import torch_process
 
 from appliance.clock import utc_now
 from appliance.config import Settings
 from appliance.daemon.gateway_process import GatewayProcess
-from appliance.gateway.champion import ServedChampion
+from appliance.gateway.champion import PAUSE, ServedChampion
 from appliance.gateway.tokens import new_token
+from appliance.inference import torch_engine
 from appliance.inference.engine_loop import EngineLoop
 from appliance.inference.engines import make_engine
 from appliance.inference.folder import read_model
+from appliance.inference.vllm.engine import VllmEngine
+from appliance.inference.vllm.process import EngineFault
+from appliance.inference.vllm.supervisor import REPLACEMENTS
 from appliance.learning.folders import write_by_digest
 
 SEEDLING = Path(__file__).parents[2] / "fixtures" / "seedling"
@@ -89,6 +99,72 @@ def test_the_command_serves_a_model_in_service_to_the_openai_client(data: Path) 
         output = process.communicate(timeout=120)[0].decode()
     assert process.returncode == 0, output
     assert "is served at" in output
+
+
+def test_what_the_machine_failed_at_is_tried_again_after_a_pause_and_the_one_before_answers_on(tmp_path: Path) -> None:
+    files, now, failing = read_model(SEEDLING), [0.0], 0
+    tensors = {name: one * 1.01 for name, one in safetensors.torch.load(files["model.safetensors"]).items()}
+    one = write_by_digest(tmp_path / "models", files)
+    two = write_by_digest(tmp_path / "models", {**files, "model.safetensors": safetensors.torch.save(tensors)})
+    promoted = [one]
+
+    def start(settings: dict[str, Any]) -> Any:
+        nonlocal failing
+        failing -= 1
+        if failing >= 0:
+            raise EngineFault("its memory is another's")
+        return torch_process(settings)
+
+    def lose_engine(starts_that_fail: int) -> None:
+        nonlocal failing
+        failing = starts_that_fail
+        os.kill(engine.supervisor.pid or 0, signal.SIGKILL)
+
+    engine = VllmEngine(1, 64, start=start)
+    with EngineLoop(engine) as loop:
+        champion = ServedChampion(loop, tmp_path, lambda: promoted[0], lambda: now[0])
+
+        def served() -> str | None:
+            champion.look()
+            assert loop.version == (champion.model.version if champion.model else "")
+            return champion.model.version if champion.model else None
+
+        failing = REPLACEMENTS + 1
+        assert served() is None
+        assert "its memory is another's; it is tried again in 1 min" in champion.problem
+        failing = 0
+        assert served() is None, "the pause is not over"
+        now[0] += PAUSE
+        assert (served(), champion.problem) == (one, "")
+        promoted[0] = two
+        lose_engine(REPLACEMENTS)
+        assert served() == one, "the push failed, and the one before is pushed again"
+        now[0] += PAUSE
+        lose_engine(2 * REPLACEMENTS + 1)
+        assert served() is None, "nor can the one before be pushed"
+        assert "tried again in 2 min" in champion.problem
+        promoted[0] = one
+        assert (served(), champion.problem) == (one, ""), "it was rolled back"
+
+
+def test_a_champion_for_which_there_is_no_memory_yet_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest, now = write_by_digest(tmp_path / "models", read_model(SEEDLING)), [0.0]
+
+    def full(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    with EngineLoop(make_engine("torch", rows=1, slots=64, threads=1)) as loop, monkeypatch.context() as patch:
+        patch.setattr(torch_engine, "make_decoder", full)
+        champion = ServedChampion(loop, tmp_path, lambda: digest, lambda: now[0])
+        champion.look()
+        assert champion.model is None
+        assert "ran out of memory while it took the weights; it is tried again in 1 min" in champion.problem
+        patch.undo()
+        now[0] += PAUSE
+        champion.look()
+        assert champion.model is not None
 
 
 def test_a_model_that_cannot_be_used_leaves_the_one_before_in_place(tmp_path: Path) -> None:

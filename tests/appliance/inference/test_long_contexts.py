@@ -81,8 +81,8 @@ def test_a_cache_lies_on_its_device_from_the_beginning_and_can_be_emptied_outsid
     cache.free()
 
 
-def long_model() -> Any:
-    torch.manual_seed(5)
+def long_model(seed: int = 5) -> Any:
+    torch.manual_seed(seed)
     shape = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = Qwen2Config(
         **shape, vocab_size=VOCABULARY, num_key_value_heads=1, max_position_embeddings=LONGEST, initializer_range=0.2
@@ -214,6 +214,11 @@ def test_a_model_that_keeps_more_than_memory_holds_is_refused_with_what_would_fi
     smaller = TorchEngine(4, 1500)
     smaller.push(long_model(), "long")
     assert smaller.kv_tokens == 2000
+    scores = smaller.score([tuple(range(1, 9))])
+    monkeypatch.setattr(Placement, "kv_memory", lambda self: 256 * 1000)
+    with pytest.raises(ModelError, match="1500 tokens"):
+        smaller.push(long_model(seed=2), "too much")
+    assert (smaller.version, smaller.kv_tokens, smaller.score([tuple(range(1, 9))])) == ("long", 2000, scores)
     with pytest.raises(ValueError, match="does not hold one"):
         TorchEngine(4, SLOTS, kv_tokens=SLOTS - 1)
 

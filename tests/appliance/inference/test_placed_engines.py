@@ -32,6 +32,7 @@ from appliance.inference.engine import Engine, ModelError, Turn
 from appliance.inference.torch_engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings
+from appliance.inference.vllm.process import DivergedError
 from appliance.inference.weights import push_model
 from appliance.placement.engines import SERVANT, PlacedEngineProcess, make_placed_engines
 from appliance.placement.settings import PlacementSettings
@@ -138,6 +139,17 @@ def test_what_the_cluster_cannot_give_is_refused_before_anything_starts(wrong: d
     asked_for = {"cluster": ClusterSettings(address="127.0.0.2:26379", token=Path("/nowhere")), **wrong}
     with pytest.raises(ModelError, match=message):
         placed(**asked_for)
+
+
+def test_a_question_for_preemptions_is_answered_also_where_weights_have_diverged() -> None:
+    class Diverged(PlacedEngineProcess):
+        def __init__(self) -> None:
+            self.preempted = 3
+
+        def ask(self, kind: str, **_: Any) -> dict[str, Any]:
+            raise DivergedError(kind)
+
+    assert Diverged().count_preemptions() == 3
 
 
 def test_nothing_but_what_this_product_serves_is_begun_on_a_host() -> None:

@@ -30,6 +30,7 @@ from appliance.inference.vllm.weights import OfferedWeights, offer_weights
 from appliance.inference.weights import proof_of, push_model, weights_digest
 from appliance.learning.lora import add_adapter
 from appliance.processes.patience import Patience
+from appliance.scheduling.engine_pool import EnginePool
 from runtime.errors import InfrastructureError
 
 pytestmark = [needs_vllm, pytest.mark.timeout(900)]
@@ -89,7 +90,7 @@ def furthest(turns: list[tuple[GenerationRequest, Turn]], models: dict[str, Any]
 
 
 def played(
-    engine: VllmEngine, asked: list[GenerationRequest], at: dict[int, Any]
+    engine: VllmEngine | EnginePool, asked: list[GenerationRequest], at: dict[int, Any]
 ) -> list[tuple[GenerationRequest, Turn]]:
     """Plays one turn of each request; after as many tokens as `at` names, it does what stands there."""
     known = {request.id: request for request in asked}
@@ -358,6 +359,20 @@ def test_c5_each_version_of_an_adapter_is_added_beside_frozen_weights_that_never
     push_model(engine, models["v3"], "v3")
     push_model(engine, model(60), "v4")
     assert engine.supervisor.quarantined == []
+
+
+def test_c5_new_adapters_in_the_middle_of_a_pools_conversations_end_those_under_way_and_keep_the_engine(
+    engine: VllmEngine,
+) -> None:
+    models = {f"v{number}": with_adapter(number) for number in range(4)}
+    pool = EnginePool([engine], SLOTS)
+    pool.push(models["v0"], "v0")
+    pid = engine.supervisor.pid
+    pushes = {150 * number: partial(pool.push_in_flight, models[f"v{number}"], f"v{number}") for number in (1, 2, 3)}
+    turns = played(pool, requests(ROWS), pushes)
+    assert (engine.supervisor.quarantined, engine.supervisor.pid) == ([], pid)
+    assert {span.version for _, turn in turns for span in turn.weights} == set(models)
+    assert furthest(turns, models) < CLOSE
 
 
 @pytest.mark.parametrize(

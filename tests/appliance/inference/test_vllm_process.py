@@ -15,9 +15,12 @@ import pytest
 import torch
 from inference_models import tiny
 from pydantic import ValidationError
+from typer.testing import CliRunner
 
+from appliance.cli.main import app
 from appliance.config import ModelSettings
 from appliance.config_layers import ConfigError
+from appliance.errors import UsageError
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import make_engine
 from appliance.inference.vllm import environment, placement
@@ -195,6 +198,26 @@ def test_a_night_that_asks_for_a_gpu_is_refused_before_it_begins_where_there_is_
         make_engine("vllm", rows=1, slots=8, vllm=VllmSettings(sleep=1))
 
 
+@pytest.mark.parametrize("line", ["engine serve MODEL", "gateway serve"])
+def test_what_serves_a_model_by_hand_has_the_engine_run_where_the_configuration_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path / "vllm")
+    monkeypatch.setattr(placement, "GPUS", tmp_path / "nothing")
+    installed(tmp_path / "vllm", "vllm", "0.32.0")
+    tiny("qwen2").save_pretrained(tmp_path / "model")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    environ = {"ASSAY_MODEL__ENGINE": "vllm", "ASSAY_VLLM__SLEEP": "1", "ASSAY_GATEWAY__PORT": port}
+    for name, value in (environ | {"XDG_CONFIG_HOME": str(tmp_path / "none")}).items():
+        monkeypatch.setenv(name, value)
+    arguments = line.replace("MODEL", str(tmp_path / "model")).split()
+    ran = CliRunner().invoke(app, [*arguments, "--data", str(tmp_path / "data")])
+    assert isinstance(ran.exception, UsageError), ran.exception
+    assert "vllm.sleep = 1 needs a GPU" in str(ran.exception)
+
+
 def test_a_way_to_hand_weights_over_that_there_is_not_is_refused() -> None:
     with pytest.raises(ValidationError, match="'file', 'ipc' or 'nccl'"):
         VllmSettings.model_validate({"transfer": "pigeon"})
@@ -275,6 +298,20 @@ def test_what_an_engine_that_ended_has_left_in_its_group_is_ended_too(tmp_path: 
     assert is_over(left)
     assert not engine.folder.exists()
     engine.kill()
+
+
+def test_a_question_for_preemptions_leaves_it_to_the_next_one_to_find_that_weights_have_diverged(
+    tmp_path: Path,
+) -> None:
+    said = 'line.sendall(packed({"error": "no finite probabilities", "kind": "diverged"}))'
+    (tmp_path / "answering.py").write_text(ANSWERING.replace("os._exit(3)", said))
+    engine = started(sys.executable, tmp_path)
+    try:
+        assert engine.count_preemptions() == 0
+        with pytest.raises(EngineFault, match="ended while it was asked to step"):
+            engine.ask("step")
+    finally:
+        engine.kill()
 
 
 def test_a_process_that_does_not_start_is_a_fault_and_leaves_nothing(

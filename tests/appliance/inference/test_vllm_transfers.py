@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from torch import Tensor
 from appliance.inference.vllm.server.worker import tensors_digest
 from appliance.inference.vllm.transfers import WAYS, OfferSettings, WeightOffer, offer_tensors
 from appliance.inference.vllm.transfers.buffer import DTYPES, fill, lay_out, views
+from appliance.inference.vllm.weights import write_files
 
 READER = """
 import json, sys
@@ -55,6 +58,24 @@ def offered(way: str, tensors: dict[str, Tensor], shared: Path) -> Iterator[Weig
         yield offer
     finally:
         offer.remove()
+
+
+FILES: dict[str, Callable[[Path], object]] = {
+    "weights": lambda folder: offer_tensors("file", {"one": torch.zeros(4096)}, OfferSettings(folder, "cpu")),
+    "adapter": lambda folder: write_files({"adapter_model.safetensors": bytes(8192)}, folder),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_files_that_find_no_room_are_the_systems_error_and_leave_nothing(tmp_path: Path, kind: str) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as full:
+            FILES[kind](tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (full.value.errno, list(tmp_path.iterdir())) == (errno.EFBIG, [])
 
 
 def started(told: dict[str, Any], reader: int, program: str = READER) -> subprocess.Popen[str]:

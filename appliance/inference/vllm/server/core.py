@@ -113,7 +113,8 @@ class VllmCore:
 
         self._adapters: dict[str, Any] = {}
         self._reports: dict[int, dict[str, Any]] = {}
-        self._running: set[int] = set()
+        self._running: dict[int, str] = {}
+        """Requests under way, and the adapter that each is sampled with."""
         self._made = 0
         self._loaded = False
         lora: dict[str, Any] = {}
@@ -183,7 +184,8 @@ class VllmCore:
         self._engine.reset_prefix_cache()
 
     def adapt(self, name: str, path: str, drop: Sequence[str]) -> dict[str, Any]:
-        """Adds a LoRA adapter under a new name, and drops those that no request will ask for again."""
+        """Adds a LoRA adapter under a new name, and drops others: requests that are sampled with those have an asker no
+        more, and end. One that went on would have vLLM read its adapter in again."""
         from vllm.lora.request import LoRARequest
 
         if name in self._adapters:
@@ -192,6 +194,7 @@ class VllmCore:
         digest = hashlib.sha256(b"".join(files)).hexdigest()
         self._made += 1
         request = LoRARequest(lora_name=name, lora_int_id=self._made, lora_path=path)
+        self.abort([number for number, adapter in self._running.items() if adapter in drop])
         for old in drop:
             self._engine.remove_lora(self._adapters.pop(old).lora_int_id)
         if not self._engine.add_lora(request):
@@ -247,13 +250,14 @@ class VllmCore:
         numbers = {request["number"] for request in requests}
         for request in requests:
             self.submit(**request)
-        while numbers & self._running:
+        while numbers & self._running.keys():
             self.step()
         return [self._reports.pop(number) for number in numbers]
 
     def abort(self, numbers: Sequence[int]) -> None:
         self._engine.abort_request([f"s{number}" for number in numbers])
-        self._running -= set(numbers)
+        for number in numbers:
+            self._running.pop(number, None)
 
     def drain(self) -> None:
         """Ends every request; what it sampled stays in the reports."""
@@ -323,7 +327,7 @@ class VllmCore:
         lora = self._adapters[adapter] if adapter else None
         self._engine.add_request(name, prompt, params, lora_request=lora)
         if name[0] == "s":
-            self._running.add(int(name[1:]))
+            self._running[int(name[1:])] = adapter
 
     def _take(self, output: Any) -> None:
         number, made = int(output.request_id[1:]), output.outputs[0]
@@ -338,7 +342,7 @@ class VllmCore:
             report["logprobs"].append(value)
         report["cached"] = output.num_cached_tokens or 0
         if output.finished:
-            self._running.discard(number)
+            self._running.pop(number, None)
             report["ended"] = made.finish_reason or "abort"
             report["versions"] = [[span.version, span.start, span.end] for span in made.weight_versions or ()]
 

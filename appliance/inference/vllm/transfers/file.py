@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -34,8 +36,11 @@ def offer(tensors: Mapping[str, Tensor], settings: OfferSettings) -> WeightFile:
     folder = private_folder(sum(tensor.nbytes for tensor in tensors.values()), settings.shared)
     try:
         save_file({name: tensor.cpu() for name, tensor in tensors.items()}, folder / "model.safetensors")
-    except BaseException:
+    except BaseException as error:
         remove_folder(folder)
+        if isinstance(error, SafetensorError):  # which has the number of the system's error in its words only
+            said = re.search(r"os error (\d+)", str(error))
+            raise OSError(int(said[1]) if said else errno.EIO, str(error)) from error
         raise
     return WeightFile(folder / "model.safetensors")
 
