@@ -290,7 +290,7 @@ class Agent:
         said, seed = live.said, live.assignment.seed
         prompt = said.ids + (live.begun.ids if live.begun is not None else ())
         if len(prompt) >= live.max_tokens:
-            return self._finish(number, RolloutEnd.TOKENS)
+            return self._end(number, RolloutEnd.TOKENS)
         self._engine.submit(
             GenerationRequest(
                 id=number,
@@ -481,5 +481,7 @@ class Agent:
 
 
 def calls_outside_sandbox(rollouts: Iterable[Rollout]) -> int:
-    """Calls that ran without a sandbox's identity on them. The product asserts that this is 0."""
-    return sum(call.status.ran and not call.sandbox for r in rollouts for call in r.calls)
+    """Calls that ran without a sandbox's identity on them. The product asserts that this is 0. A world's call that
+    failed without one was refused before it reached the world."""
+    calls = (call for r in rollouts for call in r.calls)
+    return sum(call.status.ran and not call.sandbox and not (call.asks_world and call.status.failed) for call in calls)

@@ -54,6 +54,8 @@ class EarlyStopping(FrozenModel):
     low_in_a_row: int = Field(default=0, validation_alias=AliasChoices("low_in_a_row", "low_looks"))
     """The newest observations that were low; `low_looks` in checkpoints of earlier versions."""
     stopped: bool = False
+    reason: str = ""
+    """Of the newest observation, in words."""
 
     def observe(self, step: int, success: float) -> tuple[EarlyStopping, Advice]:
         """Returns the state after one more observation (success in [0, 1] at `step`), and what to do.
@@ -67,14 +69,17 @@ class EarlyStopping(FrozenModel):
             return self, self.advice(f"step {step} was seen before")
         newest = {"last_step": step, "last_success": success}
         if success > self.best_success:
-            better = self.model_copy(update={"best_step": step, "best_success": success, "low_in_a_row": 0, **newest})
-            return better, better.advice(f"best so far: {success:.3f}")
+            best = {"best_step": step, "best_success": success, "low_in_a_row": 0}
+            better = self.model_copy(update={**best, **newest, "reason": f"best so far: {success:.3f}"})
+            return better, better.advice(better.reason)
         fall = self.best_success - success
         line = max(self.drop, NOISE * self._standard_error(success))
         low = self.low_in_a_row + 1 if _reaches(fall, line) else 0
         stop = low >= PATIENCE or _reaches(fall, CRASH * line)
-        after = self.model_copy(update={"low_in_a_row": low, "stopped": self.stopped or stop, **newest})
-        return after, after.advice(f"{success:.3f}, {100 * fall:.1f} points below the best, low {low} times in a row")
+        reason = f"{success:.3f}, {100 * fall:.1f} points below the best, low {low} times in a row"
+        seen = {"low_in_a_row": low, "stopped": self.stopped or stop, **newest}
+        after = self.model_copy(update={**seen, "reason": reason})
+        return after, after.advice(reason)
 
     def success_at(self, step: int) -> float:
         """Returns what was observed at the best step or at the newest one."""

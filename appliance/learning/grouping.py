@@ -62,6 +62,11 @@ def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> G
     )
 
 
+def enough(alive: int, sampled: int) -> bool:
+    """Says whether what the infrastructure left of a task's rollouts can be compared."""
+    return alive >= math.ceil(sampled / 2)
+
+
 def is_masked(judged: Judged) -> bool:
     """Says whether the rollout is about us and not about the policy model."""
     return judged.rollout.ended is RolloutEnd.INFRA_ERROR or judged.verdict.outcome is VerdictOutcome.INFRA_ERROR
@@ -102,7 +107,7 @@ def _choose(
     """Chooses indices into `attempts`, and says in a sentence why."""
     lost = sampled - len(alive)
     note = f"; {lost} of {sampled} masked after infrastructure failures" if lost else ""
-    if len(alive) < math.ceil(sampled / 2) or len(attempts) < 2:
+    if not enough(len(alive), sampled) or len(attempts) < 2:
         return [], f"dropped: {len(alive)} of {sampled} rollouts left, too few to compare{note}"
     if not carry_signal(rewards):
         worth = {1.0: "right", 0.0: "wrong"}.get(rewards[0], f"worth {rewards[0]:g}")

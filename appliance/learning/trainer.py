@@ -27,7 +27,6 @@ from appliance.learning.batches import Sample, collate, micro_batches, samples
 from appliance.learning.corrections import corrected_losses, mismatch_kl
 from appliance.learning.distillation import TeacherScore, distilled
 from appliance.learning.errors import LearningError, NotFiniteError
-from appliance.learning.grouping import is_masked
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.optimizers import make_optimizer
 from appliance.learning.packing import token_batches
@@ -94,7 +93,7 @@ class Trainer(Learner):
                 f"step {step} does not follow {self.step - 1}", hint="replay the recorded steps in order"
             )
         self._refuse_other_temperatures(judged)
-        plans = self._plans(step, judged)
+        plans = self._plans(step, judged, groups)
         chosen, taught = samples(judged, groups), {}
         if self._teacher is not None:
             chosen, divergence = distilled(chosen, self._teacher, self.recipe.temperature)
@@ -151,8 +150,12 @@ class Trainer(Learner):
         size = math.ceil(len(shuffled) / self.recipe.minibatches)
         return [shuffled[start : start + size] for start in range(0, len(shuffled), size or 1)]
 
-    def _plans(self, step: int, judged: Sequence[Judged]) -> Plans:
-        sound = [one for one in sorted(judged, key=lambda each: each.rollout.id) if not is_masked(one)]
+    def _plans(self, step: int, judged: Sequence[Judged], groups: Sequence[Group]) -> Plans:
+        """Of the solutions that groups compare: not of what was lost or thrown out, nor of proposals, whose group has a
+        name of its own for its task."""
+        compared = {(group.task, name) for group in groups for name in group.rollouts}
+        ordered = sorted(judged, key=lambda each: each.rollout.id)
+        sound = [one for one in ordered if (one.rollout.task, one.rollout.id) in compared]
         right, wrong = ([one.rollout for one in sound if one.verdict.passed is passed] for passed in (True, False))
         embeddings = self.model.get_input_embeddings()  # type: ignore[operator]
         rng = Random(f"{self._seed}/{step}/plans")

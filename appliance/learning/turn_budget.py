@@ -34,7 +34,7 @@ class TurnRecipe(FiniteRecord):
 
     def begun(self, most: int) -> TurnBudget | None:
         """The budget of the first step; None where there is none beside the agent's `most`."""
-        return TurnBudget(calls=min(self.first, most)) if self.first else None
+        return TurnBudget(calls=min(self.first, most)) if self.first and most else None
 
 
 class TurnBudget(FrozenModel):

@@ -367,7 +367,7 @@ class RlLoop:
     def _validate(self, step: int) -> Advice:
         """Measures held-out success, which no training sees, and asks the watch whether to go on."""
         if step <= self._stopping.last_step:
-            return self._stopping.advice(f"step {step} was observed before")
+            return self._stopping.advice(self._stopping.reason or f"step {step} was observed before")
         training = self._training
         self._push(step)
         with self._seconds.of(WATCH):

@@ -12,6 +12,7 @@ was sampled is thrown away for its age. The learner's steps are taken in order, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from appliance.agent.assignment import Assignment
 from appliance.agent.branching import Branching
 from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent
-from appliance.learning.grouping import is_masked, of_attempts, reward_of
+from appliance.learning.grouping import enough, is_masked, of_attempts, reward_of
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.roc import carry_signal
 from appliance.records.rollouts import Purpose, Rollout
@@ -212,12 +213,15 @@ class LookAhead:
 
 
 def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:
-    """Counts the tasks whose rollouts earned different rewards; infrastructure failures earn none."""
+    """Counts the tasks whose rollouts earned different rewards; infrastructure failures earn none, and a task that they
+    left too little of is none."""
     rewards: dict[str, list[float]] = {}
     for one in judged:
+        earned = rewards.setdefault(one.rollout.task, [])
         if not is_masked(one):
-            rewards.setdefault(one.rollout.task, []).append(reward_of(one, recipe))
-    return sum(carry_signal(found) for found in rewards.values())
+            earned.append(reward_of(one, recipe))
+    sampled = Counter(one.rollout.task for one in judged)
+    return sum(carry_signal(found) and enough(len(found), sampled[task]) for task, found in rewards.items())
 
 
 def seen_of(tasks: Iterable[Task], judged: Sequence[Judged]) -> list[Seen]:

@@ -331,8 +331,14 @@ def test_a_call_without_a_sandbox_on_it_is_counted(renderer: Renderer, sessions:
     (rollout,) = roll(renderer, sessions, [renderer.call("print(1)"), renderer.answer("\\boxed{1}")])
     nodes = list(rollout.nodes)
     assert nodes[2].call is not None
-    nodes[2] = nodes[2].model_copy(update={"call": nodes[2].call.model_copy(update={"sandbox": ""})})
-    assert calls_outside_sandbox([rollout.model_copy(update={"nodes": tuple(nodes)})]) == 1
+    for change, counted in (
+        ({}, 1),
+        ({"tool": "look"}, 1),
+        ({"tool": "look", "status": ToolStatus.EXCEPTION}, 0),  # the world refused it
+    ):
+        call = nodes[2].call.model_copy(update={"sandbox": "", **change})
+        without = (*nodes[:2], nodes[2].model_copy(update={"call": call}))
+        assert calls_outside_sandbox([rollout.model_copy(update={"nodes": without})]) == counted
 
 
 def rolled(

@@ -142,7 +142,7 @@ def engine(shared: VllmEngine, faults: Faults) -> VllmEngine:
     return shared
 
 
-@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("tied", [pytest.param(False, marks=pytest.mark.long_vllm), True])
 def test_c1_what_is_pushed_is_what_samples(engine: VllmEngine, tied: bool) -> None:
     for seed in range(20):
         pushed = model(seed, tied=tied)
@@ -219,9 +219,13 @@ SHORT = ("truncated", "skipped", "deaf")
 """What is tried in the suite: bytes that are wrong, weights that were left out, and answers that stay as they were."""
 
 
-@pytest.mark.parametrize(
-    "fault", [fault if fault in SHORT else pytest.param(fault, marks=pytest.mark.slow) for fault in CASES]
-)
+def marked(fault: str) -> Any:
+    if fault == SHORT[0]:
+        return fault
+    return pytest.param(fault, marks=pytest.mark.long_vllm if fault in SHORT else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("fault", [marked(fault) for fault in CASES])
 def test_c2_a_push_that_went_wrong_is_found_and_nothing_of_that_engine_is_used(
     engine: VllmEngine, faults: Faults, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,7 +265,7 @@ def test_c2_a_push_that_went_wrong_is_found_and_nothing_of_that_engine_is_used(
     assert furthest(turns, {"after": after}) < CLOSE
 
 
-@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("tied", [pytest.param(False, marks=pytest.mark.long_vllm), True])
 def test_c1_a_stock_reload_leaves_a_tied_head_as_it_was_and_is_found(
     engine: VllmEngine, faults: Faults, tied: bool
 ) -> None:
@@ -271,6 +275,7 @@ def test_c1_a_stock_reload_leaves_a_tied_head_as_it_was_and_is_found(
     assert ["away from the trainer's" in reason for reason in engine.supervisor.quarantined] == ([True] if tied else [])
 
 
+@pytest.mark.long_vllm
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_conversations_go_on_from_their_tokens_when_an_engine_dies_or_hangs(
     engine: VllmEngine, number: signal.Signals
@@ -293,6 +298,7 @@ def test_conversations_go_on_from_their_tokens_when_an_engine_dies_or_hangs(
     assert furthest(turns, {"a": pushed}) < CLOSE
 
 
+@pytest.mark.long_vllm
 def test_a_push_that_went_wrong_in_the_middle_of_conversations_costs_none_of_their_tokens(
     engine: VllmEngine, faults: Faults
 ) -> None:
@@ -361,6 +367,7 @@ def test_c5_each_version_of_an_adapter_is_added_beside_frozen_weights_that_never
     assert engine.supervisor.quarantined == []
 
 
+@pytest.mark.long_vllm
 def test_c5_new_adapters_in_the_middle_of_a_pools_conversations_end_those_under_way_and_keep_the_engine(
     engine: VllmEngine,
 ) -> None:
@@ -375,6 +382,7 @@ def test_c5_new_adapters_in_the_middle_of_a_pools_conversations_end_those_under_
     assert furthest(turns, models) < CLOSE
 
 
+@pytest.mark.long_vllm
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
@@ -405,6 +413,7 @@ def test_an_adapter_that_vllm_cannot_be_told_of_is_refused(engine: VllmEngine) -
         engine.push(wide, "v")
 
 
+@pytest.mark.long_vllm
 @pytest.mark.parametrize("way", [way if way == "file" else pytest.param(way, marks=pytest.mark.slow) for way in WAYS])
 def test_two_processes_that_hold_one_model_together_are_pushed_to_and_proved_as_one(
     faults: Faults, way: Literal["file", "ipc", "nccl"]
@@ -464,6 +473,7 @@ def members(group: int) -> set[int]:
     return found
 
 
+@pytest.mark.long_vllm
 def test_a_model_that_vllm_cannot_run_is_refused_with_its_reason(engine: VllmEngine) -> None:
     odd = model(1).config.to_dict() | {"head_dim": 24}
     with pytest.raises(ModelError, match=r"the engine cannot be used here: .*head"):
@@ -471,6 +481,7 @@ def test_a_model_that_vllm_cannot_run_is_refused_with_its_reason(engine: VllmEng
     assert (engine.version, engine.supervisor.pid) == ("", None)
 
 
+@pytest.mark.long_vllm
 def test_a_model_whose_weights_vllm_has_no_place_for_is_refused_once(engine: VllmEngine) -> None:
     sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
     sizes |= {"num_key_value_heads": 2, "num_local_experts": 2, "vocab_size": 64, "max_position_embeddings": 2 * SLOTS}

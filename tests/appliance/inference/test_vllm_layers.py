@@ -52,6 +52,7 @@ print(json.dumps(found))
 
 
 @needs_vllm
+@pytest.mark.long_vllm
 @pytest.mark.timeout(600)
 def test_a_layer_lacks_parameters_and_not_what_it_computes_itself() -> None:
     pushes = {

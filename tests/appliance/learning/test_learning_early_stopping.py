@@ -70,6 +70,14 @@ def test_a_restart_and_replayed_observations_change_nothing(shares: list[float],
     assert after == run(shares)[0]
 
 
+def test_the_reason_why_it_stopped_survives_a_restart() -> None:
+    state, advices = run([0.7, 0.55, 0.55])
+    again = EarlyStopping.model_validate(state.model_dump(mode="json"))
+    assert again.stopped
+    assert again.reason == advices[-1].reason
+    assert "points below the best" in again.reason
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_it_returns_to_the_best_step_before_the_stop(shares: list[float]) -> None:
     state = EarlyStopping(drop=0.15, items=1000)

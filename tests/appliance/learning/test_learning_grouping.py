@@ -14,6 +14,7 @@ from learning_builders import judged
 from appliance.learning.grouping import make_group, make_groups, reward_of
 from appliance.learning.recipe import TrainingRecipe
 from appliance.records.training import Judged
+from appliance.worker.step_sampling import tasks_with_signal
 from verifiers.contract.verdict import Ground, Outcome
 
 RECIPE = TrainingRecipe(rollouts_per_task=16, keep=8)
@@ -140,3 +141,9 @@ def test_tasks_are_grouped_in_the_order_in_which_they_came() -> None:
 def test_rollouts_of_several_tasks_are_no_group() -> None:
     with pytest.raises(ValueError, match="one task at one step"):
         make_group([judged("a"), judged("b")], RECIPE, seed=0)
+
+
+@pytest.mark.parametrize(("right", "wrong", "broken"), [(3, 4, 9), (4, 4, 8), (8, 0, 8), (1, 0, 15)])
+def test_a_task_is_made_up_for_exactly_where_its_group_is_dropped(right: int, wrong: int, broken: int) -> None:
+    sampled = members(right, wrong, broken)
+    assert tasks_with_signal(sampled, RECIPE) == bool(make_group(sampled, RECIPE, seed=1).kept)

@@ -119,6 +119,10 @@ def test_planning_tokens_are_trained_on_with_more_credit_and_their_entropy_is_al
         model = tiny_model()
         found[name] = (Trainer(model, recipe, seed=0, max_tokens=64).train_step(0, rollouts, groups), weights(model))
     off, none, on = (found[name][0] for name in ("off", "none", "on"))
+    alone = rollouts[0].model_copy(update={"rollout": rollouts[0].rollout.model_copy(update={"id": "in no group"})})
+    beside = Trainer(tiny_model(), plain, seed=0, max_tokens=64)
+    told = beside.train_step(0, [*rollouts, ending_in(alone, (6, 6, 6, 6))], groups)
+    assert told["semantic_entropy"] == off["semantic_entropy"]
     assert off["semantic_entropy"] == none["semantic_entropy"] == on["semantic_entropy"]
     assert on["semantic_entropy"] == pytest.approx(math.log(3) - math.log(4) / 3)
     assert "planning_fraction" not in off

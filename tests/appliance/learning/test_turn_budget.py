@@ -74,3 +74,7 @@ def test_without_a_first_budget_there_is_none_and_looking_ahead_is_refused_with_
     with pytest.raises(ValidationError, match="first needs max_staleness = 0"):
         TrainingRecipe(max_staleness=1, turns=TurnRecipe(first=1))
     assert TrainingRecipe(turns=TurnRecipe()).digest() == TrainingRecipe().digest()
+
+
+def test_an_agent_that_may_make_no_calls_has_no_budget_of_them() -> None:
+    assert TurnRecipe(first=1).begun(0) is None

@@ -138,6 +138,7 @@ class Made:
 
 
 @needs_vllm
+@pytest.mark.long_vllm
 def test_vllm_wakes_with_a_push_that_is_proved(tmp_path: Path) -> None:
     assert "woke with a push, proved, same scores" in probes.sleep_and_wake(Made(tmp_path).engine, SMALL)
 

@@ -92,7 +92,7 @@ def versions(rollouts: list[Rollout]) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("method", ["full", "lora"])
+@pytest.mark.parametrize("method", [pytest.param("full", marks=pytest.mark.long_vllm), "lora"])
 def test_a_chat_model_is_trained_on_proved_samples_alone(
     tmp_path: Path, ledger: SqliteLedger, runtime: RuntimeSettings, watched: list[WatchedEngine], method: str
 ) -> None:
