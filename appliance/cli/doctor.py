@@ -29,6 +29,7 @@ from appliance.config_layers import ConfigError
 from appliance.daemon.listening import MAX_PATH_BYTES
 from appliance.hardware import find_gpus
 from appliance.inference.vllm.environment import INSTALL, find_environment, is_tested, tested_version
+from appliance.inference.vllm.placement import count_gpus
 from appliance.model_export import alias
 from appliance.model_readiness import ConfiguredModel
 from policies.errors import PolicyError
@@ -88,7 +89,7 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     if idle := settings.vllm.without_effect(settings.model.engine):
         yield warning("section [vllm]", idle, "set model.engine to vllm, or remove the section")
     alone = 1 if settings.placement.learners == "cluster" else settings.model.learners
-    yield from gpus(find_gpus(), learners=alone, engine=settings.model.engine)
+    yield from gpus(find_gpus(), count_gpus(), learners=alone, engine=settings.model.engine)
     yield config(settings)
     yield from cluster(settings)
     yield model(settings)

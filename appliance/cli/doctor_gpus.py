@@ -6,8 +6,8 @@ that somebody else has there is named and left alone. A machine without a GPU ha
 
 from __future__ import annotations
 
-import csv
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +20,8 @@ from appliance.planning import Gpu
 
 GIB, MIB = 1 << 30, 1 << 20
 SHOWN = 5
+USER = re.compile(r"\s*([0-9]+)\s*,\s*(.*?)\s*,\s*([^,]*?)\s*")
+"""A process, its name, its memory."""
 PEERS = (
     "import itertools, torch; n = torch.cuda.device_count(); bad = []\n"
     "for a, b in itertools.permutations(range(n), 2):\n"
@@ -34,9 +36,16 @@ PEER_SECONDS = 60.0
 """Some consumer cards hang for ever when one is to read the other's memory."""
 
 
-def gpus(found: Sequence[Gpu], *, learners: int, engine: str) -> Iterator[DoctorCheck]:
-    """All lines about `found`; `learners` and `engine` are those of the configuration."""
-    if not found:
+def gpus(found: Sequence[Gpu], listed: int, *, learners: int, engine: str) -> Iterator[DoctorCheck]:
+    """All lines about `found`, where the driver itself lists so many; `learners` and `engine` are those of the
+    configuration."""
+    if not found and listed:
+        yield warning(
+            "gpus",
+            f"the driver lists {listed}, and nvidia-smi finds none or does not answer",
+            "nothing is planned for them: see what `nvidia-smi -L` says to the daemon's user, and put it into its PATH",
+        )
+    elif not found:
         yield ok("gpus", "none that nvidia-smi finds", "models are trained and sampled from on the processor")
     else:
         yield ok("gpus", f"{len(found)}: {', '.join(f'{one.name}, {one.total // GIB} GiB' for one in found)}", driver())
@@ -45,43 +54,46 @@ def gpus(found: Sequence[Gpu], *, learners: int, engine: str) -> Iterator[Doctor
         yield warning(
             "learners", f"{learners} on {len(found)} GPUs", "set model.learners to the number of GPUs at most"
         )
-    if found or learners > 1 or engine == "vllm":
+    if found or listed or learners > 1 or engine == "vllm":
         yield shared_memory(Path("/dev/shm"))  # noqa: S108 - it is looked at
         yield ptrace(Path("/proc/sys/kernel/yama/ptrace_scope"))
     if len(found) > 1:
         yield peers()
 
 
-def ask(query: str, program: str = "nvidia-smi") -> str:
-    """What the driver's tool answers; nothing where it is not there, fails, or takes too long."""
+def ask(query: str, program: str = "nvidia-smi") -> str | None:
+    """What the driver's tool answers; None where it is not there, fails, or takes too long."""
     path = shutil.which(program)
     if path is None:
-        return ""
+        return None
     try:
         asked = subprocess.run(
             [path, query, "--format=csv,noheader,nounits"],
             capture_output=True, text=True, timeout=SECONDS, check=True, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
-        return ""
+        return None
     return asked.stdout
 
 
 def driver() -> str:
-    version = ask("--query-gpu=driver_version").strip().splitlines()
+    version = (ask("--query-gpu=driver_version") or "").strip().splitlines()
     return f"driver {ascii(version[0].strip())[1:-1]}" if version else ""
 
 
-def others(table: str, own: int) -> DoctorCheck:
-    """Who computes on the GPUs, by lines of `process id, name, MiB`; the process `own` is not named."""
-    users = [
-        (int(row[0]), row[1].strip(), int(row[2]))
-        for row in csv.reader(table.splitlines())
-        if len(row) == 3 and row[0].strip().isdigit() and row[2].strip().isdigit() and int(row[0]) != own
-    ]
+def others(table: str | None, own: int) -> DoctorCheck:
+    """Who computes on the GPUs, by lines of `process id, name, MiB`, the last of which the driver does not always know;
+    the process `own` is not named. None is a driver's tool that could not be asked."""
+    if table is None:
+        return warning("gpu users", "nvidia-smi could not be asked who computes on them", "see what `nvidia-smi` says")
+    rows = [row.groups() for row in map(USER.fullmatch, table.splitlines()) if row is not None]
+    users = [row for row in rows if int(row[0]) != own]
     if not users:
         return ok("gpu users", "nobody computes on them")
-    named = [f"{ascii(name)[1:-1][-40:]} (process {pid}, {mib:,} MiB)" for pid, name, mib in users[:SHOWN]]
+    named = [
+        f"{ascii(name)[1:-1][-40:]} (process {pid}, {f'{int(mib):,} MiB' if mib.isdecimal() else 'memory not known'})"
+        for pid, name, mib in users[:SHOWN]
+    ]
     more = f" and {len(users) - SHOWN} more" if len(users) > SHOWN else ""
     return warning(
         "gpu users", f"{', '.join(named)}{more}", "their memory is missing for models; nothing that others run is ended"

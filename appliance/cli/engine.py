@@ -60,6 +60,8 @@ def serve(
     from appliance.inference.generate_server import GenerateServer, read_key
     from appliance.learning.folders import MANIFEST, read_verified, verify
     from appliance.model_export import published
+    from appliance.rendering.guarded import end_tokens
+    from appliance.rendering.renderer import RenderingError
     from runtime.service_manager import ServiceManager
 
     manager = ServiceManager.adopt()
@@ -72,7 +74,7 @@ def serve(
         published_here = (source / MANIFEST).exists()
         version = verify(source) if published_here else ""
         files: ModelFiles = read_verified(source, expect=version) if published_here else read_model(source)
-        version = version or digest_of(files)
+        version, ends = version or digest_of(files), end_tokens(files)
         key_path = key_file or settings.data / "engine.key"
         engine = make_engine(
             settings.model.engine,
@@ -84,8 +86,10 @@ def serve(
             vllm=settings.vllm,
         )
         version = engine.push(files, version).version
-        server = GenerateServer(engine, model=name or model, most_tokens=most, key=read_key(key_path), port=port)
-    except ModelError as error:
+        server = GenerateServer(
+            engine, model=name or model, most_tokens=most, key=read_key(key_path), ends=ends, port=port
+        )
+    except (ModelError, RenderingError) as error:
         raise UsageError(str(error), error.hint) from error
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

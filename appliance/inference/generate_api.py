@@ -83,11 +83,13 @@ class AbortRequest(_Message):
 
 
 class GenerateApi:
-    def __init__(self, loop: EngineLoop, model: str, most_tokens: int, key: str) -> None:
-        """`model` is the name that it is served under; `most_tokens` are those of a conversation."""
+    def __init__(self, loop: EngineLoop, model: str, most_tokens: int, key: str, ends: tuple[int, ...]) -> None:
+        """`model` is the name that it is served under; `most_tokens` are those of a conversation; `ends` are the tokens
+        that the model's files say end what it writes."""
         self._loop = loop
         self._model = model
         self._most = most_tokens
+        self._ends = ends
         self._key = key.encode()
         self._under_way: dict[str, int] = {}
         """Numbers of the loop's requests, by the ids that their askers gave."""
@@ -151,7 +153,15 @@ class GenerateApi:
                 f"{len(prompt)} tokens and {how.max_tokens or 1} new ones are more than the maximum context length of "
                 f"{self._most} tokens",
             )
-        stops = tuple(dict.fromkeys(how.stop_token_ids)) or (-1,)
+        ends = () if how.ignore_eos else self._ends
+        stops = tuple(dict.fromkeys((*how.stop_token_ids, *ends)))
+        if not stops and not how.ignore_eos:
+            raise HTTPException(
+                400,
+                "the model's files name no token that ends what it writes: give stop_token_ids, or ignore_eos to have "
+                "max_tokens written",
+            )
+        stops = stops or (-1,)
         return GenerationRequest(
             id=0,
             prompt=prompt,

@@ -38,8 +38,10 @@ class _LoopbackServer(uvicorn.Server):
 class GenerateServer:
     """Context manager: serves from its start to its end, on threads of its own; it closes the engine."""
 
-    def __init__(self, engine: Engine, *, model: str, most_tokens: int, key: str, port: int = 0) -> None:
-        """`port` 0 is any that is free. Raises ModelError for one that is taken."""
+    def __init__(
+        self, engine: Engine, *, model: str, most_tokens: int, key: str, ends: tuple[int, ...] = (), port: int = 0
+    ) -> None:
+        """`port` 0 is any that is free; for the rest see `GenerateApi`. Raises ModelError for a port that is taken."""
         if len(key) < LEAST_KEY or not key.isascii() or not key.isprintable():
             raise ModelError(
                 f"a key has {LEAST_KEY} printable characters or more", hint="leave it out, and one is made"
@@ -56,7 +58,7 @@ class GenerateServer:
         self.address = f"http://{LOOPBACK}:{self._socket.getsockname()[1]}/v1"
         """What a client takes for its base_url."""
         self._loop = EngineLoop(engine)
-        api = GenerateApi(self._loop, model, most_tokens, key)
+        api = GenerateApi(self._loop, model, most_tokens, key, ends)
         self._server = _LoopbackServer(http_config(api.app))
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, name="generate", daemon=True

@@ -17,7 +17,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from appliance.rendering.model_files import CONFIG, GENERATION, MODEL, SPECIAL_MAP, TOKENIZER, json_table
+from appliance.rendering.model_files import CONFIG, SPECIAL_MAP, TOKENIZER, eos_ids, json_table
 from appliance.rendering.renderer import NO_TOKENIZER, SAY_IT, Ids, RenderingError
 
 _OPEN, _CLOSE = "guard5c1be8f07d93open", "guard5c1be8f07d93close"
@@ -186,11 +186,13 @@ class GuardedTokenizer:
     def _ends(self, files: Mapping[str, bytes]) -> Iterator[int]:
         if self.eos_token_id is not None:
             yield self.eos_token_id
-        for name in (GENERATION, MODEL):
-            told = json_table(files, name).get("eos_token_id")
-            for token in told if isinstance(told, list) else [told]:
-                if type(token) is int and 0 <= token < 1 << 32 and self.whole.id_to_token(token) is not None:
-                    yield token
+        yield from (token for token in eos_ids(files) if self.whole.id_to_token(token) is not None)
+
+
+def end_tokens(files: Mapping[str, bytes]) -> Ids:
+    """Returns `GuardedTokenizer.ends`; of a model without tokenizer.json, what its other files say. Raises
+    RenderingError."""
+    return GuardedTokenizer(files).ends if TOKENIZER in files else tuple(dict.fromkeys(eos_ids(files)))
 
 
 def load_tokenizer(files: Mapping[str, bytes]) -> Tokenizer:

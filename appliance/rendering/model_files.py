@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from appliance.rendering.renderer import RenderingError
@@ -31,6 +31,16 @@ def json_table(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise RenderingError(f"{name} holds no table", hint="copy or write that file again")
     return table
+
+
+def eos_ids(files: Mapping[str, bytes]) -> Iterator[int]:
+    """Yields the tokens that generation_config.json and config.json say end what the model writes. Raises
+    RenderingError."""
+    for name in (GENERATION, MODEL):
+        told = json_table(files, name).get("eos_token_id")
+        for token in told if isinstance(told, list) else [told]:
+            if type(token) is int and 0 <= token < 1 << 32:
+                yield token
 
 
 def chat_templates(files: Mapping[str, bytes]) -> tuple[str, str]:

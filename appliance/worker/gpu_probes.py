@@ -22,6 +22,7 @@ from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.server.core import BLOCK
 from appliance.learning.errors import LearningError
 from appliance.learning.lora import add_adapter
+from appliance.learning.optimizers import make_optimizer
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.trainer import Trainer
 from appliance.scheduling.engine_pool import EnginePool
@@ -37,6 +38,7 @@ from appliance.worker.gpu_probe_models import (
     random_model,
     wait_for,
 )
+from appliance.worker.gpu_selftest import ProbeNotRunError
 
 CLOSE = 0.5
 """Largest difference of a log-probability between an engine in bfloat16 and the trainer in float32."""
@@ -248,30 +250,42 @@ def _idle_share(trainer: Trainer, device: torch.device, size: ProbeSize) -> str:
     return f"{100 * max(0.0, 1 - kernels / seconds):.0f} %" if kernels else "not run: the profiler saw no kernel"
 
 
-def adapter_and_moments(device: torch.device, size: ProbeSize, make: Callable[[int], VllmEngine] | None) -> str:
-    """G9: an adapter on vLLM's kernels, and moments of 8 bits."""
-    seen = []
-    if make is None:
-        seen.append("vLLM's LoRA kernels: not run, no environment")
-    else:
-        engine = make(0)
+def in_parts(*parts: Callable[[], str]) -> str:
+    """Runs the parts of a row; what was not run is said beside what was. Raises ProbeNotRunError where none was."""
+    seen, ran = [], False
+    for part in parts:
         try:
-            engine.push(_with_adapter(size, torch.device("cpu")), "adapter")
-            if engine.supervisor.quarantined:
-                raise ProbeFailedError("; ".join(engine.supervisor.quarantined))
-            seen.append(f"an adapter on vLLM is {engine.supervisor.worst_difference:.1e} from the trainer")
-        finally:
-            engine.close()
+            seen.append(part())
+            ran = True
+        except ProbeNotRunError as error:
+            seen.append(str(error))
+    said = "; ".join(seen)
+    if not ran:
+        raise ProbeNotRunError(said)
+    return said
+
+
+def adapter_on_vllm(size: ProbeSize, make: Callable[[int], VllmEngine] | None) -> str:
+    """G9: an adapter on vLLM's kernels."""
+    if make is None:
+        raise ProbeNotRunError("vLLM's LoRA kernels: not run, no environment")
+    engine = make(0)
     try:
-        seen.append(f"a step with moments of 8 bits {_small_moments(device, size)}")
-    except LearningError as error:
-        seen.append(f"moments of 8 bits: not run, {error}")
-    return "; ".join(seen)
+        engine.push(_with_adapter(size, torch.device("cpu")), "adapter")
+        if engine.supervisor.quarantined:
+            raise ProbeFailedError("; ".join(engine.supervisor.quarantined))
+        return f"an adapter on vLLM is {engine.supervisor.worst_difference:.1e} from the trainer"
+    finally:
+        engine.close()
 
 
-def _small_moments(device: torch.device, size: ProbeSize) -> str:
-    """Takes a step, a checkpoint and another step, which one that goes on from there has to take, too."""
+def moments_of_8_bits(device: torch.device, size: ProbeSize) -> str:
+    """G9: takes a step, a checkpoint and another step, which one that goes on from there has to take, too."""
     recipe = TrainingRecipe.model_validate({**PLAIN, "optimizer": "adamw_8bit"})
+    try:
+        make_optimizer(nn.Linear(1, 1).to(device), recipe)
+    except LearningError as error:
+        raise ProbeNotRunError(f"moments of 8 bits: not run, {error}") from error
     first, second = make_trainer(device, size, recipe), make_trainer(device, size, recipe)
     learn_step(first, drawn_batch(size, first.step))
     with tempfile.TemporaryDirectory(prefix="assay-probe-") as folder:
@@ -286,7 +300,10 @@ def _small_moments(device: torch.device, size: ProbeSize) -> str:
     full = make_trainer(device, size, TrainingRecipe.model_validate(PLAIN))
     learn_step(full, drawn_batch(size, full.step))
     small, large = (moment_bytes(one) / 1e6 for one in (first, full))
-    return f"({small:.2f} MB of them, {large:.2f} in float32), and the next one from a checkpoint, {worst:.0e} off"
+    return (
+        f"a step with moments of 8 bits ({small:.2f} MB of them, {large:.2f} in float32), and the next one from a "
+        f"checkpoint, {worst:.0e} off"
+    )
 
 
 def moment_bytes(trainer: Trainer) -> int:

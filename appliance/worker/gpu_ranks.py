@@ -21,6 +21,7 @@ from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.trainer import Trainer
 from appliance.worker.gpu_probe_models import PLAIN, ProbeFailedError, ProbeSize, drawn_batch, random_model
+from appliance.worker.gpu_selftest import ProbeNotRunError
 
 STEPS = 2
 """The first one sets up what the second, which is timed, has."""
@@ -33,9 +34,9 @@ its sign into a step."""
 
 def sharded_learners(devices: Sequence[str], size: ProbeSize) -> str:
     """G9: as many learners as devices (FSDP2) against one on the first of them, with direct access between GPUs and
-    without."""
+    without. Raises ProbeNotRunError for fewer than two."""
     if len(devices) < 2:
-        return "FSDP2 over NCCL: not run, it needs two GPUs"
+        raise ProbeNotRunError("FSDP2 over NCCL: not run, it needs two GPUs")
     recipe = TrainingRecipe.model_validate({**PLAIN, "micro_batch_tokens": size.tokens})
     files = _files(size)
     alone = open_model(files).to(torch.device(devices[0]))

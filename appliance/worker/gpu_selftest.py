@@ -1,7 +1,7 @@
 """Says what only a GPU can show of this product, runs of it what this machine can, and claims nothing else.
 
-What always holds: a row that was not run says so, why, and the command that runs it. Nothing heavy is loaded on a
-machine without an NVIDIA GPU. A probe that breaks has failed; it is never passed over.
+What always holds: a row that was not run, with all its parts, says so, why, and the command that runs it. Nothing heavy
+is loaded on a machine without an NVIDIA GPU. A probe that breaks has failed; it is never passed over.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ class GpuResult:
     command: str
 
 
+class ProbeNotRunError(Exception):
+    """This machine lacks what a probe needs, so that nothing of it was run; the message says what is missing."""
+
+
 GPU_ROWS = (
     GpuRow("G1", "an engine that slept, at both levels, wakes with a push and a proof", needs_vllm=True),
     GpuRow("G2", "seconds per GB of a push by file, ipc and nccl, and that their proofs agree", needs_vllm=True),
@@ -58,7 +62,7 @@ GPU_ROWS = (
 )
 
 Probes = Mapping[str, Callable[[], str]]
-"""By the row's name; each raises where what it is for does not hold."""
+"""By the row's name; each raises where what it is for does not hold, ProbeNotRunError where nothing of it was run."""
 
 
 def run_selftest(gpus: int, *, vllm: bool, only: str = "", probes: Probes | None = None) -> Iterator[GpuResult]:
@@ -80,6 +84,8 @@ def _result(row: GpuRow, gpus: int, vllm: bool, probes: Probes | None) -> GpuRes
         return GpuResult(row.name, row.shows, "not run", NO_VLLM, command)
     try:
         seen = (gpu_probes() if probes is None else probes)[row.name]()
+    except ProbeNotRunError as error:
+        return GpuResult(row.name, row.shows, "not run", str(error), command)
     except Exception as error:  # noqa: BLE001 - whatever breaks is what the row shows
         said = " ".join(str(error).split()) or type(error).__name__
         return GpuResult(row.name, row.shows, "failed", said[:400], command)
@@ -158,7 +164,11 @@ def gpu_probes() -> Probes:
         "G6": lambda: probes.step_time(device, large, flops),
         "G7": lambda: probes.cache_pressure(pressed, middling, 2),
         "G8": lambda: rollouts_beside_learner(device, overlapping),
-        "G9": lambda: f"{probes.adapter_and_moments(device, small, engine)}; {sharded_learners(two, middling)}",
+        "G9": lambda: probes.in_parts(
+            lambda: probes.adapter_on_vllm(small, engine),
+            lambda: probes.moments_of_8_bits(device, small),
+            lambda: sharded_learners(two, middling),
+        ),
         "G10": lambda: probes.memory_ladder(device, models.MIDDLING),
     }
     return {name: freed(probe) for name, probe in made.items()}

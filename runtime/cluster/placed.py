@@ -41,6 +41,8 @@ class PlacementRequest(FrozenModel):
     """Without GPUs: the host that is asked first, counted in the order of their names, round and round."""
     program: str = Field(default_factory=own_digest)
     """The digest of the driver's program; what has another one is not used."""
+    ready_seconds: float = Field(180.0, gt=0)
+    """In which a host that lives has begun it."""
     silent_seconds: float = Field(60.0, gt=0)
     """After so long without a word it is taken for lost."""
 

@@ -34,9 +34,9 @@ from runtime.cluster.program import INSTALL
 from runtime.errors import InfrastructureError
 from runtime.settings import ClusterSettings
 
-READY_SECONDS = 180.0
-"""In which an actor has begun, on a host that lives."""
 PULSE_SECONDS = 1.0
+FEWER = "wait for what holds them, or set placement.engine_gpus or placement.learner_gpus lower"
+LOOK = "`assay cluster status` says which hosts are there"
 
 
 class PlacedGateway:
@@ -66,19 +66,23 @@ class PlacedGateway:
         """Has the actor made: where Ray finds GPUs for it, otherwise on the first host of ours that takes it."""
         wanted = self._placement
         if wanted.gpus:
-            return await self._made("SPREAD")
+            free = f"{wanted.gpus} GPU{'s' * (wanted.gpus > 1)} free"
+            late = f"no host of the cluster had {free} and began what was placed there"
+            return await self._made("SPREAD", late, FEWER)
         nodes = sorted(living_nodes(), key=lambda node: str(node["NodeName"]))
         first = wanted.prefer % max(1, len(nodes))
         failure: Exception = InfrastructureError("the cluster has no host that lives")
         for node in nodes[first:] + nodes[:first]:
             try:
-                return await self._made(NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
-            except (RayError, TimeoutError, InfrastructureError) as error:
+                strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                return await self._made(strategy, f"{node['NodeName']} did not begin what was placed there", LOOK)
+            except (RayError, InfrastructureError) as error:
                 failure = error
                 self._kill()
         raise failure
 
-    async def _made(self, strategy: Any) -> dict[str, Any]:
+    async def _made(self, strategy: Any, late: str, hint: str) -> dict[str, Any]:
+        """`late` and `hint` are for one that has not begun in time."""
         self._actor = (
             ray.remote(PlacedActor)
             .options(
@@ -94,7 +98,11 @@ class PlacedGateway:
             )
             .remote(self._placement.servant)
         )
-        said: dict[str, Any] = json.loads(await asyncio.wait_for(self._actor.ready.remote(), READY_SECONDS))
+        try:
+            answer = await asyncio.wait_for(self._actor.ready.remote(), self._placement.ready_seconds)
+        except TimeoutError as error:
+            raise InfrastructureError(f"{late} within {self._placement.ready_seconds:g} s", hint=hint) from error
+        said: dict[str, Any] = json.loads(answer)
         if said.get("program") != self._placement.program:
             raise InfrastructureError(f"{said['host']} has another version of Assay than this machine", hint=INSTALL)
         return said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from appliance.cli.doctor_gpus import gpus, others, peers, ptrace, shared_memory
+from appliance.cli.doctor_gpus import ask, gpus, others, peers, ptrace, shared_memory
 from appliance.cli.documents.doctor_checks import CheckGrade
 from appliance.hardware import read_gpus
 
@@ -13,13 +13,13 @@ TWO = read_gpus("NVIDIA H100 80GB HBM3, 81559, 81000\nNVIDIA H100 80GB HBM3, 815
 
 
 def test_a_machine_without_a_gpu_has_one_line() -> None:
-    [line] = gpus((), learners=1, engine="torch")
+    [line] = gpus((), 0, learners=1, engine="torch")
     assert (line.grade, line.name) == (CheckGrade.OK, "gpus")
     assert "processor" in line.advice
 
 
 def test_more_learners_than_gpus_are_pointed_out() -> None:
-    lines = {line.name: line for line in gpus(TWO[:1], learners=4, engine="torch")}
+    lines = {line.name: line for line in gpus(TWO[:1], 2, learners=4, engine="torch")}
     assert lines["learners"].grade is CheckGrade.WARNING
     assert "H100" in lines["gpus"].figure
     assert "peer access" not in lines
@@ -32,6 +32,24 @@ def test_whoever_computes_on_a_gpu_is_named_without_what_he_could_do_to_a_termin
     assert "\x1b" not in found.figure
     assert "12," not in found.figure
     assert others("12, python, 100\n", own=12).grade is CheckGrade.OK
+
+
+def test_a_tool_that_does_not_answer_is_no_machine_without_gpus_and_none_whose_gpus_are_free() -> None:
+    lines = {line.name: line for line in gpus((), 2, learners=1, engine="torch")}
+    assert lines["gpus"].grade is CheckGrade.WARNING
+    assert lines["gpus"].figure == "the driver lists 2, and nvidia-smi finds none or does not answer"
+    assert "shared memory" in lines
+    for program in ("a tool that is not there", "false"):
+        found = others(ask("--query-compute-apps=pid", program), own=12)
+        assert found.grade is CheckGrade.WARNING
+        assert "could not be asked" in found.figure
+    assert others(ask("--query-compute-apps=pid", "true"), own=12).grade is CheckGrade.OK
+
+
+def test_whoever_computes_with_memory_that_the_driver_does_not_know_is_named() -> None:
+    found = others("77, /usr/bin/python a,b, [N/A]\n", own=12)
+    assert found.grade is CheckGrade.WARNING
+    assert found.figure == "/usr/bin/python a,b (process 77, memory not known)"
 
 
 def test_shared_memory_and_ptrace_are_read_where_they_are(tmp_path: Path) -> None:

@@ -46,8 +46,8 @@ class Client:
         return self.ask("/inference/v1/generate", {"token_ids": list(ids), "sampling_params": sampling})
 
 
-def served(engine: Engine, most: int = SLOTS) -> GenerateServer:
-    return GenerateServer(engine, model="tiny", most_tokens=most, key=KEY)
+def served(engine: Engine, ends: tuple[int, ...] = (STOP,)) -> GenerateServer:
+    return GenerateServer(engine, model="tiny", most_tokens=SLOTS, key=KEY, ends=ends)
 
 
 class SilentEngine(ScriptedEngine):
@@ -158,6 +158,39 @@ def test_what_is_no_request_is_refused_with_what_is_wrong_and_the_engine_hears_n
     assert engine.unfinished == engine.steps == 0
 
 
+WRITTEN = (7, 6, 8, STOP, 9)
+ENDS: list[tuple[dict[str, object], int, str, int | None]] = [
+    ({}, 4, "stop", None),
+    ({"stop_token_ids": [6]}, 2, "stop", 6),
+    ({"stop_token_ids": [11]}, 4, "stop", None),
+    ({"ignore_eos": True}, 5, "length", None),
+    ({"ignore_eos": True, "stop_token_ids": [STOP]}, 4, "stop", STOP),
+]
+
+
+@pytest.mark.parametrize(("sampling", "count", "ended", "reason"), ENDS)
+def test_a_turn_ends_at_the_models_own_end_unless_that_is_to_be_ignored(
+    sampling: dict[str, object], count: int, ended: str, reason: int | None
+) -> None:
+    def until_a_stop(request: GenerationRequest, known: tuple[int, ...]) -> tuple[int, ...]:
+        return WRITTEN[: min((WRITTEN.index(one) for one in request.stops if one in WRITTEN), default=4) + 1]
+
+    with served(ScriptedEngine(until_a_stop, slots=SLOTS)) as server:
+        choice = Client(server.address).generate((1, 2), max_tokens=5, **sampling)[1]["choices"][0]
+    assert (len(choice["token_ids"]), choice["finish_reason"], choice["stop_reason"]) == (count, ended, reason)
+
+
+def test_a_turn_that_nothing_known_would_end_is_refused() -> None:
+    engine = ScriptedEngine(lambda request, known: (7, request.stop), slots=SLOTS)
+    with served(engine, ends=()) as server:
+        client = Client(server.address)
+        status, said = client.ask("/inference/v1/generate", IDS)
+        assert (status, engine.steps) == (400, 0)
+        assert "give stop_token_ids, or ignore_eos" in said["error"]["message"]
+        for sampling in ({"ignore_eos": True}, {"stop_token_ids": [6]}):
+            assert client.generate((1, 2), **sampling)[0] == 200
+
+
 def test_who_does_not_know_the_key_is_told_nothing_but_that_there_is_an_engine(
     scripted: tuple[ScriptedEngine, Client],
 ) -> None:
@@ -233,6 +266,7 @@ def test_a_key_is_made_once_and_refused_where_others_may_read_it(tmp_path: Path)
 
 def test_the_command_serves_a_folder_until_it_is_told_to_stop(tmp_path: Path) -> None:
     tiny("qwen3").save_pretrained(tmp_path / "model")
+    (tmp_path / "model" / "generation_config.json").write_text(json.dumps({"eos_token_id": [*range(VOCABULARY)]}))
     command = [sys.executable, "-c", COMMAND]
     given = ["engine", "serve", str(tmp_path / "model"), "--name", "tiny", "--data", str(tmp_path), "--json"]
     environment = {**os.environ, "ASSAY_MODEL__DEVICE": "cpu"}
@@ -247,7 +281,9 @@ def test_the_command_serves_a_folder_until_it_is_told_to_stop(tmp_path: Path) ->
         said = json.loads("".join(lines))
         client = Client(said["base_url"], Path(said["key"]).read_text().strip())
         status, answer = client.ask("/inference/v1/generate", {**IDS, "model": "tiny"})
-        assert (status, answer["choices"][0]["weight_versions"][0]["version"]) == (200, said["version"])
+        choice = answer["choices"][0]
+        assert (status, choice["weight_versions"][0]["version"]) == (200, said["version"])
+        assert (len(choice["token_ids"]), choice["finish_reason"]) == (1, "stop"), "each token is an end by its files"
     finally:
         ran.send_signal(signal.SIGTERM)
         assert ran.wait(240) == 0

@@ -190,6 +190,21 @@ def test_nothing_is_placed_on_a_host_with_another_version_of_the_program(cluster
     assert "same version" in refused.value.hint
 
 
+@pytest.mark.parametrize(
+    ("gpus", "seconds", "said", "hint"),
+    [
+        (1, 3.0, "no host of the cluster had 1 GPU free and began .* within 3 s", "placement.engine_gpus"),
+        (0, 0.001, "did not begin what was placed there within 0.001 s", "assay cluster status"),
+    ],
+)
+def test_what_does_not_begin_in_time_says_for_want_of_what(
+    gpus: int, seconds: float, said: str, hint: str, cluster: ClusterSettings
+) -> None:
+    with pytest.raises(InfrastructureError, match=said) as refused:
+        PlacedChannel(cluster, PlacementRequest(servant=SERVANT, gpus=gpus, ready_seconds=seconds))
+    assert hint in refused.value.hint
+
+
 def test_one_of_three_hosts_that_dies_takes_its_own_engine_and_the_others_sample_on(
     cluster: ClusterSettings, nodes: Nodes
 ) -> None:

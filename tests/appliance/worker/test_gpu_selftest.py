@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,18 +16,18 @@ from appliance.inference.torch_engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings, count_gpus
 from appliance.inference.vllm.transfers import WAYS
+from appliance.learning.errors import NotFiniteError
 from appliance.worker import gpu_overlap as overlap
 from appliance.worker import gpu_probes as probes
 from appliance.worker import gpu_ranks
 from appliance.worker.gpu_probe_models import SMALL
-from appliance.worker.gpu_selftest import GPU_ROWS, NO_GPU, NO_VLLM, run_selftest
+from appliance.worker.gpu_selftest import GPU_ROWS, NO_GPU, NO_VLLM, ProbeNotRunError, run_selftest
 
 CPU = torch.device("cpu")
 ON_A_PROCESSOR = {
     "G3": (lambda: probes.graph_and_push(CPU, SMALL), "a processor records none"),
     "G4": (lambda: probes.half_precision(CPU, SMALL), "with a float32 head"),
     "G6": (lambda: probes.step_time(CPU, SMALL, 1e12), "% of its data sheet, idle share not run; TRL: not run"),
-    "G9": (lambda: probes.adapter_and_moments(CPU, SMALL, None), "not run, training.optimizer is adamw_8bit"),
     "G10": (lambda: probes.memory_ladder(CPU, SMALL), "no limit to run into"),
 }
 
@@ -83,11 +84,37 @@ def test_two_learners_learn_what_one_does_with_and_without_direct_access_and_one
     assert "FSDP2 on cpu, cpu: one learner " in seen
     assert "2 learners with NCCL_P2P_DISABLE=0 " in seen
     assert "2 learners with NCCL_P2P_DISABLE=1 " in seen
-    assert gpu_ranks.sharded_learners(("cuda:0",), SMALL) == "FSDP2 over NCCL: not run, it needs two GPUs"
+    with pytest.raises(ProbeNotRunError, match="it needs two GPUs"):
+        gpu_ranks.sharded_learners(("cuda:0",), SMALL)
     monkeypatch.setattr(gpu_ranks, "APART", 1e-12)
     probe = {"G9": lambda: gpu_ranks.sharded_learners(("cpu", "cpu"), SMALL)}
     (result,) = run_selftest(2, vllm=True, only="G9", probes=probe)
     assert (result.outcome, "of their way off" in result.seen) == ("failed", True), result.seen
+
+
+MOMENTS = "moments of 8 bits: not run, training.optimizer is adamw_8bit"
+
+
+def test_a_row_of_whose_parts_none_was_run_is_not_run_and_one_that_was_is_enough() -> None:
+    missing = (lambda: probes.adapter_on_vllm(SMALL, None), lambda: probes.moments_of_8_bits(CPU, SMALL))
+    for parts, outcome in ((missing, "not run"), ((*missing, lambda: "FSDP2"), "held")):
+        probe = {"G9": lambda parts=parts: probes.in_parts(*parts)}
+        (result,) = run_selftest(1, vllm=False, only="G9", probes=probe)
+        assert result.outcome == outcome
+        assert "kernels: not run, no environment" in result.seen
+        assert MOMENTS in result.seen
+
+
+def test_moments_that_break_while_they_are_tried_fail_their_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_: object) -> None:
+        raise NotFiniteError("the gradient is not finite", hint="lower the learning rate")
+
+    for name in ("make_optimizer", "make_trainer"):
+        monkeypatch.setattr(probes, name, lambda *_: SimpleNamespace(step=0))
+    monkeypatch.setattr(probes, "learn_step", breaks)
+    probe = {"G9": lambda: probes.in_parts(lambda: probes.moments_of_8_bits(CPU, SMALL))}
+    (result,) = run_selftest(1, vllm=False, only="G9", probes=probe)
+    assert (result.outcome, result.seen) == ("failed", "the gradient is not finite")
 
 
 def test_on_a_machine_without_a_gpu_nothing_is_run_and_each_row_says_what_runs_it() -> None:
@@ -153,4 +180,4 @@ def test_what_else_asks_vllm_runs_on_its_build_for_processors(tmp_path: Path) ->
     graphs = partial(made.engine, graphs=True)
     assert "so does vLLM with graphs of decoding" in probes.graph_and_push(CPU, SMALL, graphs)
     assert "as our scheduler admits" in probes.cache_pressure(made.pressed, SMALL, 4)
-    assert "an adapter on vLLM is" in probes.adapter_and_moments(CPU, SMALL, made.engine)
+    assert "an adapter on vLLM is" in probes.adapter_on_vllm(SMALL, made.engine)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import resource
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from tensorboardX.proto.event_pb2 import Event, SessionLog
@@ -64,3 +67,30 @@ def test_what_cannot_be_written_is_said_once_and_ends_nothing(tmp_path: Path) ->
     board.close()
     assert len(problems) == 1
     assert "nothing is written for TensorBoard" in problems[0]
+
+
+def on_a_full_disk(folder: Path, said: Connection) -> None:
+    """A limit on the size of files is what a full disk is to whoever writes: an OSError, after some writes or all."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+    problems: list[str] = []
+    board = TensorBoard(folder, problem=problems.append)
+    for step in range(50):
+        board.add("step", {f"figure_{number}": 0.25 for number in range(20)} | {"step": float(step)})
+    board.close()
+    said.send(problems)
+
+
+def test_a_full_disk_is_said_once_and_neither_the_steps_nor_the_end_wait_or_fail(tmp_path: Path) -> None:
+    fork = multiprocessing.get_context("fork")
+    here, there = fork.Pipe(duplex=False)
+    working = fork.Process(target=on_a_full_disk, args=(tmp_path / "night-1", there))
+    working.start()
+    there.close()
+    try:
+        assert here.poll(120), "it hangs"
+        problems = here.recv()
+    finally:
+        working.kill()
+        working.join()
+    assert len(problems) == 1
+    assert "File too large" in problems[0]
