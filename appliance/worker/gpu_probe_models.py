@@ -24,10 +24,6 @@ PLAIN = {"rollouts_per_task": 4, "keep": 4, "selector": "uniform", "packing": Tr
 """A recipe that learns from every rollout."""
 
 
-class ProbeFailedError(Exception):
-    """What a probe is for does not hold; the message says what was seen."""
-
-
 @dataclass(frozen=True)
 class ProbeSize:
     """How large a model is that a probe computes with, and with how much."""

@@ -26,10 +26,10 @@ from appliance.learning.optimizers import make_optimizer
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.trainer import Trainer
 from appliance.scheduling.engine_pool import EnginePool
+from appliance.worker.gpu_probe_errors import ProbeFailedError, ProbeNotRunError
 from appliance.worker.gpu_probe_models import (
     PLAIN,
     SMALL,
-    ProbeFailedError,
     ProbeSize,
     drawn_batch,
     freed,
@@ -38,7 +38,6 @@ from appliance.worker.gpu_probe_models import (
     random_model,
     wait_for,
 )
-from appliance.worker.gpu_selftest import ProbeNotRunError
 
 CLOSE = 0.5
 """Largest difference of a log-probability between an engine in bfloat16 and the trainer in float32."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from appliance.worker.gpu_probe_errors import ProbeNotRunError
+
 COMMAND = "assay selftest gpu --only {name}"
 NO_GPU = "no GPU"
 NO_CUDA = "PyTorch cannot compute on the GPU here: run install.sh again"
@@ -36,10 +38,6 @@ class GpuResult:
     seen: str
     """What the probe saw, or why it was not run."""
     command: str
-
-
-class ProbeNotRunError(Exception):
-    """This machine lacks what a probe needs, so that nothing of it was run; the message says what is missing."""
 
 
 GPU_ROWS = (
