@@ -56,7 +56,9 @@ def torch_processes() -> Iterator[KeptProcesses]:
     kept.end()
 
 
-@pytest.fixture(params=["torch", "process", "scripted", "pool", pytest.param("vllm", marks=needs_vllm)])
+@pytest.fixture(
+    params=["torch", "process", "scripted", "pool", pytest.param("vllm", marks=[needs_vllm, pytest.mark.timeout(900)])]
+)
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     monkeypatch.setitem(ENGINES, "scripted", scripted)
     if request.param == "vllm":
