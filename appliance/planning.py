@@ -177,10 +177,7 @@ def plan(
     gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever a learner gets, it fits there
     layout = layout if gpu else ONE
     engine = engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * layout.engines // layout.tensor_parallel
-    if teacher is not None:
-        scoring = engine_bytes(teacher, max_tokens, rows, gpu=gpu is not None) // layout.tensor_parallel
-    else:
-        scoring = 0
+    scoring = engine_bytes(teacher, max_tokens, rows, gpu=gpu is not None) // layout.tensor_parallel if teacher else 0
     alone = layout.apart(len(machine.gpus))
     whole = learner_parts(shape, recipe, max_tokens)
     parts = {
@@ -256,9 +253,8 @@ def largest_pass(
     """The most tokens of one packed pass that fit, up to `MOST_PASS`; 0 when not even one conversation does."""
 
     def fits(tokens: int) -> bool:
-        tried = with_pass(recipe, tokens)
-        sizes: dict[str, int] = {"max_tokens": max_tokens, "rows": rows}
-        return plan(shape, machine, tried, **sizes, layout=layout, teacher=teacher).fits
+        way = with_pass(recipe, tokens)
+        return plan(shape, machine, way, max_tokens=max_tokens, rows=rows, layout=layout, teacher=teacher).fits
 
     return _most(fits, max(16, max_tokens), max(MOST_PASS, max_tokens))
 
@@ -274,8 +270,7 @@ def largest_group(
     """The most conversations that the engine can decode at once in what is left, up to `MOST_ROWS`; 0 when none can."""
 
     def fits(rows: int) -> bool:
-        sizes: dict[str, int] = {"max_tokens": max_tokens, "rows": rows}
-        return plan(shape, machine, recipe, **sizes, layout=layout, teacher=teacher).fits
+        return plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows, layout=layout, teacher=teacher).fits
 
     return _most(fits, 1, MOST_ROWS)
 
