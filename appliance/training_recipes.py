@@ -228,26 +228,28 @@ def scaled(
     if not recipe.scale:
         return recipe
     most = max(stage.recipe.agent.max_tokens for stage in recipe.stages)
-    last, teacher = recipe.stages[-1].recipe, teachers.get(recipe.stages[-1].scored_by)
+    where = (shape, machine, layout)
     lengths = _lengths(most, shape)
-    fits = [tokens for tokens in lengths if _fits(shape, machine, last.training, tokens, layout, teacher)]
+    fits = [
+        tokens
+        for tokens in lengths
+        if all(_fits(one, tokens / most, *where, teachers.get(one.scored_by)) for one in recipe.stages)
+    ]
     if not fits:
         raise ConfigError(
             f"{recipe.name}: not even conversations of {lengths[-1]} tokens fit into this machine",
             hint='`assay plan` says why; take a smaller model, or method = "lora" in [training]',
         )
     context = fits[0]
-    most_rows = planning.largest_group(shape, machine, _least(last.training, context), context, layout, teacher)
-    rows = min(last.agent.concurrent, most_rows)
-    where = (shape, machine, layout)
-    stages = tuple(
-        _scaled(one, context / most, max(1, rows), *where, teachers.get(one.scored_by)) for one in recipe.stages
-    )
+    factor = context / most
+    asked = max(one.recipe.agent.concurrent for one in recipe.stages)
+    rows = min(asked, *(_rows(one, factor, *where, teachers.get(one.scored_by)) for one in recipe.stages))
+    stages = tuple(_scaled(one, factor, rows, *where, teachers.get(one.scored_by)) for one in recipe.stages)
     notes = []
     if context < most:
-        notes.append(f"tokens times {context / most:.3g}: the longest conversation that fits is {context} of {most}")
-    if rows < last.agent.concurrent:
-        notes.append(f"{rows} rollouts at once instead of {last.agent.concurrent}")
+        notes.append(f"tokens times {factor:.3g}: the longest conversation that fits is {context} of {most}")
+    if rows < asked:
+        notes.append(f"{rows} rollouts at once instead of {asked}")
     return StagedRecipe(recipe.name, recipe.about, stages, recipe.scale, recipe.files, tuple(notes), recipe.stages)
 
 
@@ -258,15 +260,25 @@ def _lengths(most: int, shape: Shape) -> list[int]:
     return sorted((tokens for tokens in found if min(LEAST_CONTEXT, bound) <= tokens <= bound), reverse=True)
 
 
-def _least(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:
-    return planning.with_pass(recipe, tokens)
+def _tokens(stage: Stage, factor: float) -> int:
+    return max(16, int(stage.recipe.agent.max_tokens * factor))
 
 
-def _fits(
-    shape: Shape, machine: Hardware, recipe: TrainingRecipe, tokens: int, layout: Layout, teacher: Shape | None
-) -> bool:
-    least, sizes = _least(recipe, tokens), {"max_tokens": tokens, "rows": 1}
-    return planning.plan(shape, machine, least, **sizes, layout=layout, teacher=teacher).fits
+def _fits(stage: Stage, factor: float, shape: Shape, machine: Hardware, layout: Layout, teacher: Shape | None) -> bool:
+    """Whether the stage fits with one rollout at a time and the smallest passes."""
+    sizes = {"max_tokens": _tokens(stage, factor), "rows": 1}
+    return planning.plan(shape, machine, _least(stage, factor), **sizes, layout=layout, teacher=teacher).fits
+
+
+def _rows(stage: Stage, factor: float, shape: Shape, machine: Hardware, layout: Layout, teacher: Shape | None) -> int:
+    tokens = _tokens(stage, factor)
+    return max(1, planning.largest_group(shape, machine, _least(stage, factor), tokens, layout, teacher))
+
+
+def _least(stage: Stage, factor: float) -> TrainingRecipe:
+    """How the stage learns with the smallest passes. Of one of SFT too: what that takes more has nothing to do with
+    tokens, and its plan says so."""
+    return planning.with_pass(stage.recipe.training, _tokens(stage, factor))
 
 
 def _scaled(
@@ -274,7 +286,7 @@ def _scaled(
 ) -> Stage:
     """The stage with its tokens times `factor`, and with passes no larger than fit beside so many rollouts."""
     recipe = stage.recipe
-    tokens = max(16, int(recipe.agent.max_tokens * factor))
+    tokens = _tokens(stage, factor)
     agent = recipe.agent.model_copy(
         update={
             "max_tokens": tokens,

@@ -13,6 +13,8 @@ from appliance.cli.show import show_fields, show_json, show_line, show_table
 from appliance.printable import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from appliance.client import ApiClient
     from appliance.config import Settings
     from appliance.planning import Hardware, Layout, Shape
@@ -97,12 +99,25 @@ def _require_conversations(recipe: StagedRecipe) -> None:
 
 def _started(api: ApiClient, recipe: StagedRecipe, seed: int | None) -> Cycle:
     from appliance.client.messages import StartTraining
+    from appliance.records.cycles import CycleState
     from appliance.training_recipes import plan_json
 
+    before = _own(api.cycles(RECENT), recipe)
     for stage in recipe.stages:
         if stage.file:
             api.put_traces(recipe.files[stage.file].read_bytes())
-    return api.start_training(StartTraining(**plan_json(recipe), seed=seed))
+    cycle = api.start_training(StartTraining(**plan_json(recipe), seed=seed))
+    if before and before[0].state is CycleState.SET_ASIDE:
+        aside = before[0].id
+        said = f"{aside}, by this recipe, was set aside; to go on with it instead: `assay cycle cancel {cycle.id}`, "
+        said += f"then `assay cycle resume {aside}`"
+        typer.echo(printable(said), err=True)
+    return cycle
+
+
+def _own(cycles: Iterable[Cycle], recipe: StagedRecipe) -> list[Cycle]:
+    """Those by this recipe as it is written now."""
+    return [one for one in cycles if one.plan.get("named", {}).get("digest") == recipe.digest]
 
 
 def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
@@ -113,7 +128,7 @@ def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
 
     recent = api.cycles(RECENT)
     unfinished = next((one for one in recent if not one.state.rests), None)
-    own = [one for one in recent if one.plan.get("named", {}).get("digest") == recipe.digest]
+    own = _own(recent, recipe)
     if unfinished is not None and unfinished not in own:
         raise AssayError(
             f"{unfinished.id} is unfinished and is no training by this recipe as it is written now",

@@ -63,22 +63,25 @@ class PlacedGateway:
             await self._close()
 
     async def _placed(self) -> dict[str, Any]:
-        """Has the actor made: where Ray finds GPUs for it, otherwise on the first host of ours that takes it."""
+        """Has the actor made: where Ray finds GPUs for it, otherwise on the first host of ours. One that does not take
+        it is followed by another, each asked once."""
         wanted = self._placement
-        if wanted.gpus:
-            free = f"{wanted.gpus} GPU{'s' * (wanted.gpus > 1)} free"
-            late = f"no host of the cluster had {free} and began what was placed there"
-            return await self._made("SPREAD", late, FEWER)
         nodes = sorted(living_nodes(), key=lambda node: str(node["NodeName"]))
         first = wanted.prefer % max(1, len(nodes))
         failure: Exception = InfrastructureError("the cluster has no host that lives")
         for node in nodes[first:] + nodes[:first]:
             try:
+                if wanted.gpus:  # Ray knows where some are free, and goes on to the next such host by itself
+                    free = f"{wanted.gpus} GPU{'s' * (wanted.gpus > 1)} free"
+                    late = f"no host of the cluster had {free} and began what was placed there"
+                    return await self._made("SPREAD", late, FEWER)
                 strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
                 return await self._made(strategy, f"{node['NodeName']} did not begin what was placed there", LOOK)
             except (RayError, InfrastructureError) as error:
                 failure = error
                 self._kill()
+                if wanted.gpus and isinstance(error.__cause__, TimeoutError):
+                    break
         raise failure
 
     async def _made(self, strategy: Any, late: str, hint: str) -> dict[str, Any]:

@@ -118,6 +118,15 @@ def test_a_scaled_recipe_fits_and_has_one_name_whatever_memory_is_free(tmp_path:
     assert names == {(asked.digest, asked.only(2).digest)}
 
 
+def test_a_scaled_recipe_fits_in_each_of_its_stages(tmp_path: Path) -> None:
+    text = TWO.replace('objective = "gspo"', 'method = "lora"').replace("max_tokens = 120", "max_tokens = 96")
+    (tmp_path / "r.toml").write_text("scale = true\n" + text.replace("max_tokens = 96", "max_tokens = 100000"))
+    machine = Hardware(memory=128 * GIB, cores=16, gpus=(Gpu("one", 80 * GIB, 9 * GIB, 1e15, 3e12),))
+    found = scaled(read_recipe(str(tmp_path / "r.toml"), Recipe()), LARGE, machine)
+    assert [stage.recipe.training.method for stage in found.stages] == ["full", "lora"]
+    assert too_large(found.stages, LARGE, machine) == []
+
+
 def test_a_stage_of_sft_takes_what_full_training_takes_whatever_the_others_do(tmp_path: Path) -> None:
     text = TWO.replace('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"')
     shown = []

@@ -20,6 +20,7 @@ from appliance.learning.checkpoints import publish
 from appliance.promotion import CHAMPION
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import CycleState
+from appliance.training_recipes import read_recipe
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "seedling"
 RECIPE = """
@@ -90,15 +91,22 @@ def test_a_training_goes_on_after_its_worker_was_killed_and_is_one_at_a_time(sta
 def test_a_training_that_was_set_aside_is_found_by_its_recipe_and_goes_on(start, data, assay, tmp_path) -> None:
     recipe = tmp_path / "r.toml"
     recipe.write_text(RECIPE)
+    (other := tmp_path / "other.toml").write_text(RECIPE.replace("steps = 2", "steps = 3"))
     with_model = {"ASSAY_MODEL__PATH": str(FIXTURE), "ASSAY_SCHEDULE__ENABLED": "false"}
     daemon = start(**with_model)
     daemon.ready()
     name = json.loads(assay("train", "--recipe", str(recipe), "--json").stdout)["id"]
     daemon.end()
     with Core(Settings(data=data)) as core:
-        core.ledger.put_cycle(core.ledger.cycle(name).model_copy(update={"state": CycleState.SET_ASIDE}))
+        aside = core.ledger.cycle(name).model_copy(update={"state": CycleState.SET_ASIDE})
+        core.ledger.put_cycle(aside)
+        named = {**aside.plan["named"], "digest": read_recipe(str(other), Settings(data=data).recipe).digest}
+        core.ledger.put_cycle(aside.model_copy(update={"id": "training-other", "plan": {**aside.plan, "named": named}}))
         core.cycles.cancel(core.cycles.start("night").id)
     api = start(**with_model).ready()
+    anew = assay("train", "--recipe", str(other), "--json")
+    assert (anew.returncode, "`assay cycle resume training-other`" in anew.stderr) == (0, True), anew.stderr
+    assert assay("cycle", "cancel", json.loads(anew.stdout)["id"]).returncode == 0
     resumed = assay("train", "--recipe", str(recipe), "--resume")
     assert (resumed.returncode, name in resumed.stdout) == (0, True), resumed.stderr
     assert api.cycle(name).cycle.state is CycleState.RUNNING

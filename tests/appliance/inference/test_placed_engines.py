@@ -58,7 +58,7 @@ __all__ = [
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    with standing(tmp_path_factory.mktemp("roots")) as made:
+    with standing(tmp_path_factory.mktemp("roots"), gpus=3) as made:
         yield made
 
 
@@ -193,7 +193,7 @@ def test_nothing_is_placed_on_a_host_with_another_version_of_the_program(cluster
 @pytest.mark.parametrize(
     ("gpus", "seconds", "said", "hint"),
     [
-        (1, 3.0, "no host of the cluster had 1 GPU free and began .* within 3 s", "placement.engine_gpus"),
+        (4, 3.0, "no host of the cluster had 4 GPUs free and began .* within 3 s", "placement.engine_gpus"),
         (0, 0.001, "did not begin what was placed there within 0.001 s", "assay cluster status"),
     ],
 )
@@ -203,6 +203,26 @@ def test_what_does_not_begin_in_time_says_for_want_of_what(
     with pytest.raises(InfrastructureError, match=said) as refused:
         PlacedChannel(cluster, PlacementRequest(servant=SERVANT, gpus=gpus, ready_seconds=seconds))
     assert hint in refused.value.hint
+
+
+def test_where_a_host_with_free_gpus_takes_nothing_new_another_one_with_some_does(
+    cluster: ClusterSettings, nodes: Nodes
+) -> None:
+    def begun() -> PlacedChannel:
+        return PlacedChannel(cluster, PlacementRequest(servant=SERVANT, gpus=1))
+
+    channels = [begun(), begun()]
+    leaving = channels[0].host
+    draining = nodes.folder / leaving.replace("host-", "n") / "draining"
+    draining.touch()
+    try:
+        elsewhere = [begun(), begun()]
+        channels += elsewhere
+        assert leaving not in {channel.host for channel in elsewhere}
+    finally:
+        draining.unlink()
+        for channel in channels:
+            channel.close()
 
 
 def test_one_of_three_hosts_that_dies_takes_its_own_engine_and_the_others_sample_on(
