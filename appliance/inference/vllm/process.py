@@ -194,7 +194,7 @@ def answered(kind: str, answer: dict[str, Any]) -> dict[str, Any]:
 def _variables(folder: Path, home: Path, threads: int | None, gpus: tuple[int, ...]) -> dict[str, str]:
     """The environment variables of the process: nothing of ours but what a library has to find."""
     kept = home / "cache"  # what vLLM knows of its own classes: to find it out takes another process and 10 s
-    known = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    known = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("NCCL_")}
     return known | {
         "HOME": str(folder),
         "VLLM_CACHE_ROOT": str(kept if os.access(home, os.W_OK) else folder / "cache"),

@@ -246,6 +246,15 @@ def test_the_gpus_of_an_engine_are_all_that_its_process_sees(tmp_path: Path) -> 
     assert _variables(tmp_path, tmp_path, 1, ())["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
 
 
+def test_what_is_set_for_nccl_reaches_the_engine_which_still_meets_others_on_loopback_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCCL_P2P_DISABLE", "1")
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth0")
+    seen = _variables(tmp_path, tmp_path, 1, ())
+    assert (seen["NCCL_P2P_DISABLE"], seen["NCCL_SOCKET_IFNAME"]) == ("1", "lo")
+
+
 def test_weights_are_sent_from_a_gpu_that_is_not_vllms_as_torch_counts_the_visible_ones(tmp_path: Path) -> None:
     chosen, found = VllmSettings(gpus=(2,), transfer="nccl"), VllmEnvironment(tmp_path, "vllm", "0.32.0")
     assert (chosen.offering_device("2,3"), chosen.offering_device(None)) == ("cuda:1", "cuda:0")
