@@ -69,8 +69,8 @@ def probe(command: Sequence[str] = PROBE_COMMAND, seconds: float = PROBE_SECONDS
             list(command), capture_output=True, text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
         )
     except subprocess.TimeoutExpired as late:
-        said, hung = late.stdout or b"", True
-        out, error = said if isinstance(said, str) else said.decode(errors="replace"), ""
+        said, hung = late.output, True  # bytes, though text was asked for
+        out, error = said.decode(errors="replace") if isinstance(said, bytes) else said or "", ""
         trouble = f"it did not end within {seconds:g} s"
     else:
         out, error, hung = tried.stdout, tried.stderr, False
@@ -123,9 +123,9 @@ def usable(found: Sequence[Gpu], shown: int, driver: str, probed: Probed | None)
     if probed.usable is None:
         trouble = ascii(probed.trouble)[1:-1][:200]
         return warning("gpus", f"{figure}; torch could not be asked: {trouble}", f"look at the driver ({driver})")
-    why = f"torch says: {ascii(probed.warned)[1:-1][:200]}" if probed.warned else "`nvidia-smi` and dmesg may say why"
-    why = f"{driver}, and torch was built for CUDA {ascii(probed.cuda)[1:-1]}; {why}"
-    mend = "torch is a build for CPU only: run install.sh again" if probed.cuda == "None" else why
+    why = f"torch says: {ascii(probed.warned)[1:-1][:200]}" if probed.warned else "see who may open /dev/nvidia*"
+    why = f"it was built for CUDA {ascii(probed.cuda)[1:-1]}, which needs a driver as new ({driver} is here); {why}"
+    mend = "it is a build for CPU only: run install.sh again" if probed.cuda == "None" else why
     return warning(
         "gpus",
         f"{figure}; torch can use {probed.usable or 'none'}",

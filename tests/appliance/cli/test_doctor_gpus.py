@@ -84,9 +84,9 @@ OLD_DRIVER = "print('0 12.8'); import warnings; warnings.warn('CUDA: the driver 
 @pytest.mark.parametrize(
     ("program", "found", "advice"),
     [
-        (OLD_DRIVER, "torch can use none", "built for CUDA 12.8; torch says: CUDA: the driver is too old"),
+        (OLD_DRIVER, "torch can use none", "is here); torch says: CUDA: the driver is too old"),
         ("print('0 None')", "torch can use none", "a build for CPU only: run install.sh again"),
-        ("print('1 12.8')", "torch can use 1", "may say why"),
+        ("print('1 12.8')", "torch can use 1", "built for CUDA 12.8, which needs a driver as new"),
         ("raise ValueError('no libcuda')", "torch could not be asked: ValueError: no libcuda", "look at the driver"),
     ],
 )
