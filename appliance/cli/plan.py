@@ -35,7 +35,7 @@ def plan(
 
     Memory, context, passes and rollouts at once for full training and LoRA, as configured and otherwise, and hours of a
     night. Learners and engines are as configured. 0: it fits as configured; 1: it does not; 2: there is no such model;
-    5: the ledger cannot be read.
+    5: the ledger cannot be read, or GPUs are configured that are not there.
 
     Example: assay plan qwen3-0.6b
     """
