@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 
+from appliance.gpu_numbers import VISIBLE, shown_gpus
 from appliance.inference.memory import memory_limit
 from appliance.planning import Gpu, Hardware
 
@@ -35,8 +36,18 @@ UNKNOWN = (60e12, 400e9)
 
 
 def find_machine() -> Hardware:
-    """Looks at this machine."""
-    return Hardware(memory=memory_limit(), cores=len(os.sched_getaffinity(0)), gpus=find_gpus())
+    """Looks at this machine, of whose GPUs those that CUDA shows count."""
+    gpus = shown(find_gpus(), os.environ.get(VISIBLE))
+    return Hardware(memory=memory_limit(), cores=len(os.sched_getaffinity(0)), gpus=gpus)
+
+
+def shown(gpus: tuple[Gpu, ...], visible: str | None) -> tuple[Gpu, ...]:
+    """Those that CUDA shows under this CUDA_VISIBLE_DEVICES, in torch's order. Where it does not name them by number,
+    as many with the least memory free."""
+    named = shown_gpus(visible, len(gpus))
+    if all(map(str.isdecimal, named)):
+        return tuple(gpus[int(number)] for number in named)
+    return tuple(sorted(gpus, key=lambda one: one.free)[: len(named)])
 
 
 def find_gpus(program: str = "nvidia-smi") -> tuple[Gpu, ...]:

@@ -21,17 +21,20 @@ import typer
 
 from appliance import policy_files
 from appliance.cli.doctor_cluster import cluster
-from appliance.cli.doctor_gpus import gpus
+from appliance.cli.doctor_gpus import gpus, probe
 from appliance.cli.doctor_isolation import isolation
 from appliance.cli.documents.doctor_checks import CheckGrade, DoctorCheck, failed, ok, warning
 from appliance.cli.show import show_json, show_line
 from appliance.config_layers import ConfigError
 from appliance.daemon.listening import MAX_PATH_BYTES
+from appliance.gpu_numbers import VISIBLE, shown_gpus
 from appliance.hardware import find_gpus
 from appliance.inference.vllm.environment import INSTALL, find_environment, is_tested, tested_version
 from appliance.inference.vllm.placement import count_gpus
+from appliance.lock_owner import owner_of
 from appliance.model_export import alias
 from appliance.model_readiness import ConfiguredModel
+from appliance.nights.machine import own_processes
 from policies.errors import PolicyError
 from verifiers.lean import toolchain
 
@@ -84,12 +87,22 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     """Makes every check in the order in which a person would repair things; the slow ones (sandboxes) last."""
     yield python(sys.version_info[:3])
     yield sqlite(sqlite3.sqlite_version_info)
-    yield torch()
+    computes = torch()
+    yield computes
     yield vllm(settings.model.engine, here=settings.placement.engines == "here")
     if idle := settings.vllm.without_effect(settings.model.engine):
         yield warning("section [vllm]", idle, "set model.engine to vllm, or remove the section")
     alone = 1 if settings.placement.learners == "cluster" else settings.model.learners
-    yield from gpus(find_gpus(), count_gpus(), learners=alone, engine=settings.model.engine)
+    found = find_gpus()
+    yield from gpus(
+        found,
+        count_gpus(),
+        shown=len(shown_gpus(os.environ.get(VISIBLE), len(found))),
+        learners=alone,
+        engine=settings.model.engine,
+        ours=daemon_processes(settings.data),
+        ask_torch=probe if computes.grade is CheckGrade.OK else None,
+    )
     yield config(settings)
     yield from cluster(settings)
     yield model(settings)
@@ -105,6 +118,12 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
             seen.append(check)
             yield check
         yield programs(seen)
+
+
+def daemon_processes(data: Path) -> frozenset[int]:
+    """What owns this data folder, and all that it started; nothing where nobody does."""
+    owner = owner_of(data / "run" / "lock")
+    return frozenset() if owner is None or owner.pid is None else own_processes(owner.pid)
 
 
 def config(settings: Settings) -> DoctorCheck:

@@ -18,6 +18,7 @@ import typer
 
 from appliance.cli.lazy_group import CommandRow, lazy_group
 from appliance.cli.options import JSON_ASKED, Data
+from appliance.gpu_numbers import ORDER
 
 NO_READER = 141
 """What a shell says of a program that a broken pipe has ended."""
@@ -113,6 +114,7 @@ def main() -> None:
     """Runs the command line and exits."""
     gc.set_threshold(COLLECT_AFTER, 20, 50)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some takes longer than a command
+    os.environ.update(ORDER)
     command = typer.main.get_command(app)
     typed = sys.argv[1:]
     # What is mistyped is told to a program, too, though nothing was parsed. Of `demo`, --json names a file.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,7 +35,7 @@ def plan(
 
     Memory, context, passes and rollouts at once for full training and LoRA, as configured and otherwise, and hours of a
     night. Learners and engines are as configured. 0: it fits as configured; 1: it does not; 2: there is no such model;
-    5: the ledger cannot be read.
+    5: the ledger cannot be read, or GPUs are configured that are not there.
 
     Example: assay plan qwen3-0.6b
     """
@@ -122,7 +123,9 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
 
 
 def layout_of(settings: Settings, machine: Hardware) -> Layout:
-    """How learners and engines share the GPUs. Raises ModelError for more learners than GPUs."""
+    """How learners and engines share the GPUs; engines in the cluster have others. Raises ModelError for more learners
+    than GPUs, and for engines on a GPU that is not visible."""
+    from appliance.gpu_numbers import VISIBLE
     from appliance.learning.learner_devices import learner_devices, sampled_on
     from appliance.planning import Layout
 
@@ -130,7 +133,7 @@ def layout_of(settings: Settings, machine: Hardware) -> Layout:
     if not machine.gpus:
         return Layout()
     engines_here = settings.placement.engines == "here"
-    taken = sampled_on(model.engine, here=engines_here, gpus=vllm.gpus, tensor_parallel=vllm.tensor_parallel)
+    taken = sampled_on(model.engine, vllm, os.environ.get(VISIBLE), here=engines_here)
     if settings.placement.learners == "here":
         learner_devices(model.device, model.learners, len(machine.gpus), taken)
     together = vllm.tensor_parallel if model.engine == "vllm" else 1

@@ -6,16 +6,18 @@ sample on are left to them where there are enough others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from appliance.inference.engine import ModelError
+from appliance.inference.vllm.placement import VllmSettings
 
 CPU = "cpu"
 
 
 def learner_devices(asked: str, learners: int, gpus: int, taken: Collection[int] = ()) -> tuple[str, ...]:
     """Gives each of so many learners its device, as torch names it. `asked` is `model.device`, `gpus` how many can be
-    used here, `taken` the numbers of those that engines sample on. Raises ModelError for more learners than GPUs."""
+    used here, `taken` torch's numbers of those that engines sample on. Raises ModelError for more learners than GPUs.
+    """
     if asked == CPU or (asked == "auto" and not gpus):
         return (CPU,) * learners
     if not gpus:
@@ -42,9 +44,11 @@ def usable_gpus(asked: str) -> int:
     return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
-def sampled_on(engine: str, *, here: bool, gpus: Sequence[int] = (), tensor_parallel: int = 1) -> tuple[int, ...]:
-    """Lists the GPUs of this machine that engines of this name sample on where it has any; `gpus` and
-    `tensor_parallel` are those of `[vllm]`."""
+def sampled_on(engine: str, vllm: VllmSettings, visible: str | None, *, here: bool, placed: int = 0) -> tuple[int, ...]:
+    """Lists the GPUs, by torch's numbers under this CUDA_VISIBLE_DEVICES, that engines of this name sample on where
+    they are `here`. Of a cluster they have so many `placed` ones, the first of a host's: it may be this one.
+
+    Raises ModelError where `vllm.gpus` names one that is not visible."""
     if not here:
-        return ()
-    return (tuple(gpus) or tuple(range(tensor_parallel))) if engine == "vllm" else (0,)
+        return tuple(range(placed))
+    return (vllm.torch_gpus(visible) or tuple(range(vllm.tensor_parallel))) if engine == "vllm" else (0,)

@@ -23,6 +23,7 @@ from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from appliance.gpu_numbers import ORDER
 from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
 from appliance.processes.memory_kills import MemoryKills
@@ -85,7 +86,7 @@ class RankProcesses:
         address = str(self.folder / "socket")
         each = max(1, (threads or len(os.sched_getaffinity(0))) // ranks)
         known = {**os.environ, "OMP_NUM_THREADS": str(each), "GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
-        known |= variables or {}
+        known |= {**ORDER, **(variables or {})}
         try:
             with Listener(address, "AF_UNIX", backlog=ranks) as listener, (self.folder / "log").open("wb") as log:
                 for number, device in enumerate(devices):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
+from appliance.gpu_numbers import VISIBLE
 from appliance.inference.engine import Engine, ModelError, ModelFiles
 from appliance.inference.engines import make_engine
 from appliance.inference.vllm.placement import VllmSettings
@@ -150,7 +152,8 @@ class WorkContext:
 
     def _sampled_on(self) -> tuple[int, ...]:
         vllm, here = self._vllm or VllmSettings(), self._placement.engines == "here"
-        return sampled_on(self._engine_name, here=here, gpus=vllm.gpus, tensor_parallel=vllm.tensor_parallel)
+        placed = self._engine_count * self._placement.engine_gpus
+        return sampled_on(self._engine_name, vllm, os.environ.get(VISIBLE), here=here, placed=placed)
 
     def __enter__(self) -> Self:
         return self

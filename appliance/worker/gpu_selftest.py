@@ -6,6 +6,7 @@ is loaded on a machine without an NVIDIA GPU. A probe that breaks has failed; it
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -100,10 +101,11 @@ def gpu_probes() -> Probes:
     """Makes the probes for the first GPU, with a model of half a billion parameters where size matters."""
     import torch
 
-    from appliance.hardware import find_gpus
+    from appliance.gpu_numbers import VISIBLE, shown_gpus
+    from appliance.hardware import find_machine
     from appliance.inference.vllm.engine import VllmEngine
     from appliance.inference.vllm.environment import find_environment, require_environment
-    from appliance.inference.vllm.placement import VllmSettings
+    from appliance.inference.vllm.placement import VllmSettings, count_gpus
     from appliance.inference.vllm.process import VllmProcess
     from appliance.processes.patience import Patience
     from appliance.worker import gpu_probe_models as models
@@ -117,17 +119,19 @@ def gpu_probes() -> Probes:
     small, middling, large = models.SMALL, models.MIDDLING, models.HALF_BILLION
     short = replace(large, tokens=256)
     overlapping = OverlapSize(replace(large, rollouts=64, tokens=1024), drawn=256, rounds=2)
-    flops = next((one.flops for one in find_gpus()), 0.0)
+    flops = next((one.flops for one in find_machine().gpus), 0.0)
     found = find_environment()
+    shown = shown_gpus(os.environ.get(VISIBLE), count_gpus())
+    first, second = (tuple(int(one) for one in part if one.isdecimal()) for part in (shown[:1], shown[1:2]))
 
     def make(level: int = 0, size: ProbeSize = small, **chosen: object) -> VllmEngine:
-        settings = VllmSettings.model_validate({"gpus": (0,), "memory_share": 0.3, "sleep": level} | chosen)
+        settings = VllmSettings.model_validate({"gpus": first, "memory_share": 0.3, "sleep": level} | chosen)
         return VllmEngine(8, 2 * size.tokens, settings=settings)
 
     def pressed(cache_bytes: int) -> VllmEngine:
         def start(asked: dict[str, Any]) -> VllmProcess:
             bounded = asked | {"cache_bytes": cache_bytes}
-            return VllmProcess(require_environment(), bounded, threads=None, patience=Patience(), gpus=(0,))
+            return VllmProcess(require_environment(), bounded, threads=None, patience=Patience(), gpus=first)
 
         return VllmEngine(middling.rollouts, middling.tokens, start=start, gpu=True)
 
@@ -137,9 +141,9 @@ def gpu_probes() -> Probes:
         PushWay("file", make, memory),
         PushWay("ipc from memory", partial(make, transfer="ipc"), memory),
         PushWay("ipc from the GPU", partial(make, transfer="ipc"), device),
-        PushWay("nccl", partial(make, transfer="nccl", gpus=(1,)), memory),
+        PushWay("nccl", partial(make, transfer="nccl", gpus=second), memory),
     ]
-    one_gpu = "" if len(two) > 1 else "nccl not run: there is one GPU"
+    one_gpu = "" if second else "nccl not run: no second GPU is visible by its number"
     ways = ways[:-1] if one_gpu else ways
 
     def freed(probe: Callable[[], str]) -> Callable[[], str]:

@@ -240,6 +240,10 @@ def test_a_gpu_that_the_learner_is_kept_off_is_not_planned_with(
     assert [one.name for one in machine_of(settings).gpus] == ["NVIDIA H200"]
     kept_off = settings.model_copy(update={"model": ModelSettings(device="cpu")})
     assert machine_of(kept_off).gpus == ()
+    tool.write_text("#!/bin/sh\nfor one in A B C; do echo $one, 1000, 900; done\n")
+    for visible, names in (("2,0", ["C", "A"]), ("1,7,0", ["B"]), ("", []), ("GPU-3f0a,GPU-77e1", ["A", "B"])):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        assert [one.name for one in machine_of(settings).gpus] == names
 
 
 def test_a_processor_holds_old_and_new_weights_of_the_engine_while_they_are_exchanged_and_once_in_a_step() -> None:

@@ -7,22 +7,26 @@ was asked for is left out silently. Nothing heavy is imported.
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from appliance.gpu_numbers import VISIBLE, shown_gpus
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm.environment import VllmEnvironment
 from runtime.model import FrozenModel, UnitName
 
 GPUS = Path("/proc/driver/nvidia/gpus")
 """Where NVIDIA's driver lists what it drives."""
+NO_GPU = "this machine has no NVIDIA GPU"
 
 
 class VllmSettings(FrozenModel):
     gpus: Annotated[tuple[int, ...], UnitName("numbers of GPUs")] = ()
-    """The numbers of the NVIDIA GPUs that vLLM samples on; otherwise all that the worker sees."""
+    """The NVIDIA GPUs that vLLM samples on, by the numbers that `nvidia-smi` lists; otherwise all that the worker sees.
+    """
     tensor_parallel: Annotated[int, UnitName("GPUs")] = Field(1, ge=1, le=64)
     """GPUs that hold one model together; each reads its part of a push from the same file."""
     memory_share: Annotated[float | None, UnitName("share")] = Field(None, gt=0, lt=1)
@@ -50,10 +54,23 @@ class VllmSettings(FrozenModel):
         asked = bool(self.gpus) or self.tensor_parallel > 1 or self.memory_share is not None or self.sleep > 0
         return asked or self.graphs or self.transfer == "nccl"
 
-    @property
-    def offering_device(self) -> str:
-        """Names the first GPU that is not vLLM's, as torch does."""
-        return f"cuda:{next(number for number in itertools.count() if number not in self.gpus)}"
+    def torch_gpus(self, visible: str | None) -> tuple[int, ...]:
+        """Gives `gpus` the numbers that torch has for them under this CUDA_VISIBLE_DEVICES; None: it is not set.
+
+        Raises ModelError for one that it does not name by its number."""
+        shown = [] if visible is None else [word.strip() for word in visible.split(",")]
+        for number in self.gpus if visible is not None else ():
+            if str(number) not in shown:
+                raise ModelError(
+                    f"vllm.gpus names GPU {number}, and CUDA_VISIBLE_DEVICES is {visible!a}, without this number",
+                    hint="name GPUs in both by the numbers that `nvidia-smi` lists, or unset CUDA_VISIBLE_DEVICES",
+                )
+        return self.gpus if visible is None else tuple(shown.index(str(number)) for number in self.gpus)
+
+    def offering_device(self, visible: str | None) -> str:
+        """Names the first GPU that is not vLLM's, as torch does under this CUDA_VISIBLE_DEVICES."""
+        taken = self.torch_gpus(visible)
+        return f"cuda:{next(number for number in itertools.count() if number not in taken)}"
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -67,28 +84,33 @@ class VllmSettings(FrozenModel):
             return ""
         return f"{', '.join(self.chosen)} changes nothing: model.engine is {engine}"
 
-    def require(self, environment: VllmEnvironment, gpus: int | None = None) -> None:
-        """Raises ModelError where a machine with so many GPUs (otherwise this one) cannot do what is asked for."""
-        gpus = count_gpus() if gpus is None else gpus
+    def require(self, environment: VllmEnvironment, gpus: int | None = None, visible: str | None = None) -> None:
+        """Raises ModelError where a machine with so many GPUs, under this CUDA_VISIBLE_DEVICES (otherwise this machine
+        and ours), cannot do what is asked for."""
+        if gpus is None:
+            gpus, visible = count_gpus(), os.environ.get(VISIBLE)
+        shown = len(shown_gpus(visible, gpus))
         if not self.needs_gpu:
             return
         asked = ", ".join(self.chosen)
-        if environment.package != "vllm" or not gpus:
-            why = "this machine has no NVIDIA GPU" if not gpus else "vLLM's environment is its build for processors"
+        if environment.package != "vllm" or not shown:
+            why = "vLLM's environment is its build for processors"
+            why = why if shown else f"CUDA_VISIBLE_DEVICES is {visible!a}, which shows none" if gpus else NO_GPU
             raise ModelError(f"{asked} needs a GPU, and {why}", hint="remove it from the section [vllm]")
         if self.gpus and max(self.gpus) >= gpus:
             raise ModelError(
                 f"vllm.gpus names GPU {max(self.gpus)}, and this machine has {gpus}, numbered from 0",
                 hint="`nvidia-smi` lists them",
             )
-        if self.transfer == "nccl" and not 0 < len(self.gpus) < gpus:
+        self.torch_gpus(visible)
+        if self.transfer == "nccl" and not 0 < len(self.gpus) < shown:
             raise ModelError(
                 "vllm.transfer is nccl, which sends from a GPU that vLLM does not sample on",
-                hint=f"leave one of {gpus} out of vllm.gpus" if gpus > 1 else "set vllm.transfer to ipc or file",
+                hint=f"leave one of {shown} out of vllm.gpus" if shown > 1 else "set vllm.transfer to ipc or file",
             )
-        if self.tensor_parallel > (len(self.gpus) or gpus):
+        if self.tensor_parallel > (len(self.gpus) or shown):
             raise ModelError(
-                f"vllm.tensor_parallel is {self.tensor_parallel}, and vLLM is given {len(self.gpus) or gpus} GPUs",
+                f"vllm.tensor_parallel is {self.tensor_parallel}, and vLLM is given {len(self.gpus) or shown} GPUs",
                 hint="name more in vllm.gpus, or set it lower",
             )
 

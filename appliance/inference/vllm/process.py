@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from appliance.gpu_numbers import ORDER, VISIBLE
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm.environment import INSTALL, VllmEnvironment
 from appliance.inference.vllm.server.wire import JsonFrames, WireError, packed
@@ -26,15 +27,7 @@ from appliance.processes.patience import Patience, Wait, effort_of
 
 ROOT = Path(__file__).resolve().parents[3]
 START = "import sys; sys.path += {paths!r}; from {module} import main; main()"
-PASSED_ON = (
-    "PATH",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "TMPDIR",
-    "LANG",
-    "CUDA_VISIBLE_DEVICES",
-    "NVIDIA_VISIBLE_DEVICES",
-)
+PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "TMPDIR", "LANG", VISIBLE, "NVIDIA_VISIBLE_DEVICES")
 
 
 class EngineFault(Exception):
@@ -85,9 +78,9 @@ class VllmProcess:
         module: str = "appliance.inference.vllm.server.serve",
         paths: tuple[Path, ...] = (ROOT,),
     ) -> None:
-        """`settings` are those of `server.core.VllmCore`, `gpus` all that it sees of this machine's, otherwise those
-        that we see. Its `network` is this machine's where a broadcast of weights needs it. Raises ModelError for what
-        never works, EngineFault."""
+        """`settings` are those of `server.core.VllmCore`, `gpus` all that it sees of this machine's, by the numbers of
+        `nvidia-smi`, otherwise those that we see. Its `network` is this machine's where a broadcast of weights needs
+        it. Raises ModelError for what never works, EngineFault."""
         self.patience = patience
         self.folder = make_folder("assay-vllm-")
         """Holds its log and caches; mode 0700."""
@@ -201,7 +194,7 @@ def answered(kind: str, answer: dict[str, Any]) -> dict[str, Any]:
 def _variables(folder: Path, home: Path, threads: int | None, gpus: tuple[int, ...]) -> dict[str, str]:
     """The environment variables of the process: nothing of ours but what a library has to find."""
     kept = home / "cache"  # what vLLM knows of its own classes: to find it out takes another process and 10 s
-    known = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    known = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("NCCL_")}
     return known | {
         "HOME": str(folder),
         "VLLM_CACHE_ROOT": str(kept if os.access(home, os.W_OK) else folder / "cache"),
@@ -224,5 +217,6 @@ def _variables(folder: Path, home: Path, threads: int | None, gpus: tuple[int, .
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "OMP_WAIT_POLICY": "PASSIVE",
         **({"OMP_NUM_THREADS": str(threads)} if threads is not None else {}),
-        **({"CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus)), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if gpus else {}),
+        **ORDER,
+        **({VISIBLE: ",".join(map(str, gpus))} if gpus else {}),
     }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import Any
 
 import torch
 
+from appliance.gpu_numbers import VISIBLE
 from appliance.inference.adapters import (
     adapter_digest,
     adapter_files,
@@ -185,8 +187,9 @@ class VllmSupervisor:
     def _set_base(self, model: Any, version: str, expected: proof.Reference) -> None:
         """Has the weights of this model be those that the next engine is given."""
         own = self._settings
+        device = own.offering_device(os.environ.get(VISIBLE)) if self._gpu else "cpu"
         with _room():
-            weights = offer_weights(model, own.transfer, device=own.offering_device if self._gpu else "cpu")
+            weights = offer_weights(model, own.transfer, device=device)
         old, self._base = self._base, _Base(version, weights, written_config(model), expected)
         if old is not None:
             old.weights.offer.remove()

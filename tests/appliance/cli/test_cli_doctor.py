@@ -15,11 +15,13 @@ from forked_commands import run_forked
 
 from appliance import policy_files
 from appliance.cli import doctor
+from appliance.cli.doctor_gpus import others
 from appliance.cli.doctor_isolation import self_test
 from appliance.cli.documents.doctor_checks import CheckGrade, ok, warning
 from appliance.config import Settings
 from appliance.daemon.broker_process import BrokerProcess, command
 from appliance.daemon.listening import MAX_PATH_BYTES
+from appliance.ledger.lock import data_lock
 from appliance.places import broker_settings, broker_socket, runtime_settings
 from policies.policy import load
 from runtime.conformance import Violation
@@ -83,6 +85,15 @@ def test_a_gpu_beside_a_build_for_cpu_only_is_a_warning() -> None:
     assert doctor.torch_build("2.13.0+cpu", cores=2, gpus=1).grade is CheckGrade.WARNING
     assert doctor.torch_build("2.13.0+cpu", cores=2, gpus=0).grade is CheckGrade.OK
     assert doctor.torch_build("2.13.0", cores=2, gpus=1).grade is CheckGrade.OK
+
+
+def test_what_the_daemon_of_the_data_folder_started_is_nobody_else(tmp_path: Path) -> None:
+    assert doctor.daemon_processes(tmp_path) == frozenset()
+    with data_lock(tmp_path), subprocess.Popen(["sleep", "600"]) as engine:
+        seen = doctor.daemon_processes(tmp_path)
+        engine.kill()
+    assert {os.getpid(), engine.pid} <= seen
+    assert others(f"{engine.pid}, python, 100\n", own=seen).figure == "nobody but the daemon computes on them"
 
 
 @pytest.mark.parametrize(("available", "grade"), [(512 << 10, CheckGrade.WARNING), (3 << 20, CheckGrade.OK)])

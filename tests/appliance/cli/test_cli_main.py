@@ -30,6 +30,14 @@ def run(tmp_path: Path, *arguments: str, **environ: str) -> subprocess.Completed
     return subprocess.CompletedProcess(result.args, result.returncode, result.stdout.decode(), result.stderr.decode())
 
 
+def test_gpus_have_the_numbers_of_nvidia_smi_in_all_that_a_command_starts() -> None:
+    program = "import atexit, os; atexit.register(lambda: print(os.environ.get('CUDA_DEVICE_ORDER')))"
+    environ = dict(os.environ) | {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}
+    command = [sys.executable, "-c", f"{program}\nfrom appliance.cli.main import main\nmain()", "--version"]
+    shown = subprocess.run(command, capture_output=True, text=True, env=environ, check=True, timeout=150)
+    assert shown.stdout.splitlines()[-1] == "PCI_BUS_ID"
+
+
 def commands(group: object = None, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """Every command of the tree, as the words that a person types."""
     group = group or typer.main.get_command(app)

@@ -243,6 +243,26 @@ def test_what_is_configured_is_what_a_process_is_started_with() -> None:
 def test_the_gpus_of_an_engine_are_all_that_its_process_sees(tmp_path: Path) -> None:
     seen = _variables(tmp_path, tmp_path, 1, (2, 3))
     assert (seen["CUDA_VISIBLE_DEVICES"], seen["CUDA_DEVICE_ORDER"]) == ("2,3", "PCI_BUS_ID")
+    assert _variables(tmp_path, tmp_path, 1, ())["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+
+
+def test_what_is_set_for_nccl_reaches_the_engine_which_still_meets_others_on_loopback_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCCL_P2P_DISABLE", "1")
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth0")
+    seen = _variables(tmp_path, tmp_path, 1, ())
+    assert (seen["NCCL_P2P_DISABLE"], seen["NCCL_SOCKET_IFNAME"]) == ("1", "lo")
+
+
+def test_weights_are_sent_from_a_gpu_that_is_not_vllms_as_torch_counts_the_visible_ones(tmp_path: Path) -> None:
+    chosen, found = VllmSettings(gpus=(2,), transfer="nccl"), VllmEnvironment(tmp_path, "vllm", "0.32.0")
+    assert (chosen.offering_device("2,3"), chosen.offering_device(None)) == ("cuda:1", "cuda:0")
+    chosen.require(found, 4, "2,3")
+    for visible, said in (("2", "to ipc or file"), ("3,1", "CUDA_VISIBLE_DEVICES is '3,1'"), ("", "shows none")):
+        with pytest.raises(ModelError) as refused:
+            chosen.require(found, 4, visible)
+        assert said in f"{refused.value} {refused.value.hint}"
 
 
 def test_settings_of_vllm_beside_another_engine_are_said_to_change_nothing() -> None:

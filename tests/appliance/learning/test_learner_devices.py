@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from appliance.inference.engine import ModelError
+from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.learner_devices import learner_devices, sampled_on, usable_gpus
 
 
@@ -48,19 +49,34 @@ def test_no_learner_is_left_on_the_processor_silently(
 
 
 @pytest.mark.parametrize(
-    ("engine", "settings", "expected"),
+    ("engine", "vllm", "visible", "expected"),
     [
-        ("torch", {"here": True}, (0,)),
-        ("torch", {"here": False}, ()),
-        ("vllm", {"here": True}, (0,)),
-        ("vllm", {"here": True, "tensor_parallel": 2}, (0, 1)),
-        ("vllm", {"here": True, "tensor_parallel": 2, "gpus": (2, 3)}, (2, 3)),
+        ("torch", {}, None, (0,)),
+        ("torch", {"gpus": (3,)}, "1,2", (0,)),  # which changes nothing
+        ("vllm", {}, None, (0,)),
+        ("vllm", {"tensor_parallel": 2}, "GPU-3f0a,GPU-77e1", (0, 1)),
+        ("vllm", {"tensor_parallel": 2, "gpus": (2, 3)}, None, (2, 3)),
+        ("vllm", {"gpus": (2,)}, "2,3", (0,)),  # torch counts within what is visible, in that order
+        ("vllm", {"gpus": (0, 2)}, "3, 2,0", (2, 1)),
     ],
 )
 def test_an_engine_keeps_the_gpus_that_it_samples_on(
-    engine: str, settings: dict[str, Any], expected: tuple[int, ...]
+    engine: str, vllm: dict[str, Any], visible: str | None, expected: tuple[int, ...]
 ) -> None:
-    assert sampled_on(engine, **settings) == expected
+    assert sampled_on(engine, VllmSettings.model_validate(vllm), visible, here=True) == expected
+
+
+def test_engines_in_the_cluster_keep_the_first_gpus_which_may_be_those_of_this_host() -> None:
+    assert sampled_on("torch", VllmSettings(), None, here=False) == ()
+    taken = sampled_on("vllm", VllmSettings(), None, here=False, placed=2)
+    assert learner_devices("auto", 1, 3, taken) == ("cuda:2",)
+
+
+@pytest.mark.parametrize("visible", ["0,1", "", "GPU-3f0a,GPU-77e1"])
+def test_a_gpu_for_vllm_that_is_not_visible_by_its_number_is_refused(visible: str) -> None:
+    with pytest.raises(ModelError, match=r"vllm\.gpus names GPU 2, and CUDA_VISIBLE_DEVICES is") as refused:
+        sampled_on("vllm", VllmSettings(gpus=(2,)), visible, here=True)
+    assert "the numbers that `nvidia-smi` lists" in refused.value.hint
 
 
 def test_who_asks_for_the_processor_looks_for_no_gpu() -> None:

@@ -37,6 +37,7 @@ def test_what_a_killed_process_left_in_memory_goes_with_the_next_ones_and_what_i
     os.utime(left, (an_hour_ago, an_hour_ago))
     with RankProcesses(("cpu",), threads=1) as first:
         assert not left.exists()
+        assert b"CUDA_DEVICE_ORDER=PCI_BUS_ID" in Path(f"/proc/{first.pids[0]}/environ").read_bytes().split(b"\0")
         os.utime(first.folder, (an_hour_ago, an_hour_ago))
         with RankProcesses(("cpu",), threads=1):
             assert first.folder.is_dir()
