@@ -22,7 +22,6 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from appliance.durable_file import CANNOT_EXCHANGE, exchange, sync_folder
 from appliance.learning.errors import CheckpointError
 
 MANIFEST = "manifest.json"
@@ -91,7 +90,7 @@ def remove_folder(folder: Path) -> None:
     if aside.exists():
         shutil.rmtree(aside)
     folder.rename(aside)
-    sync_folder(folder.parent)
+    _sync_folder(folder.parent)
     shutil.rmtree(aside)
 
 
@@ -113,7 +112,7 @@ def _write(parent: Path, files: Mapping[str, Content], name: Callable[[str], Pat
         at = temporary / MANIFEST
         manifest = _written({"format": FORMAT, "files": recorded})
         _put(at, manifest)
-        sync_folder(temporary)
+        _sync_folder(temporary)
         digest = hashlib.sha256(manifest).hexdigest()
         _put_in_place(temporary, name(digest), digest)
     except OSError as error:
@@ -134,16 +133,9 @@ def _put_in_place(temporary: Path, target: Path, digest: str) -> None:
             return
         if target.is_symlink() or not target.is_dir():
             raise FileExistsError(errno.EEXIST, "there is something else than a folder", str(target))
-        try:
-            exchange(temporary, target)  # and the old one has the name of what is removed next
-        except OSError as error:
-            if error.errno not in CANNOT_EXCHANGE:
-                raise
-            remove_folder(target)
-            temporary.rename(target)
-    else:
-        temporary.rename(target)
-    sync_folder(target.parent)
+        remove_folder(target)
+    temporary.rename(target)
+    _sync_folder(target.parent)
 
 
 def _chunks(source: Path) -> Iterator[bytes]:
@@ -168,6 +160,14 @@ def _put(path: Path, content: Content) -> dict[str, Any]:
         out.flush()
         os.fsync(out.fileno())
     return {"bytes": size, "sha256": digest.hexdigest()}
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _expected(folder: Path, expect: str | None) -> tuple[dict[str, dict[str, Any]], str]:

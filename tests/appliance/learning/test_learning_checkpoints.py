@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
@@ -282,23 +281,6 @@ def test_a_write_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         write_folder(tmp_path / "out", {"model.safetensors": pieces()})
     assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_that_is_replaced_is_there_at_every_moment(tmp_path: Path) -> None:
-    target = tmp_path / "out"
-    write_folder(target, FILES)
-
-    def replace() -> None:
-        for number in range(40):
-            write_folder(target, {**FILES, "state.json": str(number).encode()})
-
-    with ThreadPoolExecutor(1) as pool:
-        replaced = pool.submit(replace)
-        while not replaced.done():
-            assert target.is_dir()
-        replaced.result()
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert read_verified(target)["state.json"] == b"39"
 
 
 def test_a_folder_that_cannot_be_written_to_is_an_error_with_a_hint(tmp_path: Path) -> None:
