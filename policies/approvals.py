@@ -163,7 +163,7 @@ def is_valid_at(signed: SignedApproval, key: KnownKey, *, at: str, taken_back: M
     when it was made until it expires; a rejection until its person approves (`taken_back_until`)."""
     made, until, then = moment(signed.made_at), moment(signed.expires_at), moment(at)
     if signed.verdict == "reject":
-        return signed.person not in taken_back or made > taken_back[signed.person]
+        return signed.person not in taken_back or made >= taken_back[signed.person]
     return key.valid and made - then <= SLACK and then <= until
 
 
