@@ -161,13 +161,19 @@ def text(value: object) -> str:
 
 
 def plain(data: bytes) -> object:
-    """JSON in any form, but with no name twice and no NaN."""
+    """JSON in any form, but with no name twice, no NaN and at most 100 levels."""
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         require(len(dict(pairs)) == len(pairs), "a name stands twice")
         return dict(pairs)
 
-    return json.loads(data.decode(), object_pairs_hook=once, parse_constant=lambda name: require(False, name))
+    found = json.loads(data.decode(), object_pairs_hook=once, parse_constant=lambda name: require(False, name))
+    level, levels = [found], 0
+    while level:
+        require((levels := levels + 1) <= 100, "it is nested too deeply")
+        inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [each for one in inner for each in one]
+    return found
 
 
 def one_form(value: object) -> bytes:

@@ -1,14 +1,16 @@
 """A person's approval or rejection of a candidate, as it is signed, and every reason for which it has no effect.
 
-What always holds: it counts only for the very decision that was shown, about that candidate, under the policy in force,
-once, until it expires, and only with the signature of a person's valid key. It is checked when it is given, and again
-whenever a decision rests on it: a record of it says what was signed, or it counts for nothing. Pure.
+What always holds: it counts only for the very decision that was shown, about that candidate, once, and only with the
+signature of a person's valid key; an approval moreover only under the policy in force, until it expires. It is checked
+when it is given, and again whenever a decision rests on it: a record of it says what was signed, or it counts for
+nothing. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
@@ -94,7 +96,7 @@ def verify_approval(
     if signed.verdict != question.verdict:
         text = f"it says {signed.verdict}, not {question.verdict}"
         raise StatementRefused(Refusal.DECISION, text, hint="send it to where it belongs")
-    if signed.policy != question.policy:
+    if signed.verdict == "approve" and signed.policy != question.policy:
         raise StatementRefused(
             Refusal.POLICY,
             f"it was given under the policy {signed.policy[:12]}, and {question.policy[:12]} is in force",
@@ -146,12 +148,22 @@ def verify_recorded_approval(
     return signed, key
 
 
-def is_valid_at(signed: SignedApproval, key: KnownKey, *, at: str) -> bool:
+def taken_back_until(signed: Iterable[tuple[SignedApproval, KnownKey]], *, at: str) -> dict[str, datetime]:
+    """By person, until when their rejections were taken back by an approval, which may have expired since."""
+    found: dict[str, datetime] = {}
+    for one, key in signed:
+        made = moment(one.made_at)
+        if one.verdict == "approve" and key.valid and made - moment(at) <= SLACK:
+            found[one.person] = max(made, found.get(one.person, made))
+    return found
+
+
+def is_valid_at(signed: SignedApproval, key: KnownKey, *, at: str, taken_back: Mapping[str, datetime]) -> bool:
     """Whether a statement on record counts for a decision made at that time: an approval while its key is valid, from
-    when it was made until it expires; a rejection until its person approves."""
-    if signed.verdict == "reject":
-        return True
+    when it was made until it expires; a rejection until its person approves (`taken_back_until`)."""
     made, until, then = moment(signed.made_at), moment(signed.expires_at), moment(at)
+    if signed.verdict == "reject":
+        return signed.person not in taken_back or made >= taken_back[signed.person]
     return key.valid and made - then <= SLACK and then <= until
 
 

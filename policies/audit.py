@@ -115,14 +115,16 @@ def check(
     known: Iterable[Head] = (),
     signatures: bool = True,
     entries: list[AuditEntry] | None = None,
+    after: Head | None = None,
 ) -> LogCheck:
-    """Reads a log line by line. `known` are heads that are known from elsewhere: each must be in it as it is. The good
-    entries go into `entries`.
+    """Reads a log line by line, from the first one on or from the one that follows `after`. `known` are heads that are
+    known from elsewhere: each must be in it as it is. The good entries go into `entries`.
 
     Without `signatures` only those of the last line are checked, which is enough for somebody who holds its head.
     """
     expected = {head.number: head.digest for head in known}
-    number, previous, latest, before, last = 0, START, "", START, b""
+    number, previous = (0, START) if after is None else (after.number + 1, after.digest)
+    latest, before, last = "", previous, b""
     back: int | None = None
 
     def stop(problem: str) -> LogCheck:

@@ -129,7 +129,8 @@ def open_envelope(envelope: bytes, kind: str | None = None) -> OpenEnvelope:
         again = _written(read)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _shapeless(f"it is no DSSE envelope ({type(error).__name__})") from error
-    if again != envelope or not read.signatures or any(one.unrecognized_fields for one in read.signatures.values()):
+    odd = any(not isinstance(name, str) or one.unrecognized_fields for name, one in read.signatures.items())
+    if again != envelope or not read.signatures or odd:
         raise _shapeless("it is not written in the one form that is read, or was changed")
     if kind is not None and read.payload_type != kind:
         raise _shapeless(f"it is a statement of another kind ({read.payload_type!r})")

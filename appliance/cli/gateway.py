@@ -35,7 +35,10 @@ def serve(context: typer.Context, data: Data = None) -> None:
     """
     import signal
     import threading
+    from functools import partial
 
+    from appliance.audit.head_places import head_files
+    from appliance.audit.logged_aliases import LoggedAliases
     from appliance.cli.check_target import target_for
     from appliance.clock import utc_now
     from appliance.errors import AssayError, ExitCode, UsageError
@@ -48,7 +51,7 @@ def serve(context: typer.Context, data: Data = None) -> None:
     from appliance.inference.engine import ModelError
     from appliance.inference.engine_loop import EngineLoop
     from appliance.inference.engines import make_engine
-    from appliance.model_export import alias
+    from appliance.promotion import CHAMPION
     from appliance.redaction import Redaction
 
     settings = settings_of(context, data)
@@ -70,11 +73,12 @@ def serve(context: typer.Context, data: Data = None) -> None:
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
+    in_log = LoggedAliases(folder, head_files(settings, folder))
     keeper = SessionKeeper(KeptSessions(folder), Redaction(asked.redact), asked.retention_days, utc_now)
     with (
         target_for(context, data, ()).checker(jobs=2) as checker,
         EngineLoop(engine) as loop,
-        ServedChampion(loop, folder, lambda: alias(folder / "ledger.sqlite3", "champion")) as champion,
+        ServedChampion(loop, folder, partial(in_log.alias, CHAMPION)) as champion,
     ):
         api = GatewayApi(loop, champion, most, checker, keeper)
         with GatewayServer(GatewayDoor(api.app, KnownTokens(folder), asked.port), sock):

@@ -100,6 +100,8 @@ class Canaries:
             return None
         if person := self._rejected_by(canary):
             return self.take_back(canary, f"reject by {person}")
+        if missing := self._unapproved(canary):
+            return self.take_back(canary, missing)
         counts, now = self.counts(canary), self.now()
         step = step_of(counts, canary.rules, share_since=canary.share_since, now=now)
         if step == "share" and canary.state is CanaryState.REPLAY:
@@ -132,6 +134,22 @@ class Canaries:
         ]
         counted = self.trust.valid_approvals(rejections, at=self.trust.decision_time())
         return counted[0].person if counted else ""
+
+    def _unapproved(self, canary: Canary) -> str:
+        """What is missing of the approvals that the policy in force asks for, as when a key was revoked since it began;
+        empty where nothing is. That they expire while it is tried is no matter."""
+        rules = self.trust.policy.approval
+        if not rules.required:
+            return ""
+        decisions = self.ledger.decisions(candidate=canary.candidate, limit=1_000)
+        evaluation = next((one.evaluation for one in decisions if one.id == canary.decision), "")
+        shown = {one.digest() for one in decisions if one.evaluation == evaluation}
+        given = [one for one in self.ledger.approvals(candidate=canary.candidate) if one.decision in shown]
+        counted = self.trust.valid_approvals(given, at=canary.started)
+        people = {one.person for one in counted if one.verdict == "approve"}
+        if len(people) >= rules.people:
+            return ""
+        return f"it cannot go into service: {len(people)} of {rules.people} approvals count now"
 
     def take_back(self, canary: Canary, reason: str, counts: Counts | None = None) -> Canary:
         return self._end(canary, CanaryState.TAKEN_BACK, reason, counts or self.counts(canary))

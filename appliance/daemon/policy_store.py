@@ -68,7 +68,7 @@ class PolicyStore:
         self, content: bytes, envelope: bytes, signers: Callable[[PolicyInForce, Policy], tuple[str, ...]]
     ) -> Policy:
         """Puts a file into force. `signers` gives the names of who signed, or raises. Raises PolicyError for a file
-        that is none."""
+        that is none, BrokenError where it is in force and could not be written for others."""
         policy = parse_policy(content, "the signed file")
         names = signers(self.in_force(), policy)
         self._audit.append(
@@ -80,8 +80,15 @@ class PolicyStore:
             content=content.decode(),
         )
         self._digests.append(policy.digest)
-        self._write(content)
         self.policy = policy
+        try:
+            self._write(content)
+        except OSError as error:
+            raise BrokenError(
+                f"the policy {policy.digest[:12]} is signed and in force, and its file could not be written: "
+                f"{error.strerror}",
+                hint="free some space, and start the daemon again: it writes the file, which the broker reads",
+            ) from error
         return policy
 
     def _first(self) -> Policy:

@@ -26,6 +26,7 @@ from policies.approvals import (
     SignedApproval,
     in_utc,
     is_valid_at,
+    taken_back_until,
     verify_approval,
     verify_recorded_approval,
 )
@@ -133,14 +134,17 @@ class Trust:
         """Picks from those on record the ones that say what was signed, by a key that is valid now, and that had not
         expired then; each with the time that was signed. A record that says anything else is in the log, with its
         name."""
-        found = []
+        read = []
         for one in approvals:
             about = {"candidate": one.candidate, "recorded": one.person}
             with suppress(RefusedByPolicyError), self._refusing("word.refused", one.envelope.encode(), **about):
-                signed, key = self._signed(one)
-                if is_valid_at(signed, key, at=at):
-                    found.append(one.model_copy(update={"created": in_utc(signed.made_at)}))
-        return found
+                read.append((one, *self._signed(one)))
+        taken_back = taken_back_until([(signed, key) for _, signed, key in read], at=at)
+        return [
+            one.model_copy(update={"created": in_utc(signed.made_at)})
+            for one, signed, key in read
+            if is_valid_at(signed, key, at=at, taken_back=taken_back)
+        ]
 
     def decision_time(self) -> str:
         """The time to decide as of: now, or the latest time on record where the clock shows less."""

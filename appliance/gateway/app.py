@@ -1,7 +1,8 @@
 """The gateway's routes: `/v1/models`, `/v1/chat/completions`, and a verdict on a session's last answer.
 
 What always holds: a request is checked whole before the engine hears of it; every refusal is in OpenAI's shape; an
-answer without a verdict says so. Nothing of a token without consent is kept, in memory or on disk, after its answer.
+answer without a verdict says so. Of a token without consent no session is kept and nothing is written to disk; its
+prompts stay in the engine's cache as everybody's do.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import structlog
 
+from appliance.audit.log import AuditError
 from appliance.inference.engine import ADAPTER, OutOfMemoryError
 from appliance.inference.engine_loop import EngineLoop
 from appliance.learning.folders import read_verified
@@ -52,7 +53,7 @@ class ServedChampion:
         in_service: Callable[[], str | None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`in_service` gives the digest of the model; None where there is none."""
+        """`in_service` gives the digest of the model, None where there is none; it raises AuditError."""
         self._loop, self._data, self._in_service, self._clock = loop, data, in_service, clock
         self._closing = threading.Event()
         self._refused = ""
@@ -73,8 +74,15 @@ class ServedChampion:
         self._thread.join()
 
     def look(self) -> None:
-        """Takes the model that is in service now, unless it is what the engine holds."""
-        digest = self._in_service()
+        """Takes the model that is in service now, unless it is what the engine holds. Where nobody can say which one
+        that is, the one before goes on."""
+        try:
+            digest = self._in_service()
+        except AuditError as error:
+            if self.problem != str(error):
+                log.warning("the gateway cannot tell which model is in service", problem=str(error))
+            self.problem = str(error)
+            return
         known = self.model.version if self.model is not None else ""
         if digest is None or digest == known == self._loop.version or self._loop.failure is not None:
             return

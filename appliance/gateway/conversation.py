@@ -126,6 +126,11 @@ def request_of(call: SentCall) -> ToolRequest:
         code = arguments.get("code")
         if not isinstance(code, str):
             raise ConversationError("a call of python has a text `code`", hint="send back the calls as they came")
+        try:
+            code.encode()
+        except UnicodeEncodeError:
+            said = "the `code` of a call has half of a character (a lone surrogate)"
+            raise ConversationError(said, hint="send back the calls as they came") from None
         return ToolRequest(code)
     return ToolRequest(tool=call.function.name, arguments=arguments)
 

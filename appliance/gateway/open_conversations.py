@@ -60,7 +60,8 @@ class OpenConversations:
     """Methods may be called from any thread."""
 
     _known: OrderedDict[str, OpenConversation] = field(default_factory=OrderedDict)
-    _continued: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    _continued: set[str] = field(default_factory=set)
+    """Those of `_known` that went on already."""
     _written: OrderedDict[str, str] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -74,16 +75,14 @@ class OpenConversations:
             if key in self._continued:
                 left = found.id if found.recorded else found.branch_of
                 return replace(found, id=new_id(), recorded=False, branch_of=left)
-            self._continued[key] = None
-            while len(self._continued) > 4 * MOST_LIVE:
-                self._continued.popitem(last=False)
+            self._continued.add(key)
             return found
 
     def put(self, key: str, session: OpenConversation) -> None:
         with self._lock:
             self._known[key] = session
             while len(self._known) > MOST_LIVE or sum(one.tokens for one in self._known.values()) > MOST_LIVE_TOKENS:
-                self._known.popitem(last=False)
+                self._continued.discard(self._known.popitem(last=False)[0])
 
     def wrote(self, turns: Sequence[str], session: str) -> None:
         """Remembers, by `turn_keys`, which session has that conversation; the newest one counts."""

@@ -10,6 +10,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from appliance.durable_file import sync_folder, write_new
@@ -28,8 +29,9 @@ class JobFiles:
         """On disk when it returns; the digest that names it. Raises OSError where the disk does not take it."""
         digest = hashlib.sha256(content).hexdigest()
         path = self.folder / digest
-        if path.exists():
-            return digest
+        with suppress(FileNotFoundError):
+            if path.read_bytes() == content:
+                return digest
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         beside = self.folder / f".{digest}.{secrets.token_hex(4)}"
         try:

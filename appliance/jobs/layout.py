@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import Field
@@ -51,6 +52,8 @@ LARGEST_FILES = 32 << 20
 """Of those in `files`, together."""
 MOST_PARTS = 8_000_000
 """Brackets and commas of a transcript, also those in its texts."""
+MOST_NESTED = 100
+"""Levels of arrays and objects in any file; what is shown of one is inside of others."""
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
@@ -112,9 +115,19 @@ def canonical(value: Any) -> bytes:
 def strict(data: bytes) -> Any:
     """JSON, read strictly. Raises ValueError for bad UTF-8, duplicate names, NaN, and nesting that nobody needs."""
     try:
-        return json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant)
+        found = json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    level = [found]
+    for _ in range(MOST_NESTED):
+        level = [inner for one in level if isinstance(one, dict | list) for inner in _parts(one)]
+        if not level:
+            return found
+    raise ValueError("nested too deeply")
+
+
+def _parts(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
 
 
 def require_few_parts(data: bytes) -> None:

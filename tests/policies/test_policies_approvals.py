@@ -39,7 +39,7 @@ def refusal(
 
 
 def counts(envelope: bytes, register=REGISTER, *, at: str) -> bool:
-    return is_valid_at(*read_approval(envelope, register, also_revoked=True), at=at)
+    return is_valid_at(*read_approval(envelope, register, also_revoked=True), at=at, taken_back={})
 
 
 def record(envelope: bytes, **other: str) -> dict[str, str]:
@@ -92,6 +92,13 @@ def test_a_person_whom_the_policy_does_not_name_has_no_word() -> None:
 def test_a_word_is_about_one_candidate_one_decision_and_one_policy(about: str, name: Refusal) -> None:
     other = replace(QUESTION, **{about: digest("other")})
     assert refusal(approval_envelope(question=other)) is name
+
+
+def test_a_rejection_counts_under_whatever_policy_the_decision_was_shown() -> None:
+    question = replace(QUESTION, verdict="reject")
+    shown = approval_envelope(question=replace(question, policy=digest("other")))
+    signed, _ = verify_approval(shown, question, REGISTER, used=(), now=NOW, latest=NOW)
+    assert signed.verdict == "reject"
 
 
 def test_a_rejection_does_not_pass_as_an_approval() -> None:
@@ -215,6 +222,12 @@ def test_an_envelope_holds_nothing_that_is_not_signed() -> None:
     envelope = json.loads(approval_envelope())
     assert refusal(canonical(envelope | {"note": "approved"})) is Refusal.SHAPE
     envelope["signatures"][0]["note"] = "approved"
+    assert refusal(canonical(envelope)) is Refusal.SHAPE
+
+
+def test_a_signature_is_by_a_key_that_is_named_as_text() -> None:
+    envelope = json.loads(approval_envelope())
+    envelope["signatures"][0]["keyid"] = 5
     assert refusal(canonical(envelope)) is Refusal.SHAPE
 
 

@@ -4,6 +4,7 @@ A worker is played by `work`: it takes the weights that a real one takes, and sa
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -13,9 +14,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from people import admit, approve, newest, reject
+from people import admit, approve, newest, reject, revocation, signer
 from test_daemon_governance import AT, put_decided, put_model
 
+from appliance.client.signing import policy_edit
 from appliance.config import Settings
 from appliance.daemon import canaries
 from appliance.daemon.canaries import COUNTED
@@ -28,8 +30,10 @@ from appliance.promotion import PromotionError
 from appliance.records.jobs import Job, JobState
 from appliance.records.service import CanaryState
 from policies.contract.decision import DecisionOutcome
+from policies.policy import read_content
 from verifiers.answers.spec import AnswerSpec
 
+PACKAGED = read_content()[0]
 BEGIN = datetime(2026, 1, 2, 4, 4, 5, tzinfo=UTC)
 
 
@@ -108,6 +112,42 @@ def promoted(core: Core) -> tuple[str, str]:
 
 def audited(core: Core) -> list[str]:
     return [entry.kind for entry in core.ledger.audit.entries()]  # type: ignore[attr-defined]
+
+
+def test_one_whose_approval_was_revoked_is_taken_back(core: Core) -> None:
+    admit(core, "mallory")
+    champion = str(core.ledger.alias("champion"))
+    candidate = put_decided(core, champion, b"better")
+    approve(core, "candidate", "mallory")
+    assert core.ledger.alias("canary") == candidate
+    core.trust.change_key(revocation("mallory", "ada"))
+    core.governance.check_canary()
+    assert core.ledger.alias("champion") == champion
+    ended = core.ledger.canaries()[0]
+    assert (ended.state, "0 of 1 approvals count now" in ended.reason) == (CanaryState.TAKEN_BACK, True)
+
+
+def test_one_that_was_approved_by_fewer_than_the_policy_asks_for_since_is_taken_back(core: Core) -> None:
+    champion, _ = promoted(core)
+    people_are(2, core)
+    core.governance.check_canary()
+    assert core.ledger.alias("champion") == champion
+    assert "1 of 2 approvals count now" in core.ledger.canaries()[0].reason
+
+
+def test_a_rejection_of_what_was_decided_under_an_earlier_policy_takes_it_back(core: Core) -> None:
+    champion, candidate = promoted(core)
+    people_are(2, core)
+    reject(core, candidate)
+    assert (core.ledger.alias("champion"), core.ledger.alias("canary")) == (champion, None)
+    assert "reject by ada" in core.ledger.canaries()[0].reason
+
+
+def people_are(number: int, core: Core) -> None:
+    """Signs a policy that asks for so many persons' approval."""
+    content = PACKAGED.replace(b"people = 1 ", f"people = {number} ".encode())
+    digest = hashlib.sha256(content).hexdigest()
+    core.governance.change_policy(content, policy_edit(digest, core.trust.policies.in_force(), signer("ada"), None))
 
 
 def test_a_promoted_model_works_earlier_jobs_again_gets_a_share_and_is_champion_after_its_window(core, clock) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sqlite3
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -16,12 +15,14 @@ import psutil
 import pytest
 import safetensors.torch
 import torch
+from checkpoint_records import checkpoint_record
 from daemon_kit import clean_environ, until
 from forked_commands import ForkedCommand
 from vllm_engines import torch_process
 
 from appliance.clock import utc_now
 from appliance.config import Settings
+from appliance.daemon.core import Core
 from appliance.daemon.gateway_process import GatewayProcess
 from appliance.gateway.champion import PAUSE, ServedChampion
 from appliance.gateway.tokens import new_token
@@ -76,10 +77,9 @@ def test_a_gateway_that_ends_is_started_again_and_ends_with_its_owner(tmp_path: 
 
 def test_the_command_serves_a_model_in_service_to_the_openai_client(data: Path) -> None:
     digest = write_by_digest(data / "models", read_model(SEEDLING))
-    with sqlite3.connect(data / "ledger.sqlite3") as ledger:
-        ledger.execute("CREATE TABLE aliases (name TEXT, manifest TEXT)")
-        ledger.execute("INSERT INTO aliases VALUES ('champion', ?)", (digest,))
-    ledger.close()
+    with Core(Settings(data=data)) as core:
+        core.ledger.put_checkpoint(checkpoint_record(digest, created=utc_now()))
+        core.ledger.set_aliases({"champion": digest}, "a test", utc_now())
     _, secret = new_token(data, "agent", consent=True, now=utc_now())
     port = free_port()
     environ = clean_environ(data) | {"ASSAY_GATEWAY__PORT": str(port), "ASSAY_THREADS": "1"}

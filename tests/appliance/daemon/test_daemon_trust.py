@@ -115,6 +115,33 @@ def test_two_words_of_one_person_are_not_two_people(data, clock) -> None:
         assert approve(core, "candidate", "bob").decision.outcome is DecisionOutcome.PROMOTE
 
 
+def test_a_rejection_that_was_taken_back_stays_so_when_the_approval_expires(data, clock) -> None:
+    data.mkdir()
+    (data / "policy.toml").write_bytes(PACKAGED.replace(b"people = 1 ", b"people = 2 "))
+    with Core(Settings(data=data), now=clock) as core:
+        put_night(core)
+        admit(core, "ada", "bob")
+        candidate = core.governance.digest_of("candidate")
+        reject(core, candidate, "ada")
+        clock.now = "2026-01-02T05:04:05.000+00:00"
+        for person, at in (("ada", "2026-01-02T08:04:05.000+00:00"), ("bob", clock.now)):
+            with pytest.raises(RefusedByPolicyError, match="1 of 2 people"):
+                core.governance.approve(candidate, approval_envelope(core, newest(core, candidate), person, hours=1.0))
+            clock.now = at
+
+
+def test_a_policy_that_was_signed_is_in_force_also_where_its_file_cannot_be_written(core) -> None:
+    content = PACKAGED.replace(b"people = 1 ", b"people = 2 ")
+    in_the_way = core.data / "policy" / ".in-force.toml.new"
+    in_the_way.mkdir()
+    edit = policy_edit(hashlib.sha256(content).hexdigest(), core.trust.policies.in_force(), signer("ada"), None)
+    with pytest.raises(BrokenError, match="is signed and in force"):
+        core.governance.change_policy(content, edit)
+    assert core.trust.policies.in_force().digest == core.policy.digest
+    with pytest.raises(RefusedByPolicyError, match="another policy"):
+        approve(core, "candidate", "ada")
+
+
 def test_a_rejection_stands_when_its_key_is_revoked(core) -> None:
     candidate = core.governance.digest_of("candidate")
     reject(core, "candidate", "bob")

@@ -426,7 +426,9 @@ def test_a_machine_that_cannot_run_the_verifier_says_so_and_not_that_the_bundle_
 
 
 def test_strict_json_takes_no_liberties() -> None:
-    for data in (b'{"a":1,"a":2}', b"NaN", b"Infinity", b"[" * 100_000, b"\xff", b"{'a':1}", b"1 2", b""):
+    assert strict(b"[" * 99 + b"0" + b"]" * 99)
+    deep = b"[" * 100 + b"0" + b"]" * 100
+    for data in (deep, b'{"a":1,"a":2}', b"NaN", b"Infinity", b"[" * 100_000, b"\xff", b"{'a':1}", b"1 2", b""):
         with pytest.raises(ValueError):  # noqa: PT011 - any of its kinds
             strict(data)
     with pytest.raises(ValueError):  # noqa: PT011 - any of its kinds
