@@ -1,8 +1,9 @@
 """Runs what was proposed, twice, and makes labels of what came of it.
 
-What always holds: each run has a fresh process of a sandbox in which nothing but computing is possible; the calls of
-the second run come in the opposite order, so what is kept from one call to the next shows. A program has names of its
-own, and what gathers its results is under none of them. One that asks for a machine (clocks, addresses, files) is
+What always holds: each run has a fresh process of a sandbox in which nothing but computing is possible. A program is
+defined anew for each call, among names of its own: nothing that it keeps (in defaults, caches, iterators) is there at
+the next call, and what gathers its results is under none of its names. The calls of the second run come in the opposite
+order, so that what were kept in a module would show. One that asks for a machine (clocks, addresses, files) is
 refused. Results come back as text, which is read as plain data and never run.
 `InfrastructureError` passes through: what broke says nothing of a proposal.
 """
@@ -27,17 +28,17 @@ RESULT_CHARS = 300
 _TOO_MUCH = (CallStatus.TIMEOUT, CallStatus.CPU, CallStatus.EXPIRED, CallStatus.MEMORY)
 _MACHINE = (CallStatus.DISK, CallStatus.FILES, CallStatus.PIDS)
 _DRIVER = """
-names = {{}}
-exec({source!r}, names)
 found = []
 for call in [{calls}]:
+    names = {{}}
+    exec({source!r}, names)
     try:
         found.append((1, repr(names[{function!r}](*call))))
     except Exception as error:
         found.append((0, type(error).__name__))
 print(repr(found))
 """
-"""The program finds no name of this: its globals are a dictionary that it alone is run in."""
+"""The program finds no name of this: its globals are a dictionary that it alone is run in, one for each call."""
 
 
 class ProgramCall(NamedTuple):

@@ -5,7 +5,8 @@
     induction   inputs and outputs; asked for is a program, and the hidden half has to match
 
 What always holds: outputs are what two runs in fresh processes gave; the proposer says none. An answer of abduction is
-run by the verifier of programs, in a sandbox that no submission reaches.
+run by the verifier of programs, in a sandbox that no submission reaches; the program is defined anew for each answer,
+among names of its own, so that it neither changes what judges nor keeps anything from one answer to the next.
 """
 
 from __future__ import annotations
@@ -130,9 +131,10 @@ def _gives(source: str, output: str) -> Spec:
     """The check of abduction: the arguments, plain data by then, are given to the program beside which no submission
     ever runs."""
     holds = (
-        f"{source}\n\n\ndef holds(result, n):\n"
+        "def holds(result, n):\n"
         "    if type(result) is not tuple or len(repr(result)) > 300:\n        return False\n"
-        f"    try:\n        return repr({FUNCTION}(*result)) == {output!r}\n"
+        f"    names = {{}}\n    exec({source!r}, names)\n"
+        f"    try:\n        return repr(names[{FUNCTION!r}](*result)) == {output!r}\n"
         "    except Exception:\n        return False\n"
     )
     return ProgramSpec(function=ANSWER, inputs=(Integers(low=1, high=9),), generate=2, properties=(holds,))

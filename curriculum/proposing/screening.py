@@ -1,7 +1,7 @@
 """Looks at the source of a proposed program before it runs: an allow-list of syntax, names, methods and imports.
 
 What always holds: a screened program makes no classes and no sets (whose order depends on the process), catches
-nothing, prints nothing, keeps nothing between calls by `global`, and names nothing that reaches the interpreter. Every
+nothing, prints nothing, has no defaults but constants, and names nothing that reaches the interpreter. Every
 name that it reads is one that it binds itself, a module that it imports, or a listed builtin. So its result is a matter
 of its text and its input. The sandbox does not rely on this; it is there whatever the program does.
 """
@@ -138,6 +138,9 @@ def _require_allowed(node: ast.AST, parent: ast.AST | None) -> None:
             _require_name(name, bound=not isinstance(context, ast.Load))
         case ast.arg(arg=name) | ast.FunctionDef(name=name):
             _require_name(name, bound=True)
+        case ast.arguments(defaults=defaults, kw_defaults=others):
+            if any(not isinstance(one, ast.Constant | None) for one in (*defaults, *others)):
+                raise RefusedProposal(Reason.FORBIDDEN, "a default value that is no constant")
         case ast.Attribute(value=ast.Name(id=module), attr=name) if module in MODULES:
             if name not in MODULES[module].split() and name != "from_iterable":
                 raise RefusedProposal(Reason.FORBIDDEN, "a name of a module")
