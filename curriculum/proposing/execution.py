@@ -22,8 +22,10 @@ from runtime.sandbox import CallResult, CallStatus, SessionPool, Tier
 from verifiers.programs.values import DictPairs, NotPlainError, Value, literal, read
 
 SECONDS = 1.0
-"""Of one run, with all its calls, by the wall clock. One that comes to its end is run once more, with those of any
-call, because others may have had the processors."""
+"""Of one run, with all its calls, by the wall clock."""
+_ONCE_MORE = (CallStatus.TIMEOUT, CallStatus.DIED)
+"""After these a program is run once more, with the seconds of any call: others may have had the processors, or the
+interpreter ended for a reason of ours. What ends it twice is the program."""
 RESULT_CHARS = 300
 _TOO_MUCH = (CallStatus.TIMEOUT, CallStatus.CPU, CallStatus.EXPIRED, CallStatus.MEMORY)
 _MACHINE = (CallStatus.DISK, CallStatus.FILES, CallStatus.PIDS)
@@ -91,7 +93,7 @@ class Executor:
 
     def _output(self, code: str) -> str:
         result = self._ran(code, SECONDS)
-        if result.status is CallStatus.TIMEOUT:
+        if result.status in _ONCE_MORE:
             result = self._ran(code, None)
         _require_fine(result)
         return result.output
@@ -123,6 +125,8 @@ def _require_fine(result: CallResult) -> None:
             raise RefusedProposal(Reason.MACHINE, "it asks for more than computing")
         case CallStatus.EXCEPTION:
             raise RefusedProposal(Reason.RAISES, "it raises an exception")
+        case CallStatus.DIED:
+            raise RefusedProposal(Reason.RAISES, "it ends the interpreter")
         case CallStatus.OUTPUT:
             raise RefusedProposal(Reason.TOO_LARGE, "it prints too much")
         case status if status in _TOO_MUCH:
