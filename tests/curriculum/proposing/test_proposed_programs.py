@@ -182,7 +182,7 @@ def test_abduction_takes_any_input_that_gives_the_output_and_nothing_that_only_s
 KEEPERS = {
     "a cache": "from functools import cache\n@cache\ndef seen():\n    return []\n",
     "a note of a type": "def seen(x: (kept := []) = 0):\n    return kept\n",
-    "the name of what judges": "def holds(a, b):\n    return []\ndef seen():\n    return holds(1, 2) or []\n",
+    "the name of a judge": "def holds(a, b):\n    return a == b\ndef seen():\n    return [0] * (9 - 9 * holds(1, 1))\n",
 }
 
 
@@ -192,8 +192,8 @@ def test_a_program_of_abduction_neither_counts_its_calls_nor_judges_itself(
 ) -> None:
     body = "def f(x, y):\n    kept = seen()\n    kept.append(x)\n    return 90 if len(kept) > 8 else x * y + x"
     task = KINDS["abduction"].make(program(KEEPERS[name] + body, "9, 9"), provers).task
-    answers = ["(1, 2)", "(3, 4)", "(0, 0)"]
-    assert [checker.check(task.spec, f"def answer(n):\n    return {one}\n").passed for one in answers] == [False] * 3
+    for _ in range(5):
+        assert not checker.check(task.spec, "def answer(n):\n    return (1, 2)\n").passed
 
 
 def test_a_question_shows_a_program_without_what_it_says_of_itself_and_no_answer(provers: Provers) -> None:
