@@ -16,7 +16,8 @@ from appliance.agent.assignment import Assignment
 from appliance.agent.isolation import tier_of
 from appliance.agent.judging import require_sound
 from appliance.agent.loop import Agent
-from appliance.learning.grouping import is_masked, of_attempts
+from appliance.learning.grouping import enough, is_masked, of_attempts
+from appliance.ledger.ledger import Ledger
 from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd
 from appliance.records.training import Group, Judged
 from appliance.worker.context import WorkContext
@@ -26,7 +27,7 @@ from curriculum.contract.task import Split, Task
 from curriculum.proposing.calculations import is_phrased
 from curriculum.proposing.execution import Executor
 from curriculum.proposing.kind import PROPOSER, Provers
-from curriculum.proposing.labels import ProvenTask, is_proposed, proposed_at, provenance
+from curriculum.proposing.labels import PROPOSED, ProvenTask, is_proposed, proposed_at, provenance
 from curriculum.proposing.near_duplicates import NearDuplicates
 from curriculum.proposing.novelty import THRESHOLD, NoveltyMemory, substance
 from curriculum.proposing.refusals import Reason, RefusedProposal
@@ -85,14 +86,7 @@ class Proposer:
     def restore(self, step: int) -> None:
         """Remembers what earlier cycles proposed, and this one before that step."""
         ledger, cycle = self._context.ledger, self._setup.cycle
-        known = [one.id for one in ledger.cycles(limit=100_000)]
-        recorded = [Task.model_validate(one) for name in sorted({*known, cycle}) for one in ledger.step_tasks(name)]
-        own = f"{provenance(cycle, 0).rpartition('@')[0]}@"
-        self._memory = NoveltyMemory(
-            task
-            for task in recorded
-            if is_proposed(task) and not (task.provenance.startswith(own) and proposed_at(task) >= step)
-        )
+        self._memory = remembered(ledger, cycle, step)
         before = ledger.step(cycle, step - 1) if step else None
         if before is not None:
             self._show(map(Task.model_validate, before.tasks), before.judged)
@@ -228,19 +222,30 @@ def allowed(setup: CycleSetup, context: WorkContext) -> int:
     return min(recipe.proposer.proposals, ceil_share(data.max_share, recipe.training.tasks_per_step))
 
 
+def remembered(ledger: Ledger, cycle: str, step: int) -> NoveltyMemory:
+    """What all cycles proposed, this one before that step. Their other tasks, which are many, are not read."""
+    known = [one.id for one in ledger.cycles(limit=100_000)]
+    recorded = (one for name in sorted({*known, cycle}) for one in ledger.step_tasks(name))
+    proposed = (Task.model_validate(one) for one in recorded if one["taskset"] == PROPOSED)
+    own = f"{provenance(cycle, 0).rpartition('@')[0]}@"
+    return NoveltyMemory(
+        task for task in proposed if not (task.provenance.startswith(own) and proposed_at(task) >= step)
+    )
+
+
 def verdict_of(one: StepProposal, solved: Sequence[Judged], rule: str) -> Verdict:
     """Says what a proposal earned under this reward, by the attempts at its task; branches are none.
 
-    Of a task whose attempts were all lost nothing is known: the proposal earned nothing, good or bad.
+    Of a task that lost more than half of its attempts too little is known: the proposal earned nothing, good or bad.
     """
     made = one.made
     if isinstance(made, ProvenTask):
         own = [each for each in of_attempts(solved) if each.rollout.task == made.task.id]
-        if own and all(map(is_masked, own)):
-            made = InfrastructureError(f"all {len(own)} rollouts of its task were lost")
+        mine = [each for each in own if not is_masked(each)]
+        if not enough(len(mine), len(own)):
+            made = InfrastructureError(f"{len(own) - len(mine)} of {len(own)} rollouts of its task were lost")
     match made:
         case ProvenTask(task=task, label=label):
-            mine = [each for each in own if not is_masked(each)]
             passed = sum(each.verdict.passed for each in mine)
             return Verdict(
                 outcome=Outcome.PASS,

@@ -25,7 +25,7 @@ MOST_NAMES, MOST_LINES, MOST_CHARACTERS, MOST_DEPTH = 8, 40, 1_500, 20
 LEAST_ASSIGNMENTS, MOST_ASSIGNMENTS = 50, 10**9
 LARGEST = 10_000
 COMPARISONS = {"==": "=", "!=": "distinct", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_TOKEN = re.compile(r"\s*(?:(\d{1,5})|([a-z][a-z0-9]{0,3})|(\.\.|==|!=|<=|>=|[-+*%(),<>]))")
+_TOKEN = re.compile(r"\s*(?:(\d{1,5})|(distinct\b|[a-z][a-z0-9]{0,3})|(\.\.|==|!=|<=|>=|[-+*%(),<>]))")
 _WORDS = ("in", "distinct")
 
 

@@ -1,8 +1,9 @@
 """Runs what was proposed, twice, and makes labels of what came of it.
 
-What always holds: each run has a fresh process of a sandbox in which nothing but computing is possible; the calls of
-the second run come in the opposite order, so what is kept from one call to the next shows. A program has names of its
-own, and what gathers its results is under none of them. One that asks for a machine (clocks, addresses, files) is
+What always holds: each run has a fresh process of a sandbox in which nothing but computing is possible. A program is
+defined anew for each call, among names of its own: nothing that it keeps (in defaults, caches, iterators) is there at
+the next call, and what gathers its results is under none of its names. The calls of the second run come in the opposite
+order, so that what were kept in a module would show. One that asks for a machine (clocks, addresses, files) is
 refused. Results come back as text, which is read as plain data and never run.
 `InfrastructureError` passes through: what broke says nothing of a proposal.
 """
@@ -21,23 +22,25 @@ from runtime.sandbox import CallResult, CallStatus, SessionPool, Tier
 from verifiers.programs.values import DictPairs, NotPlainError, Value, literal, read
 
 SECONDS = 1.0
-"""Of one run, with all its calls, by the wall clock. One that comes to its end is run once more, with those of any
-call, because others may have had the processors."""
+"""Of one run, with all its calls, by the wall clock."""
+_ONCE_MORE = (CallStatus.TIMEOUT, CallStatus.DIED)
+"""After these a program is run once more, with the seconds of any call: others may have had the processors, or the
+interpreter ended for a reason of ours. What ends it twice is the program."""
 RESULT_CHARS = 300
 _TOO_MUCH = (CallStatus.TIMEOUT, CallStatus.CPU, CallStatus.EXPIRED, CallStatus.MEMORY)
 _MACHINE = (CallStatus.DISK, CallStatus.FILES, CallStatus.PIDS)
 _DRIVER = """
-names = {{}}
-exec({source!r}, names)
 found = []
 for call in [{calls}]:
+    names = {{}}
+    exec({source!r}, names)
     try:
         found.append((1, repr(names[{function!r}](*call))))
     except Exception as error:
         found.append((0, type(error).__name__))
 print(repr(found))
 """
-"""The program finds no name of this: its globals are a dictionary that it alone is run in."""
+"""The program finds no name of this: its globals are a dictionary that it alone is run in, one for each call."""
 
 
 class ProgramCall(NamedTuple):
@@ -90,7 +93,7 @@ class Executor:
 
     def _output(self, code: str) -> str:
         result = self._ran(code, SECONDS)
-        if result.status is CallStatus.TIMEOUT:
+        if result.status in _ONCE_MORE:
             result = self._ran(code, None)
         _require_fine(result)
         return result.output
@@ -122,6 +125,8 @@ def _require_fine(result: CallResult) -> None:
             raise RefusedProposal(Reason.MACHINE, "it asks for more than computing")
         case CallStatus.EXCEPTION:
             raise RefusedProposal(Reason.RAISES, "it raises an exception")
+        case CallStatus.DIED:
+            raise RefusedProposal(Reason.RAISES, "it ends the interpreter")
         case CallStatus.OUTPUT:
             raise RefusedProposal(Reason.TOO_LARGE, "it prints too much")
         case status if status in _TOO_MUCH:

@@ -5,7 +5,8 @@
     induction   inputs and outputs; asked for is a program, and the hidden half has to match
 
 What always holds: outputs are what two runs in fresh processes gave; the proposer says none. An answer of abduction is
-run by the verifier of programs, in a sandbox that no submission reaches.
+run by the verifier of programs, in a sandbox that no submission reaches; the program is defined anew for each answer,
+among names of its own, so that it neither changes what judges nor keeps anything from one answer to the next.
 """
 
 from __future__ import annotations
@@ -16,17 +17,18 @@ from random import Random
 from typing import Literal
 
 from curriculum.contract.task import Task, asked
-from curriculum.proposing.execution import Execution, call_label, calls_label, canonical
+from curriculum.proposing.execution import Execution, call_label, calls_label, canonical, values_of
 from curriculum.proposing.kind import Provers, checked, examples_of, prompt
 from curriculum.proposing.labels import ProposedQuestion, ProvenLabel, ProvenTask, statement_digest
 from curriculum.proposing.reading import parts
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.screening import FUNCTION, MODULES, ScreenedProgram, screened
-from curriculum.proposing.triviality import probes, require_work
+from curriculum.proposing.triviality import LEAST_SHOWN, probes, require_work, tells
 from verifiers.contract.kinds import AnswerForm
 from verifiers.exact.spec import ExactSpec
 from verifiers.programs.generators import Integers
 from verifiers.programs.spec import Example, ProgramSpec
+from verifiers.programs.values import literal
 from verifiers.registry.spec import Spec
 
 Mode = Literal["deduction", "abduction", "induction"]
@@ -90,6 +92,8 @@ def _deduction(execution: Execution, label: ProvenLabel, provers: Provers) -> Pr
     program, call = execution.program, execution.calls[0]
     if label.answer in ("True", "False", "None", "0", "1", "[]", "()", "{}", "''"):
         raise RefusedProposal(Reason.UNCHECKABLE, "a result that is quickly guessed")
+    if tells(program, label.answer):
+        raise RefusedProposal(Reason.SHOWN, "the result stands in the program")
     text = (
         f"A program:\n```python\n{program.source}\n```\nWhat does the call give?\n```input\n{FUNCTION}({call})\n```\n"
         "Answer with the value as Python prints it with repr(), with a blank behind each comma and colon."
@@ -108,6 +112,9 @@ def _deduction(execution: Execution, label: ProvenLabel, provers: Provers) -> Pr
 
 def _abduction(execution: Execution, label: ProvenLabel, provers: Provers) -> ProvenTask:
     program, call = execution.program, execution.calls[0]
+    long = [one for one in map(literal, values_of(call)) if len(one) >= LEAST_SHOWN]
+    if tells(program, call, label.answer) or (long and all(tells(program, one) for one in long)):
+        raise RefusedProposal(Reason.SHOWN, "the arguments stand in the question")
     text = (
         f"A program:\n```python\n{program.source}\n```\nA call gives\n```output\n{label.answer}\n```\nFind arguments "
         f"that give it. Answer with one fenced code block that holds a Python function `{ANSWER}(n)`, which does not "
@@ -130,9 +137,10 @@ def _gives(source: str, output: str) -> Spec:
     """The check of abduction: the arguments, plain data by then, are given to the program beside which no submission
     ever runs."""
     holds = (
-        f"{source}\n\n\ndef holds(result, n):\n"
+        "def holds(result, n):\n"
         "    if type(result) is not tuple or len(repr(result)) > 300:\n        return False\n"
-        f"    try:\n        return repr({FUNCTION}(*result)) == {output!r}\n"
+        f"    names = {{}}\n    exec({source!r}, names)\n"
+        f"    try:\n        return repr(names[{FUNCTION!r}](*result)) == {output!r}\n"
         "    except Exception:\n        return False\n"
     )
     return ProgramSpec(function=ANSWER, inputs=(Integers(low=1, high=9),), generate=2, properties=(holds,))

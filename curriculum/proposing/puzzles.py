@@ -19,7 +19,7 @@ from curriculum.proposing.reading import parts
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from runtime.errors import InfrastructureError
 from verifiers.contract.kinds import AnswerForm
-from verifiers.contract.verdict import Ground, Outcome, SpecProblem
+from verifiers.contract.verdict import Ground, Outcome, SpecProblem, Verdict
 from verifiers.registry import ways
 from verifiers.registry.spec import Spec
 from verifiers.smt.spec import SmtSpec
@@ -101,22 +101,25 @@ def _refuse_needless(puzzle: Puzzle, values: Mapping[str, int], checker: SpecChe
         (SmtSpec(claim=f"{within}\n(assert (! {one.smt} :named goal))", effort=EFFORT, second="none"), ENTAILED)
         for one in puzzle.conditions
     ]
-    for verdict in checker.check_many(pairs):
-        if not isinstance(verdict, SpecProblem) and verdict.passed:
-            raise RefusedProposal(Reason.VACUOUS, "a condition that everything meets")
+    if any(_decided(one).passed for one in checker.check_many(pairs)):
+        raise RefusedProposal(Reason.VACUOUS, "a condition that everything meets")
 
 
 def _require(checker: SpecChecker, pairs: list[tuple[Spec, str]], reason: Reason, detail: str) -> None:
     """Raises RefusedProposal unless all pass."""
-    for verdict in checker.check_many(pairs):
-        if isinstance(verdict, SpecProblem):
-            raise RefusedProposal(Reason.UNPROVED, "the solver cannot read it")
-        if verdict.outcome is Outcome.INFRA_ERROR:
-            raise InfrastructureError(f"a proof of a proposal broke: {verdict.reason}", hint="run `assay doctor`")
+    for verdict in map(_decided, checker.check_many(pairs)):
         if verdict.ground in (Ground.UNKNOWN, Ground.TIMEOUT, Ground.MEMORY):
             raise RefusedProposal(Reason.UNPROVED, "not settled within the effort that is given")
         if not verdict.passed:
             raise RefusedProposal(reason, detail)
+
+
+def _decided(found: Verdict | SpecProblem) -> Verdict:
+    if isinstance(found, SpecProblem):
+        raise RefusedProposal(Reason.UNPROVED, "the solver cannot read it")
+    if found.outcome is Outcome.INFRA_ERROR:
+        raise InfrastructureError(f"a proof of a proposal broke: {found.reason}", hint="run `assay doctor`")
+    return found
 
 
 def _number(value: int) -> str:

@@ -1,9 +1,12 @@
 """Looks at the source of a proposed program before it runs: an allow-list of syntax, names, methods and imports.
 
 What always holds: a screened program makes no classes and no sets (whose order depends on the process), catches
-nothing, prints nothing, keeps nothing between calls by `global`, and names nothing that reaches the interpreter. Every
+nothing, prints nothing, has no defaults but constants, and names nothing that reaches the interpreter. Every
 name that it reads is one that it binds itself, a module that it imports, or a listed builtin. So its result is a matter
 of its text and its input. The sandbox does not rely on this; it is there whatever the program does.
+
+What is looked at is also what runs, what is shown and what is compared: the program as Python writes its syntax tree,
+without comments and without texts that stand alone.
 """
 
 from __future__ import annotations
@@ -66,6 +69,7 @@ class ScreenedProgram:
     """A program that was looked at."""
 
     source: str
+    """As Python writes it, without comments and texts that stand alone."""
     arity: int
     key: str
     """SHA-256 of its syntax tree, names exchanged for their order of appearance, notes of types left away."""
@@ -77,10 +81,11 @@ class ScreenedProgram:
 
 def screened(source: str) -> ScreenedProgram:
     """Looks at a source. Raises RefusedProposal."""
+    if len(source) > SOURCE_CHARS or sum(map(source.count, "([{")) > BRACKETS or source.count("\\") > BRACKETS:
+        raise RefusedProposal(Reason.UNREADABLE, f"longer than {SOURCE_CHARS} characters, or too many brackets")
+    source = _plain(_parsed(source))
     tree = _parsed(source)
     nodes = list(ast.walk(tree))
-    if len(nodes) > NODES or _depth(tree) > DEPTH:
-        raise RefusedProposal(Reason.UNREADABLE, "too large or too deep")
     parents = {id(child): node for node in nodes for child in ast.iter_child_nodes(node)}
     for node in nodes:
         _require_allowed(node, parents.get(id(node)))
@@ -97,12 +102,33 @@ def screened(source: str) -> ScreenedProgram:
     literals |= {_text(node) for node in nodes if isinstance(node, ast.List | ast.Tuple | ast.Dict)}
     looks_up = len(function.body) == 1 and _is_lookup(function.body[0])
     arity = len(function.args.args)
-    return ScreenedProgram(source.strip(), arity, _key(tree), frozenset(literals), looks_up)
+    return ScreenedProgram(source, arity, _key(tree), frozenset(literals), looks_up)
+
+
+def _plain(tree: ast.Module) -> str:
+    """The program without what only says something."""
+    if sum(1 for _ in ast.walk(tree)) > NODES or _depth(tree) > DEPTH:
+        raise RefusedProposal(Reason.UNREADABLE, "too large or too deep")
+    try:
+        return ast.unparse(_Silenced().visit(tree))
+    except ValueError as error:  # a backslash within the braces of a text
+        raise RefusedProposal(Reason.UNREADABLE, "a text that cannot be written plainly") from error
+
+
+class _Silenced(ast.NodeTransformer):
+    """Leaves away statements that are a constant: they say something, and do nothing."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        return None if isinstance(node.value, ast.Constant) else node
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        if getattr(node, "body", None) == []:
+            node.body = [ast.Pass()]  # type: ignore[attr-defined]
+        return node
 
 
 def _parsed(source: str) -> ast.Module:
-    if len(source) > SOURCE_CHARS or sum(map(source.count, "([{")) > BRACKETS or source.count("\\") > BRACKETS:
-        raise RefusedProposal(Reason.UNREADABLE, f"longer than {SOURCE_CHARS} characters, or too many brackets")
     for _ in range(TRIES):
         try:
             with PARSING:
@@ -138,6 +164,9 @@ def _require_allowed(node: ast.AST, parent: ast.AST | None) -> None:
             _require_name(name, bound=not isinstance(context, ast.Load))
         case ast.arg(arg=name) | ast.FunctionDef(name=name):
             _require_name(name, bound=True)
+        case ast.arguments(defaults=defaults, kw_defaults=others):
+            if any(not isinstance(one, ast.Constant | None) for one in (*defaults, *others)):
+                raise RefusedProposal(Reason.FORBIDDEN, "a default value that is no constant")
         case ast.Attribute(value=ast.Name(id=module), attr=name) if module in MODULES:
             if name not in MODULES[module].split() and name != "from_iterable":
                 raise RefusedProposal(Reason.FORBIDDEN, "a name of a module")
@@ -221,7 +250,7 @@ def _text(node: ast.AST) -> str:
 
 
 class _Renamer(ast.NodeTransformer):
-    """Gives names their order of appearance; notes of types and texts that say what a function does are left away."""
+    """Gives names their order of appearance; notes of types are left away."""
 
     def __init__(self, own: frozenset[str]) -> None:
         self._own = own
@@ -246,11 +275,8 @@ class _Renamer(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         name = self._new(node.name)
-        first = node.body[0]
-        says = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-        body = node.body[1:] if says and len(node.body) > 1 else node.body
         arguments = self.visit(node.args)
-        inner = [one for one in map(self.visit, body) if one is not None]
+        inner = [one for one in map(self.visit, node.body) if one is not None]
         return ast.FunctionDef(name, arguments, inner, [self.visit(one) for one in node.decorator_list], None, None)
 
 

@@ -1,10 +1,12 @@
 """Finds out whether a program does any work: what it gives for inputs near its own.
 
-Pure: `probes` says what to call, `require_work` looks at what came of it. The first call is the proposal's own.
+Pure: `probes` says what to call, `require_work` looks at what came of it. The first call is the proposal's own. `tells`
+looks for an answer in what a question shows.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from curriculum.proposing.execution import ProgramCall, values_of
@@ -13,7 +15,8 @@ from curriculum.proposing.screening import ScreenedProgram
 from verifiers.programs.values import DictPairs, Value, literal
 
 LEAST_SHOWN = 3
-"""Characters from which a result that stands in the question counts as shown."""
+"""Characters from which an answer that stands in the question counts as shown."""
+_QUOTES = str.maketrans("", "", "'\"\\")
 
 
 def probes(arguments: str) -> list[tuple[int, str]]:
@@ -50,6 +53,22 @@ def require_work(
         raise RefusedProposal(Reason.SHOWN, "the result is one of the inputs")
     if own.value in program.literals and len(own.value) >= LEAST_SHOWN:
         raise RefusedProposal(Reason.LOOKUP, "the result is a constant of the program")
+
+
+def tells(program: ScreenedProgram, value: str, beside: str = "") -> bool:
+    """Whether a value, as Python writes it, stands in a program, in one of its texts, or in what is shown beside it,
+    with other blanks and quotes too."""
+    bare = value.translate(_QUOTES)
+    texts = [one.translate(_QUOTES) for one in program.literals if one[:1] in ("'", '"')]
+    return len(bare) >= LEAST_SHOWN and (
+        any(_stands(value, one) for one in (program.source, beside)) or any(_stands(bare, one) for one in texts)
+    )
+
+
+def _stands(value: str, text: str) -> bool:
+    value, text = (re.sub(r"\s*([^\w\s])\s*", r"\1", one) for one in (value, text))
+    before, behind = (r"(?<![A-Za-z0-9])" * value[0].isalnum(), r"(?![A-Za-z0-9])" * value[-1].isalnum())
+    return re.search(before + re.escape(value) + behind, text) is not None
 
 
 def _others(value: Value) -> list[Value]:

@@ -7,7 +7,7 @@ from random import Random
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd
 from appliance.records.training import Group, Judged, StepRecord
 from appliance.worker.context import WorkContext
-from appliance.worker.proposer import StepProposal, verdict_of
+from appliance.worker.proposer import StepProposal, remembered, verdict_of
 from appliance.worker.stages import unsolved
 from appliance.worker.step_sampling import seen_of
 from curriculum.contract.task import Split, Task
@@ -99,7 +99,19 @@ def test_what_the_model_proposed_is_not_asked_again_by_a_later_stage() -> None:
     assert unsolved([record(0, [task], {task.id: ()})]) == []
 
 
-def test_a_proposal_earns_by_the_attempts_at_its_task_and_nothing_good_or_bad_where_all_were_lost(
+def test_a_proposer_remembers_what_was_proposed_before_and_reads_no_other_task(context: WorkContext) -> None:
+    first, second = (
+        generated(step).model_copy(update={"taskset": PROPOSED, "provenance": provenance("c", step)}) for step in (0, 1)
+    )
+    others = {"tasks": ({"taskset": "of a night long ago"}, first.record())}
+    context.ledger.commit_step(record(0, [], {}).model_copy(update=others))
+    context.ledger.commit_step(record(1, [second], {}))
+    for step, keys in enumerate((set(), {first.key}, {first.key, second.key})):
+        memory = remembered(context.ledger, "c", step)
+        assert (len(memory), {key for key in (first.key, second.key) if key in memory}) == (len(keys), keys)
+
+
+def test_a_proposal_earns_by_the_attempts_at_its_task_and_nothing_good_or_bad_where_most_were_lost(
     context: WorkContext,
 ) -> None:
     provers = Provers(Executor(context.sessions, "t"), context.checker, provenance("c", 0))
@@ -111,4 +123,6 @@ def test_a_proposal_earns_by_the_attempts_at_its_task_and_nothing_good_or_bad_wh
     assert verdict_of(one, [*attempts, *branches], "azr").score == 0.5
     lost = [judged(made.task, sample, Outcome.INFRA_ERROR) for sample in (1, 2)]
     assert verdict_of(one, lost, "azr").outcome is Outcome.INFRA_ERROR
+    assert verdict_of(one, [attempts[0], *lost], "azr").outcome is Outcome.INFRA_ERROR, "as its solvers' group"
+    assert verdict_of(one, [*attempts, *lost], "azr").score == 0.5
     assert verdict_of(one, [], "azr").outcome is Outcome.PASS, "nobody has tried it yet"

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from written import puzzle, statement
 
 from appliance.learning.proposer_recipe import ProposalName, ProposerRecipe
 from appliance.learning.recipe import Recipe, TrainingRecipe
+from curriculum.proposing import constraints
 from curriculum.proposing.bound_names import without_names
 from curriculum.proposing.constraints import read_puzzle
+from curriculum.proposing.execution import canonical
 from curriculum.proposing.kind import PROPOSER, Provers
 from curriculum.proposing.labels import Basis
+from curriculum.proposing.puzzles import solved
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.registry import KINDS
 from curriculum.proposing.rewards import REWARDS
+from curriculum.proposing.statements import _proposition
+from runtime.errors import InfrastructureError
 from verifiers.checker import Checker
+from verifiers.contract.verdict import Outcome
 
 LINES = {
     "print(84+36)": ("add:84,36", "120"),
@@ -86,6 +93,39 @@ def test_a_puzzle_becomes_a_task_when_it_has_one_solution(provers: Provers, chec
         assert (made.label.answer, made.label.basis) == (answer, Basis.SOLVED)
         assert checker.check(made.task.spec, answer).passed
     assert {lines: refusal("puzzle", puzzle(lines), provers) for lines in NO_PUZZLES} == NO_PUZZLES
+
+
+def test_every_example_of_a_prompt_is_in_the_language_that_it_asks_for() -> None:
+    examples = {
+        name: re.findall(r"(?<!`)`([^`]+)`(?!`)", kind.ask(Random(1), []).question) for name, kind in KINDS.items()
+    }
+    bounds, distinct = examples["puzzle"]
+    assert [one.head for one in read_puzzle(f"{bounds}\nc in 1..20\n{distinct}").conditions] == ["distinct"]
+    language = constraints.__doc__ or ""
+    assert len(read_puzzle(re.sub(r"(?m)^(?! {4}).*$", "", language)).conditions) == 3
+    assert [canonical(one) for one in examples["deduction"] if one.startswith("[")] == ["[3, 1], 2"]
+    assert [_proposition(one) for one in examples["statement"] if one.startswith("∀")] == ["∀ n : Nat, n * 0 = 0"]
+
+
+class BrokenAtLast:
+    """A checker that loses every check of several conditions."""
+
+    def __init__(self, checker: Checker) -> None:
+        self._checker = checker
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._checker, name)
+
+    def check_many(self, pairs: Any) -> Any:
+        found = self._checker.check_many(pairs)
+        lost = {"outcome": Outcome.INFRA_ERROR, "reason": "the solver is gone", "score": 0.0}
+        return found if len(pairs) == 1 else [one.model_copy(update=lost) for one in found]
+
+
+def test_a_check_that_was_lost_does_not_say_that_a_condition_is_needed(checker: Checker) -> None:
+    broken: Any = BrokenAtLast(checker)
+    with pytest.raises(InfrastructureError, match="the solver is gone"):
+        solved(read_puzzle("a, b in 2..40\na * b == 391\na < b"), broken)
 
 
 def test_a_puzzle_with_other_names_in_another_order_is_the_same() -> None:

@@ -44,23 +44,31 @@ REFUSED = {
         program("def f(t):\n    return t * 3 + len(assay_call)", "5"),
         program("def f(t):\n    found.clear()\n    found.append((1, '7'))\n    return t * 3", "5"),
         program("def f(t):\n    return math.gcd(t, 12) + t", "5"),
+        program("def g(x, seen=[]):\n    seen.append(x)\n    return len(seen)\ndef f(x):\n    return g(x) + x", "1"),
+        program("def f(x):\n    g = lambda y, turns=iter([1, 2]): y + next(turns)\n    return g(x)", "1"),
     ],
-    Reason.RAISES: [program("def f(x):\n    return 1 // x", "0")],
+    Reason.RAISES: [
+        program("def f(x):\n    return 1 // x", "0"),
+        program(
+            "def f(n):\n    i = iter([n])\n    for _ in range(150000):\n        i = map(abs, i)\n    return sum(i)", "7"
+        ),
+    ],
     Reason.NARROW: [program("def f(x):\n    return [40, 41][x - 7] * 2", "7")],
     Reason.SLOW: [program("def f(x):\n    while True:\n        x += 1", "1")],
     Reason.MACHINE: [program("def f(x):\n    return len(str(f)) + x", "1")],
-    Reason.CHANGES: [
-        program("def g(x, seen=[]):\n    seen.append(x)\n    return len(seen)\ndef f(x):\n    return g(x) + x", "1")
-    ],
     Reason.TOO_LARGE: [program("def f(x):\n    return [x] * 5000", "1")],
     Reason.NOT_PLAIN: [program("def f(x):\n    return x / 3", "1")],
     Reason.CONSTANT: [program("def f(xs):\n    total = sum(xs)\n    return total - total + 12", "[1, 2]")],
     Reason.IDENTITY: [program("def f(xs):\n    out = []\n    out.extend(xs)\n    return out", "[1, 2]")],
     Reason.IGNORES: [program(BODY.replace("x * k", "x * 2"))],
-    Reason.SHOWN: [program("def f(x, y):\n    return x * y if y > 3 else x", "17, 3")],
+    Reason.SHOWN: [
+        program("def f(x, y):\n    return x * y if y > 3 else x", "17, 3"),
+        program("def f(x, y):\n    note = 'f(40,9) gives 360.'\n    return x * y", "40, 9"),
+    ],
     Reason.LOOKUP: [
         program("def f(x):\n    return {1: 21, 2: 35, 3: 42, 8: 1, 5: 77}.get(x)", "1"),
         program("def f(x):\n    if x == 3:\n        return 5417\n    return x * 2 + 1", "3"),
+        program("def f(x):\n    'Looks it up.'\n    return {1: 21, 2: 35, 3: 42, 8: 1, 5: 77}.get(x)", "1"),
     ],
     Reason.UNCHECKABLE: [program("def f(x):\n    return x % 2 == 0", "7")],
 }
@@ -103,6 +111,13 @@ def test_a_program_finds_no_name_of_what_gathers_its_results(provers: Provers) -
         forger = ScreenedProgram(source, 1, "key", frozenset(), looks_up=False)
         found = provers.executor.run(forger, ["5", "6"])
         assert found.results == (("", "NameError"), ("", "NameError")), name
+
+
+def test_what_a_program_keeps_in_a_module_shows_in_the_opposite_order(provers: Provers) -> None:
+    """Where nobody looked at it: no program that was looked at keeps anything."""
+    source = "import math\ndef f(t):\n    math.pi += t\n    return int(math.pi)"
+    with pytest.raises(RefusedProposal, match="changes"):
+        provers.executor.run(ScreenedProgram(source, 1, "key", frozenset(), looks_up=False), ["5", "6"])
 
 
 class BusyPool:
@@ -162,6 +177,35 @@ def test_abduction_takes_any_input_that_gives_the_output_and_nothing_that_only_s
         "return ([25] * 400, 1)": False,
     }.items():
         assert checker.check(task.spec, f"def answer(n):\n    {body}").passed is passes, body
+
+
+KEEPERS = {
+    "a cache": "from functools import cache\n@cache\ndef seen():\n    return []\n",
+    "a note of a type": "def seen(x: (kept := []) = 0):\n    return kept\n",
+    "the name of a judge": "def holds(a, b):\n    return a == b\ndef seen():\n    return [0] * (9 - 9 * holds(1, 1))\n",
+}
+
+
+@pytest.mark.parametrize("name", KEEPERS)
+def test_a_program_of_abduction_neither_counts_its_calls_nor_judges_itself(
+    provers: Provers, checker: Checker, name: str
+) -> None:
+    body = "def f(x, y):\n    kept = seen()\n    kept.append(x)\n    return 90 if len(kept) > 8 else x * y + x"
+    task = KINDS["abduction"].make(program(KEEPERS[name] + body, "9, 9"), provers).task
+    for _ in range(5):
+        assert not checker.check(task.spec, "def answer(n):\n    return (1, 2)\n").passed
+
+
+def test_a_question_shows_a_program_without_what_it_says_of_itself_and_no_answer(provers: Provers) -> None:
+    told = BODY.replace("\n", "  # f([3, 1, 2], 4) gives 24\n", 1).replace("    out", "    'gives 24'\n    out", 1)
+    plain = KINDS["deduction"].make(program(), provers)
+    for kind in ("deduction", "abduction"):
+        made = KINDS[kind].make(program(told), provers)
+        assert made.task.question == KINDS[kind].make(program(), provers).task.question
+    assert made.label.of == plain.label.of, "what is shown is what ran"
+    for note in ("f([3,1,2], 4)", "xs is [3, 1, 2], k is 4"):
+        with pytest.raises(RefusedProposal, match="answer_shown"):
+            KINDS["abduction"].make(program(BODY.replace("    out", f"    note = '{note}'\n    out", 1)), provers)
 
 
 def test_induction_hides_half_of_the_pairs(provers: Provers, checker: Checker) -> None:
