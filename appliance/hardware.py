@@ -1,4 +1,4 @@
-"""Finds what a plan needs to know of this machine: memory, cores, and NVIDIA GPUs by their own tool.
+"""Finds what a plan needs to know of this machine: memory, cores, room in /dev/shm, and NVIDIA GPUs by their own tool.
 
 What always holds: nothing is loaded onto a GPU and none is changed; `nvidia-smi` is asked with a deadline, and a
 machine without it has no GPU that could be used.
@@ -36,7 +36,17 @@ UNKNOWN = (60e12, 400e9)
 
 def find_machine() -> Hardware:
     """Looks at this machine."""
-    return Hardware(memory=memory_limit(), cores=len(os.sched_getaffinity(0)), gpus=find_gpus())
+    cores = len(os.sched_getaffinity(0))
+    return Hardware(memory=memory_limit(), cores=cores, gpus=find_gpus(), shared=free_in("/dev/shm"))  # noqa: S108
+
+
+def free_in(folder: str) -> int:
+    """Bytes that are free there; 0 where that cannot be read."""
+    try:
+        space = os.statvfs(folder)
+    except OSError:
+        return 0
+    return space.f_bavail * space.f_frsize
 
 
 def find_gpus(program: str = "nvidia-smi") -> tuple[Gpu, ...]:
