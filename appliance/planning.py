@@ -482,10 +482,11 @@ def _gpu_phases(
     Each of several has the whole weights once, the bytes `opened`, before they are split. `engine` is what engines
     hold while they sample, on GPUs of their own where they are `alone`; torch's gave its old weights up before the
     step. One that is `asleep` in a step is beside weights and moments else. `exact` is one that takes what it was
-    given and no more, as vLLM does: alone it is a limit and no phase."""
+    given and no more, as vLLM does: it needs no slack, nor the pages that are not planned with, so it counts as much
+    less as what there is does; alone it is a limit and no phase."""
 
     def taken(held: int, engines: int) -> int:
-        return int(held * SLACK) + engines if exact else int((held + engines) * SLACK)
+        return int(held * SLACK + engines * GPU_USABLE) if exact else int((held + engines) * SLACK)
 
     beside = parts["engine"] + parts.get("teacher", 0)
     found = {"training": taken(sum(parts.values()) - beside, beside)}

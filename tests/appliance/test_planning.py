@@ -362,9 +362,9 @@ def test_vllm_takes_its_share_of_a_gpu_whatever_it_needs_and_gives_it_back_while
     assert not found(Vllm()).fits
     assert found(Vllm()).parts["engine"] == int(0.92 * total)
     assert found(Vllm(0.4)).fits
-    asleep = found(Vllm(0.75, sleep=2))
-    assert (asleep.fits, found(Vllm(0.75)).fits) == (True, False)
-    assert asleep.phases["sampling"] > int(0.75 * total) + 2 * small.parameters
+    asleep = found(Vllm(0.8, sleep=2))
+    assert (asleep.fits, found(Vllm(0.8)).fits) == (True, False)
+    assert asleep.phases["sampling"] > int(0.95 * 0.8 * total) + 2 * small.parameters
     assert found(Vllm(0.1)).tightest[0] == "sampling in vllm.memory_share"
     two = replace(WORKSTATION, gpus=WORKSTATION.gpus * 2)
     assert found(Vllm(), two).fits
