@@ -109,7 +109,7 @@ class Layout:
     tensor_parallel: int = 1
     """GPUs that hold an engine together."""
     engine_gpus: int = 1
-    """That learners leave to engines where there are enough others."""
+    """That learners leave to engines where there are enough others; 0 where engines are on other hosts."""
     vllm: Vllm | None = None
     """Where engines are vLLM's."""
 
@@ -536,11 +536,8 @@ def least(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layou
     if vllm and not vllm.sleep and not layout.apart(len(machine.gpus)):
         step += layout.engines * share
     read = (_opened(shape, recipe) + shape.file_bytes) * (1 + layout.learners)
-    return {
-        "gpu": (step, gpu.total),
-        "engine": (engine_weight_bytes(shape, gpu=True) // layout.tensor_parallel, share),
-        "memory": (read, machine.memory),
-    }
+    sampling = engine_weight_bytes(shape, gpu=True) // layout.tensor_parallel if layout.engine_gpus else 0
+    return {"gpu": (step, gpu.total), "engine": (sampling, share), "memory": (read, machine.memory)}
 
 
 def _kept(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> int:

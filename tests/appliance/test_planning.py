@@ -400,3 +400,6 @@ def test_what_surely_does_not_fit_is_looked_for_where_it_is() -> None:
     assert lacks(eight, FOUR, WHOLE, Layout(learners=3)) == []
     assert lacks(eight, WORKSTATION, LORA, Layout(vllm=Vllm(0.5))) == ["gpu", "engine"]
     assert lacks(eight, replace(FOUR, memory=48 * GIB), LORA) == ["memory"]
+    server, huge = replace(FOUR, memory=2048 * GIB), llama(70.0, layers=80, hidden=8192, intermediate=28672)
+    assert lacks(huge, server, LORA, Layout(learners=4)) == ["engine"]
+    assert lacks(huge, server, LORA, Layout(learners=4, engine_gpus=0)) == [], "engines are on other hosts"
