@@ -1,4 +1,4 @@
-"""Finds what a plan needs to know of this machine: memory, cores, and NVIDIA GPUs by their own tool.
+"""Finds what a plan needs to know of this machine: memory, cores, room in /dev/shm, and NVIDIA GPUs by their own tool.
 
 What always holds: nothing is loaded onto a GPU and none is changed; `nvidia-smi` is asked with a deadline, and a
 machine without it has no GPU that could be used.
@@ -37,8 +37,8 @@ UNKNOWN = (60e12, 400e9)
 
 def find_machine() -> Hardware:
     """Looks at this machine, of whose GPUs those that CUDA shows count."""
-    gpus = shown(find_gpus(), os.environ.get(VISIBLE))
-    return Hardware(memory=memory_limit(), cores=len(os.sched_getaffinity(0)), gpus=gpus)
+    gpus, cores = shown(find_gpus(), os.environ.get(VISIBLE)), len(os.sched_getaffinity(0))
+    return Hardware(memory=memory_limit(), cores=cores, gpus=gpus, shared=free_in("/dev/shm"))  # noqa: S108
 
 
 def shown(gpus: tuple[Gpu, ...], visible: str | None) -> tuple[Gpu, ...]:
@@ -48,6 +48,15 @@ def shown(gpus: tuple[Gpu, ...], visible: str | None) -> tuple[Gpu, ...]:
     if all(map(str.isdecimal, named)):
         return tuple(gpus[int(number)] for number in named)
     return tuple(sorted(gpus, key=lambda one: one.free)[: len(named)])
+
+
+def free_in(folder: str) -> int:
+    """Bytes that are free there; 0 where that cannot be read."""
+    try:
+        space = os.statvfs(folder)
+    except OSError:
+        return 0
+    return space.f_bavail * space.f_frsize
 
 
 def find_gpus(program: str = "nvidia-smi") -> tuple[Gpu, ...]:

@@ -1,8 +1,8 @@
 """Whether the configured model can carry a night, said before one begins.
 
 What always holds: nothing is changed and nothing heavy is loaded. Of weights only the headers are read; a tokenizer is
-tried in a child process. A folder is looked at again only when one of its files has changed. What only loading the
-weights shows is found by the worker, before anything is trained, and remembered here.
+tried in a child process; `nvidia-smi` has a deadline. A folder is looked at again only when one of its files has
+changed. What only loading the weights shows is found by the worker, before anything is trained, and remembered here.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ from typing import Any
 
 from appliance.config import ModelSettings
 from appliance.config_layers import ConfigError
-from appliance.hardware import find_gpus
+from appliance.gpu_layout import gpu_layout
+from appliance.gpu_numbers import VISIBLE
+from appliance.hardware import find_gpus, shown
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import ENGINES
 from appliance.inference.headers import read_shapes
 from appliance.inference.memory import memory_limit
 from appliance.inference.vllm.environment import require_environment
-from appliance.inference.vllm.placement import VllmSettings
+from appliance.inference.vllm.placement import VllmSettings, count_gpus
 from appliance.learning.checkpoints import WEIGHT_FILE
 from appliance.learning.recipe import TrainingRecipe
 from appliance.model_shape import layers_in, shape_of
 from appliance.placement.possible import require_engines, require_learners
 from appliance.placement.settings import PlacementSettings
-from appliance.planning import Shape, learner_parts
+from appliance.planning import ONE, Hardware, Layout, Shape, learner_parts, least
 from appliance.rendering.renderer import NO_TOKENIZER
 from appliance.seedling import POSITIONS
 
@@ -87,6 +89,7 @@ class ConfiguredModel:
         """`training` is how it would be trained; otherwise as the recipe's defaults say. `clustered`: this machine is
         in a cluster. What is placed there needs neither GPU nor memory nor an environment of this machine."""
         self._training = training or TrainingRecipe()
+        self._settings = settings
         self._path = settings.path
         self._engine = settings.engine
         self._vllm = vllm or VllmSettings()
@@ -175,11 +178,25 @@ class ConfiguredModel:
                 )
             if self._placement.learners == "cluster":
                 return examine(folder, self._training, tokens)
-            return look(folder, tokens, self._memory, self._training)
+            return self._require_room(examine(folder, self._training, tokens))
         except ModelError as error:
             return error
         except OSError as error:
             return _unreadable(error)
+
+    def _require_room(self, facts: ModelFacts) -> ModelFacts:
+        """Raises ModelError for a model that this machine cannot train as it is configured."""
+        visible = os.environ.get(VISIBLE)
+        found = () if self._device == "cpu" else find_gpus()
+        gpus = shown(found, visible)
+        if not found and self._device != "cpu" and count_gpus():
+            return facts  # the driver's tool does not answer: nobody knows what there is
+        try:
+            layout = gpu_layout(self._settings, self._vllm, self._placement, len(gpus), visible)
+        except ModelError:
+            return facts  # more learners than GPUs: the worker says that
+        require_room(facts, Hardware(self._memory, 1, gpus), self._training, layout)
+        return facts
 
 
 def fault_of(folder: Path) -> str:
@@ -193,17 +210,36 @@ def fault_of(folder: Path) -> str:
     return ""
 
 
-def look(folder: Path, tokens: int, memory: int, training: TrainingRecipe) -> ModelFacts:
-    """Looks at everything that can be seen without loading the weights. Raises ModelError and OSError."""
-    facts = examine(folder, training, tokens)
-    if facts.training_bytes > memory:
-        smaller = "" if training.method == "lora" else "set recipe.training.method to lora, or "
-        raise ModelError(
-            f"training its {facts.parameters / 1e9:.2f} billion parameters takes at least "
-            f"{facts.training_bytes / GIB:.1f} GiB of memory, and this machine has {memory / GIB:.1f}",
-            hint=f"{smaller}take a smaller model, or a machine with more memory; `assay plan` says what fits",
-        )
-    return facts
+def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe, layout: Layout = ONE) -> None:
+    """Raises ModelError for a model that cannot be trained there, however short conversations are."""
+    found = least(facts.shape, machine, training, layout)
+    place = next((name for name, (needed, there) in found.items() if needed > there), None)
+    if place is None:
+        return
+    needed, there = (f"{size / GIB:.1f}" for size in found[place])
+    on_gpu, vllm = bool(machine.gpus), layout.vllm
+    shared = vllm is not None and not vllm.sleep and not layout.apart(len(machine.gpus))
+    does = {
+        "memory": f"{'reading' if on_gpu else 'training'} its {facts.parameters / 1e9:.2f} billion parameters takes",
+        "gpu": f"training its {facts.parameters / 1e9:.2f} billion parameters"
+        + (" beside vLLM takes" if shared else " takes"),
+        "engine": "sampling from it takes",
+    }[place]
+    of = "memory" if place == "memory" else "a GPU"
+    has = f"vLLM gets {there}" if place == "engine" and vllm else f"this machine has {there}"
+    ways = []
+    if training.method == "full" and not (on_gpu and place != "gpu"):
+        ways.append("set recipe.training.method to lora")
+    if place == "gpu" and layout.learners < len(machine.gpus):
+        ways.append(f"set model.learners higher, up to the {len(machine.gpus)} GPUs")
+    if place == "gpu" and shared:
+        ways.append("set vllm.sleep to 2, or vllm.memory_share lower")
+    if place == "engine" and vllm:
+        ways.append("set vllm.memory_share or vllm.tensor_parallel higher")
+    ways.append(f"take a smaller model, or a {'machine' if place == 'memory' else 'GPU'} with more memory")
+    raise ModelError(
+        f"{does} at least {needed} GiB of {of}, and {has}", hint=f"{', or '.join(ways)}; `assay plan` says what fits"
+    )
 
 
 def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFacts:

@@ -12,8 +12,9 @@ speed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from appliance.inference.vllm.sizes import CACHE_BYTES
 from appliance.learning.recipe import SFT_PASS_TOKENS, TrainingRecipe, WarmStartRecipe
 
 GIB = 1 << 30
@@ -81,11 +82,25 @@ class Hardware:
     """Bytes that this process may ever have."""
     cores: int
     gpus: tuple[Gpu, ...] = ()
+    shared: int = 0
+    """Bytes that are free in /dev/shm; 0: not known."""
+
+
+@dataclass(frozen=True)
+class Vllm:
+    """What of `[vllm]` decides what an engine takes. Each is a process of its own."""
+
+    memory_share: float = 0.92
+    """Of each of its GPUs, whatever it needs of that; unless set, what vLLM takes by itself."""
+    sleep: int = 0
+    """What it gives back while a learner works: 0 nothing, 1 its cache, and its weights wait in memory, 2 both."""
+    files: bool = True
+    """Whether weights come to it through files in /dev/shm."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the GPUs of a machine are shared out; on a processor it changes nothing."""
+    """How the GPUs of a machine are shared out; on a processor only `vllm` counts."""
 
     learners: int = 1
     """Each on a GPU of its own, with its part of weights, gradients and moments (FSDP2)."""
@@ -94,7 +109,9 @@ class Layout:
     tensor_parallel: int = 1
     """GPUs that hold an engine together."""
     engine_gpus: int = 1
-    """That learners leave to engines where there are enough others."""
+    """That learners leave to engines where there are enough others; 0 where engines are on other hosts."""
+    vllm: Vllm | None = None
+    """Where engines are vLLM's."""
 
     def apart(self, gpus: int) -> bool:
         """Whether no learner is on a GPU of an engine's."""
@@ -129,6 +146,10 @@ class Plan:
     layout: Layout = ONE
     positions: int = 0
     """The most tokens that the model reads; 0: not known."""
+    limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """What else has to fit: bytes, and those that there are."""
+    handed: int = 0
+    """Bytes of weights on their way between processes in /dev/shm."""
 
     @property
     def needed(self) -> int:
@@ -141,11 +162,14 @@ class Plan:
 
     @property
     def tightest(self) -> tuple[str, int, int]:
-        """The phase that takes most, its bytes and those that there are; of the machine's memory beside a GPU where
-        that is what does not fit."""
+        """The phase that takes most, its bytes and those that there are; of the machine's memory beside a GPU, or what
+        else is limited, where that is what does not fit."""
         name = max(self.beside, key=lambda one: self.beside[one], default="")
         if name and self.beside[name] > self.memory:
             return f"{name} (beside)", self.beside[name], self.memory
+        for limit, (needed, available) in self.limits.items():
+            if needed > available:
+                return limit, needed, available
         return self.largest, self.needed, self.available
 
     @property
@@ -175,22 +199,37 @@ def plan(
     decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation), `teacher` a model
     that scores in an engine of its own, like the others. Of GPUs, each figure is that of the one that holds most."""
     gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever a learner gets, it fits there
-    layout = layout if gpu else ONE
-    engine = engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * layout.engines // layout.tensor_parallel
-    scoring = engine_bytes(teacher, max_tokens, rows, gpu=gpu is not None) // layout.tensor_parallel if teacher else 0
-    alone = layout.apart(len(machine.gpus))
+    layout = layout if gpu else Layout(vllm=layout.vllm)
+    vllm, alone = layout.vllm, layout.apart(len(machine.gpus))
+    engine = _engines(shape, max_tokens, rows, gpu, layout, layout.engines)
+    scoring = _engines(teacher, max_tokens, rows, gpu, layout, 1) if teacher else 0
+    asleep = gpu is not None and not alone and vllm is not None and vllm.sleep > 0
     whole = learner_parts(shape, recipe, max_tokens)
+    offers = _offers(shape, recipe, layout, teacher)
     parts = {
         "process": PROCESS if gpu is None else GPU_CONTEXT,
         **split_parts(shape, recipe, whole, layout.learners),
-        "engine": 0 if alone else engine,
+        "engine": 0 if alone else layout.engines * GPU_CONTEXT if asleep else engine,
         **({} if alone or teacher is None else {"teacher": scoring}),
+        **({"offered": offers} if gpu is None and offers else {}),
     }
+    limits: dict[str, tuple[int, int]] = {}
+    handed = offers + _again(shape, recipe, layout) if vllm and vllm.files else 0
     if gpu is None:
-        phases = _phases(shape, recipe, parts)
+        phases, beside = _phases(shape, recipe, parts, layout), {}
     else:
         opened = whole["weights"] - _copies(shape, recipe) if layout.learners > 1 else 0
-        phases = _gpu_phases(parts, engine + scoring if alone else 0, opened)
+        phases = _gpu_phases(parts, engine + scoring, opened, alone=alone, asleep=asleep, exact=vllm is not None)
+        beside = _phases_beside(shape, recipe, whole, layout, offers)
+        # What learners hand over, on a GPU of a process of their own, lies there or nowhere.
+        given = max(shape.file_bytes, trained_parameters(shape, recipe) * 4)
+        handed = max(handed, (offers if handed else 0) + given)
+        if machine.shared:
+            limits["weights in /dev/shm"] = given, machine.shared
+        if vllm:
+            limits["vllm.memory_share"] = engine + scoring if alone else engine, gpu.free
+            own = engine_bytes(shape, max_tokens, rows, gpu=True) // layout.tensor_parallel
+            limits["sampling in vllm.memory_share"] = own, engine // layout.engines
     return Plan(
         recipe=recipe,
         max_tokens=max_tokens,
@@ -199,12 +238,14 @@ def plan(
         parts=parts,
         phases=phases,
         available=machine.memory if gpu is None else int(gpu.free * GPU_USABLE),
-        beside={} if gpu is None else _phases_beside(shape, recipe, whole, layout.learners),
+        beside=beside,
         memory=machine.memory,
         hours=_hours(shape, machine, recipe, max_tokens, rows, extra_tokens, layout),
         engine_share=(engine + scoring) / (machine.memory if gpu is None else gpu.total),
         layout=layout,
         positions=shape.positions,
+        limits=limits,
+        handed=handed,
     )
 
 
@@ -380,48 +421,123 @@ def engine_weight_bytes(shape: Shape, *, gpu: bool) -> int:
     return shape.parameters * size + head * (4 if shape.tied else 4 - size)
 
 
-def _phases(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> dict[str, int]:
-    """On a processor, where one process holds all. Opening a model holds its files beside the weights; going on from a
-    checkpoint what was kept, twice; publishing an adapter the base's files and a model in float32 beside the engine's
-    copy. The engine holds its old weights while it takes new ones."""
+def _engines(shape: Shape, max_tokens: int, rows: int, gpu: Gpu | None, layout: Layout, count: int) -> int:
+    """Bytes that so many engines hold; of one GPU where there is any."""
+    if layout.vllm is None:
+        return engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * count // layout.tensor_parallel
+    if gpu is not None:
+        return count * int(layout.vllm.memory_share * gpu.total)
+    conversation = (max_tokens + 128) * shape.layers * 2 * shape.key_value * 4
+    cache = max(2 * conversation, min((rows + 1) * conversation, CACHE_BYTES))
+    return count * (PROCESS + engine_weight_bytes(shape, gpu=False) + cache)
+
+
+def _opened(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Bytes of a model's weights as a worker holds them."""
+    return shape.parameters * (2 if recipe.method == "lora" and recipe.precision == "bfloat16" else 4)
+
+
+def _offers(shape: Shape, recipe: TrainingRecipe, layout: Layout, teacher: Shape | None) -> int:
+    """Bytes of weights that wait for vLLM, in case that an engine has to be started anew: a copy for each engine."""
+    if layout.vllm is None:
+        return 0
+    return layout.engines * _opened(shape, recipe) + (teacher.parameters * 4 if teacher else 0)
+
+
+def _again(shape: Shape, recipe: TrainingRecipe, layout: Layout) -> int:
+    """Bytes of the copy that is there for a while beside the one that it comes for; frozen weights are offered
+    once."""
+    return _opened(shape, recipe) if layout.vllm and recipe.method == "full" else 0
+
+
+def _copied(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Bytes of the copy of a model that is pushed while rollouts go on, frozen weights included."""
+    adapter = trained_parameters(shape, recipe) * 4 if recipe.method == "lora" else 0
+    return _opened(shape, recipe) + adapter if recipe.max_staleness else 0
+
+
+def _phases(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layout: Layout) -> dict[str, int]:
+    """On a processor, where one process holds all but vLLM. Opening a model holds its files beside the weights; going
+    on from a checkpoint what was kept, twice; publishing an adapter the base's files and a model in float32 beside the
+    engine's copy. The engine holds its old weights while it takes new ones; vLLM does not, but its old offer stays."""
     files, held = shape.file_bytes, parts["process"] + parts["weights"]
-    engines = parts["engine"] + parts.get("teacher", 0)
+    engines = parts["engine"] + parts.get("teacher", 0) + parts.get("offered", 0)
+    new = _again(shape, recipe, layout) if layout.vllm else engine_weight_bytes(shape, gpu=False)
     found = {
         "loading": held + 2 * files,
         "training": sum(parts.values()),
         "resuming": held + 2 * _kept(shape, recipe, parts) + engines,
-        "pushing": held + parts["moments"] + engines + engine_weight_bytes(shape, gpu=False),
+        "pushing": held + parts["moments"] + engines + new + _copied(shape, recipe),
     }
     if recipe.method == "lora":
-        found["publishing"] = parts["process"] + parts["engine"] + 2 * files + shape.parameters * 4
+        offered = parts.get("offered", 0)
+        found["publishing"] = parts["process"] + parts["engine"] + offered + 2 * files + shape.parameters * 4
     return {name: int(value * SLACK) for name, value in found.items()}
 
 
-def _gpu_phases(parts: Mapping[str, int], engine: int, opened: int) -> dict[str, int]:
+def _gpu_phases(
+    parts: Mapping[str, int], engine: int, opened: int, *, alone: bool, asleep: bool, exact: bool
+) -> dict[str, int]:
     """On a GPU: the learner's weights come to it as they are and its moments as they were kept, so a step takes most.
-    Each of several has the whole weights once, the bytes `opened`, before they are split. `engine` is what it holds on
-    a GPU of its own; it gave its old weights up before the step."""
-    found = {"training": sum(parts.values())}
+    Each of several has the whole weights once, the bytes `opened`, before they are split. `engine` is what engines
+    hold while they sample, on GPUs of their own where they are `alone`; torch's gave its old weights up before the
+    step. One that is `asleep` in a step is beside weights and moments else. `exact` is one that takes what it was
+    given and no more, as vLLM does: it needs no slack, nor the pages that are not planned with, so it counts as much
+    less as what there is does; alone it is a limit and no phase."""
+
+    def taken(held: int, engines: int) -> int:
+        return int(held * SLACK + engines * GPU_USABLE) if exact else int((held + engines) * SLACK)
+
+    beside = parts["engine"] + parts.get("teacher", 0)
+    found = {"training": taken(sum(parts.values()) - beside, beside)}
     if opened:
-        found["loading"] = parts["process"] + opened + parts["engine"] + parts.get("teacher", 0)
-    if engine:
-        found["sampling"] = parts["process"] + engine
-    return {name: int(value * SLACK) for name, value in found.items()}
+        found["loading"] = taken(parts["process"] + opened, 0 if alone else engine)
+    if asleep:
+        found["sampling"] = taken(parts["process"] + parts["weights"] + parts["moments"], engine)
+    elif alone and not exact:
+        found["sampling"] = taken(parts["process"], engine)
+    return found
 
 
-def _phases_beside(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], learners: int) -> dict[str, int]:
+def _phases_beside(
+    shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layout: Layout, offers: int
+) -> dict[str, int]:
     """The machine's memory beside a GPU: a worker keeps the model and its files there, and each learner, a process of
-    its own, reads both before they go to the GPU; so does one that goes on with what a checkpoint kept. The worker
-    merges an adapter into a model in float32."""
-    files = shape.file_bytes
+    its own, reads both before they go to the GPU; so does one that goes on with what a checkpoint kept. What was
+    trained comes back after each step: a file in memory, what is read of it, and its tensors. Then it is pushed. The
+    worker merges an adapter into a model in float32. vLLM's processes are there, what is offered to them, and the
+    weights of those that sleep with them."""
+    files, learners = shape.file_bytes, layout.learners
     worker = PROCESS + parts["weights"] + files
+    if layout.vllm:
+        kept = engine_weight_bytes(shape, gpu=True) if layout.vllm.sleep == 1 else 0
+        worker += offers + layout.engines * (PROCESS + kept)
+    back = 3 * trained_parameters(shape, recipe) * 4
     found = {
         "loading": worker + files + learners * (PROCESS + parts["weights"] + files),
         "resuming": worker + learners * (PROCESS + 2 * _kept(shape, recipe, parts)),
+        "pushing": worker + learners * PROCESS + max(back, _again(shape, recipe, layout) + _copied(shape, recipe)),
     }
     if recipe.method == "lora":
         found["publishing"] = worker + learners * PROCESS + files + shape.parameters * 4
     return {name: int(value * SLACK) for name, value in found.items()}
+
+
+def least(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layout = ONE) -> dict[str, tuple[int, int]]:
+    """What is held however short conversations and passes are, and how much there is of it, by place: bytes. What
+    does not fit there fits in no plan. GPUs count whole, for what is on them now may go, and the largest one."""
+    whole = learner_parts(shape, recipe, 1)
+    own = split_parts(shape, recipe, whole, layout.learners if machine.gpus else 1)
+    step = sum(own.get(name, 0) for name in ("weights", "gradients", "moments", "gathered"))
+    if not machine.gpus:
+        return {"memory": (step, machine.memory)}
+    gpu, vllm = max(machine.gpus, key=lambda one: one.total), layout.vllm
+    share = int(vllm.memory_share * gpu.total) if vllm else gpu.total
+    if vllm and not vllm.sleep and not layout.apart(len(machine.gpus)):
+        step += layout.engines * share
+    read = (_opened(shape, recipe) + shape.file_bytes) * (1 + layout.learners)
+    sampling = engine_weight_bytes(shape, gpu=True) // layout.tensor_parallel if layout.engine_gpus else 0
+    return {"gpu": (step, gpu.total), "engine": (sampling, share), "memory": (read, machine.memory)}
 
 
 def _kept(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> int:

@@ -73,6 +73,8 @@ class _Report:
                 "available": one.available,
                 "phases": dict(one.phases),
                 "beside": dict(one.beside),
+                "limits": dict(one.limits),
+                "handed": one.handed,
                 "parts": dict(one.parts),
                 "hours": one.hours,
                 "engine_share": one.engine_share,
@@ -123,21 +125,13 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
 
 
 def layout_of(settings: Settings, machine: Hardware) -> Layout:
-    """How learners and engines share the GPUs; engines in the cluster have others. Raises ModelError for more learners
-    than GPUs, and for engines on a GPU that is not visible."""
+    """How learners and engines share the GPUs. Raises ModelError for more learners than GPUs, and for engines on a GPU
+    that is not visible."""
+    from appliance.gpu_layout import gpu_layout
     from appliance.gpu_numbers import VISIBLE
-    from appliance.learning.learner_devices import learner_devices, sampled_on
-    from appliance.planning import Layout
 
-    model, vllm = settings.model, settings.vllm
-    if not machine.gpus:
-        return Layout()
-    engines_here = settings.placement.engines == "here"
-    taken = sampled_on(model.engine, vllm, os.environ.get(VISIBLE), here=engines_here)
-    if settings.placement.learners == "here":
-        learner_devices(model.device, model.learners, len(machine.gpus), taken)
-    together = vllm.tensor_parallel if model.engine == "vllm" else 1
-    return Layout(model.learners, model.engines, together, len(taken))
+    visible = os.environ.get(VISIBLE)
+    return gpu_layout(settings.model, settings.vllm, settings.placement, len(machine.gpus), visible)
 
 
 def machine_of(settings: Settings) -> Hardware:
@@ -175,6 +169,7 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
             ("machine", f"{machine.memory / GIB:.1f} GiB of memory, {machine.cores} cores, {gpus or 'no NVIDIA GPU'}"),
             ("configured", _sentence(one)),
             ("largest parts", _parts(one)),
+            *([("shared memory", _handed(one, machine.shared))] if one.handed else []),
         ]
     )
     show_line("")
@@ -211,7 +206,10 @@ def _length(hours: float) -> str:
 
 
 def _sentence(one: Plan) -> str:
-    verdict = "fits" if one.fits else f"does not fit ({one.too_long})" if one.too_long else "does not fit"
+    name, needed, available = one.tightest
+    limit = f"{name}: {needed / GIB:.1f} of {available / GIB:.1f} GiB" if name in one.limits else ""
+    why = one.too_long or limit
+    verdict = "fits" if one.fits else f"does not fit ({why})" if why else "does not fit"
     beside = max(one.beside, key=lambda name: one.beside[name], default="")
     memory = (
         f", {one.beside[beside] / GIB:.1f} of {one.memory / GIB:.1f} GiB of memory while {beside}" if beside else ""
@@ -227,11 +225,20 @@ def _parts(one: Plan) -> str:
     return ", ".join(f"{name} {size / GIB:.1f} GiB" for name, size in largest)
 
 
+def _handed(one: Plan, free: int) -> str:
+    room = f"; {free / GIB:.1f} are free there" if free else ""
+    files = one.layout.vllm is not None and one.layout.vllm.files
+    otherwise = ", and vLLM's take temporary files where they have no room" if files else ""
+    return f"{one.handed / GIB:.1f} GiB of weights on their way in /dev/shm{room}{otherwise}"
+
+
 def _assumed(layout: Layout, gpus: int) -> str:
     learners = "1 learner" if layout.learners == 1 else f"{layout.learners} learners, a GPU each"
     engines = "1 engine" if layout.engines == 1 else f"{layout.engines} engines on the same"
     shared = "apart from learners" if layout.apart(gpus) else "shared with a learner"
     many = "1 GPU" if layout.tensor_parallel == 1 else f"{layout.tensor_parallel} GPUs"
+    if layout.vllm:
+        many += f" (vLLM, {100 * layout.vllm.memory_share:.0f} % of each)"
     return f"assumed: {learners}; {engines}, held by {many}, {shared}; memory is that of the fullest GPU"
 
 
@@ -242,6 +249,15 @@ def _advice(report: _Report) -> str:
     fitting = found = [row for row in report.rows if row["fits"]]
     if not found:
         fitting = [row for row in report.rows if row["fewest_learners"] > 1]
+    layout = report.configured.layout
+    if not fitting and report.configured.tightest[0] == "weights in /dev/shm":
+        return "make room for weights: `mount -o remount,size=50% /dev/shm`"
+    if not fitting and layout.vllm and report.configured.device == "gpu":
+        share = f"{100 * layout.vllm.memory_share:.0f} %"
+        return (
+            f"no way of training fits with vLLM, which takes {share} of a GPU: set vllm.memory_share to what it needs, "
+            "vllm.sleep to 2 where a learner is on the same GPU, or take a smaller model"
+        )
     if not fitting:
         return "no way of training fits: take a smaller model, shorter conversations, or a machine with more memory"
     row = fitting[0]

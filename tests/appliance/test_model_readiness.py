@@ -14,11 +14,13 @@ from broken_models import HARMS, both, chatml, edit, headed, renamed, sound, wri
 from appliance import model_readiness
 from appliance.config import ModelSettings, Settings
 from appliance.config_layers import ConfigError
+from appliance.inference.engine import ModelError
 from appliance.inference.memory import memory_limit
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.recipe import TrainingRecipe
-from appliance.model_readiness import GIB, ConfiguredModel
+from appliance.model_readiness import GIB, ConfiguredModel, require_room
 from appliance.placement.settings import PlacementSettings
+from appliance.planning import Gpu, Hardware, Layout, Vllm
 from appliance.rendering.formats import write_markers
 from appliance.rendering.markers import SEEDLING
 
@@ -185,13 +187,35 @@ def test_an_engine_that_is_to_sleep_while_it_samples_is_refused_before_a_night()
         ConfiguredModel(ModelSettings(engine="vllm"), MEMORY, training, vllm=VllmSettings(sleep=1)).require(TOKENS)
 
 
+def test_a_gpu_that_is_too_small_is_said_before_a_night_and_not_where_its_tool_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = ModelSettings(path=Path(__file__).parents[1] / "fixtures" / "seedling")
+    gpu, lora = Gpu("one", 8 << 20, 8 << 20, 1e12, 1e12), TrainingRecipe(method="lora", lora_rank=1)
+    monkeypatch.setattr(model_readiness, "count_gpus", lambda: 1)
+    monkeypatch.setattr(model_readiness, "find_gpus", lambda: (gpu,))
+    with pytest.raises(ConfigError, match="GiB of a GPU, and this machine has") as met:
+        ConfiguredModel(settings, MEMORY).require(TOKENS)
+    assert "method to lora, or take a smaller model, or a GPU with more memory" in met.value.hint
+    found = ConfiguredModel(settings, MEMORY, lora).require(TOKENS)
+    assert found is not None
+    vllm = Layout(vllm=Vllm())
+    with pytest.raises(ModelError, match="beside vLLM takes at least") as beside:
+        require_room(found, Hardware(MEMORY, 1, (gpu,)), lora, vllm)
+    assert "set vllm.sleep to 2" in beside.value.hint
+    with pytest.raises(ConfigError, match="of memory, and this machine has"):
+        ConfiguredModel(settings.model_copy(update={"device": "cpu"}), 1 << 20).require(TOKENS)
+    monkeypatch.setattr(model_readiness, "find_gpus", lambda: ())
+    assert ConfiguredModel(settings, 1 << 20).require(TOKENS) is not None
+
+
 # looking again
 def test_a_folder_is_looked_at_again_only_when_a_file_of_it_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, looks = sound(tmp_path / "model"), []
-    look = model_readiness.look
-    monkeypatch.setattr(model_readiness, "look", lambda *given: looks.append(given) or look(*given))
+    examine = model_readiness.examine
+    monkeypatch.setattr(model_readiness, "examine", lambda *given: looks.append(given) or examine(*given))
     model = configured(folder)
     for _ in range(3):
         model.require(TOKENS)

@@ -1,4 +1,4 @@
-"""What a plan says follows from the shape of the model and the machine, and is what `look` refuses by."""
+"""What a plan says follows from the shape of the model and the machine, and is what a night is refused by."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ from appliance.learning.recipe import TrainingRecipe
 from appliance.model_shape import EMBEDDED, shape_of
 from appliance.planning import (
     GIB,
+    ONE,
     Gpu,
     Hardware,
     Layout,
+    Plan,
     Shape,
+    Vllm,
     adapter_parameters,
     engine_bytes,
     fewest_learners,
     largest_context,
     largest_group,
     largest_pass,
+    least,
     plan,
     ways,
     with_pass,
@@ -325,8 +329,11 @@ def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_wou
         return made.model_copy(update={"model": chosen, "recipe": recipe})
 
     one, two = VllmSettings(gpus=(3,)), VllmSettings(gpus=(2, 3), tensor_parallel=2)
-    assert layout_of(settings(two, learners=2), FOUR) == Layout(2, 1, 2, 2)
-    assert layout_of(settings(two, learners=2), LAPTOP) == Layout()
+    assert layout_of(settings(two, learners=2), FOUR) == Layout(2, 1, 2, 2, Vllm())
+    told = VllmSettings(memory_share=0.4, sleep=1, transfer="ipc")
+    assert layout_of(settings(told), WORKSTATION).vllm == Vllm(0.4, 1, files=False)
+    assert layout_of(settings(two, learners=2), LAPTOP) == Layout(vllm=Vllm())
+    assert layout_of(settings(two, engine="torch"), LAPTOP) == Layout()
     with pytest.raises(ModelError, match="8 learners train on a GPU each, and there are 4"):
         layout_of(settings(one, learners=8), FOUR)
     report = _report(settings(one), llama(8.0), FOUR)
@@ -336,3 +343,67 @@ def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_wou
     assert "2 learners, a GPU each; 1 engine, held by 2 GPUs, apart from" in _assumed(Layout(2, 1, 2, 2), 4)
     found = _report(settings(one, learners=3), llama(8.0), FOUR)
     assert found.configured.fits
+
+
+def test_what_is_pushed_while_rollouts_go_on_is_a_copy_of_the_model_with_its_frozen_weights() -> None:
+    small, later = llama(1.2, layers=16, hidden=2048, intermediate=8192), {"max_staleness": 1}
+    for recipe, machine, each in ((TrainingRecipe(method="lora"), LAPTOP, 4), (LORA, WORKSTATION, 2)):
+        one, other = (
+            plan(small, machine, recipe.model_copy(update=changed), max_tokens=512, rows=1) for changed in ({}, later)
+        )
+        there, then = (found.beside or found.phases for found in (one, other))
+        assert then["pushing"] - there["pushing"] > each * small.parameters
+        assert {name for name in there if there[name] != then[name]} == {"pushing"}
+
+
+def test_vllm_takes_its_share_of_a_gpu_whatever_it_needs_and_gives_it_back_while_it_sleeps() -> None:
+    small, sizes = llama(1.2, layers=16, hidden=2048, intermediate=8192), {"max_tokens": 2048, "rows": 8}
+
+    def found(vllm: Vllm, machine: Hardware = WORKSTATION) -> Plan:
+        return plan(small, machine, LORA, layout=Layout(vllm=vllm), **sizes)
+
+    total = WORKSTATION.gpus[0].total
+    assert not found(Vllm()).fits
+    assert found(Vllm()).parts["engine"] == int(0.92 * total)
+    assert found(Vllm(0.4)).fits
+    asleep = found(Vllm(0.8, sleep=2))
+    assert (asleep.fits, found(Vllm(0.8)).fits) == (True, False)
+    assert asleep.phases["sampling"] > int(0.95 * 0.8 * total) + 2 * small.parameters
+    assert found(Vllm(0.1)).tightest[0] == "sampling in vllm.memory_share"
+    two = replace(WORKSTATION, gpus=WORKSTATION.gpus * 2)
+    assert found(Vllm(), two).fits
+    assert plan(small, two, LORA, layout=Layout(engines=2, vllm=Vllm()), **sizes).tightest[0] == "vllm.memory_share"
+
+
+def test_each_engine_of_vllm_has_the_weights_wait_for_it_in_memory() -> None:
+    shape, sizes, vllm = llama(1.0), {"max_tokens": 512, "rows": 1}, Vllm(0.3)
+    weights, engine = 4 * shape.parameters, int(0.3 * FOUR.gpus[0].total)
+    alone = plan(shape, LAPTOP, TrainingRecipe(), layout=Layout(vllm=vllm), **sizes)
+    assert (alone.parts["offered"], alone.handed) == (weights, 2 * weights)
+    one, three, ipc = (
+        plan(shape, FOUR, WHOLE, layout=Layout(engines=engines, vllm=how), **sizes)
+        for engines, how in ((1, vllm), (3, vllm), (1, replace(vllm, files=False)))
+    )
+    assert (one.handed, three.handed, ipc.handed) == (2 * weights, 4 * weights, weights)
+    assert three.beside["pushing"] - one.beside["pushing"] > 2 * weights
+    assert three.engine_share * FOUR.gpus[0].total == pytest.approx(3 * engine)
+    small = plan(shape, replace(FOUR, shared=64 << 20), WHOLE, **sizes)
+    assert (small.fits, small.tightest) == (False, ("weights in /dev/shm", weights, 64 << 20))
+    assert plan(shape, replace(FOUR, shared=2 * weights), WHOLE, **sizes).fits
+
+
+def test_what_surely_does_not_fit_is_looked_for_where_it_is() -> None:
+    def lacks(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layout = ONE) -> list[str]:
+        return [place for place, (needed, there) in least(shape, machine, recipe, layout).items() if needed > there]
+
+    two, eight = llama(2.0), llama(8.0)
+    assert lacks(two, replace(WORKSTATION, memory=24 * GIB), TrainingRecipe()) == ["gpu"]
+    assert lacks(two, replace(WORKSTATION, memory=24 * GIB), LORA) == []
+    assert lacks(two, Hardware(memory=24 * GIB, cores=4), TrainingRecipe()) == ["memory"]
+    assert lacks(eight, replace(FOUR, memory=120 * GIB), WHOLE) == ["gpu"]
+    assert lacks(eight, FOUR, WHOLE, Layout(learners=3)) == []
+    assert lacks(eight, WORKSTATION, LORA, Layout(vllm=Vllm(0.5))) == ["gpu", "engine"]
+    assert lacks(eight, replace(FOUR, memory=48 * GIB), LORA) == ["memory"]
+    server, huge = replace(FOUR, memory=2048 * GIB), llama(70.0, layers=80, hidden=8192, intermediate=28672)
+    assert lacks(huge, server, LORA, Layout(learners=4)) == ["engine"]
+    assert lacks(huge, server, LORA, Layout(learners=4, engine_gpus=0)) == [], "engines are on other hosts"

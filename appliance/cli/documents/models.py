@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import RootModel
 
-from appliance.planning import Hardware
+from appliance.planning import Hardware, Vllm
 from appliance.worker.gpu_selftest import GpuResult
 from runtime.model import FrozenModel
 
@@ -78,6 +78,10 @@ class ConfiguredPlan(FrozenModel):
     phases: dict[str, int]
     beside: dict[str, int]
     """Beside a GPU: bytes of the machine's memory by phase."""
+    limits: dict[str, tuple[int, int]]
+    """What else has to fit: bytes, and those that there are."""
+    handed: int
+    """Bytes of weights on their way in /dev/shm."""
     parts: dict[str, int]
     hours: float
     engine_share: float
@@ -86,6 +90,8 @@ class ConfiguredPlan(FrozenModel):
     tensor_parallel: int
     engine_gpus: int
     """GPUs that learners leave to engines where there are enough others."""
+    vllm: Vllm | None
+    """Where that samples."""
     fewest_learners: int
     """With which it fits; 0 when none do."""
 

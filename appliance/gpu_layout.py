@@ -1,0 +1,30 @@
+"""Says how learners and engines share the GPUs of this machine, as the configuration has it.
+
+What always holds: nothing is looked at and nothing heavy is loaded.
+"""
+
+from __future__ import annotations
+
+from appliance.config import ModelSettings
+from appliance.inference.vllm.placement import VllmSettings
+from appliance.learning.learner_devices import learner_devices, sampled_on
+from appliance.placement.settings import PlacementSettings
+from appliance.planning import Layout, Vllm
+
+
+def gpu_layout(
+    model: ModelSettings, vllm: VllmSettings, placement: PlacementSettings, gpus: int, visible: str | None
+) -> Layout:
+    """How they share so many GPUs, of those in CUDA_VISIBLE_DEVICES. Raises ModelError for more learners than GPUs, and
+    for engines on a GPU that is not visible."""
+    engines_here = placement.engines == "here"
+    there = Vllm(sleep=vllm.sleep, files=vllm.transfer == "file") if model.engine == "vllm" and engines_here else None
+    if there is not None and vllm.memory_share is not None:
+        there = Vllm(vllm.memory_share, there.sleep, there.files)
+    if not gpus:
+        return Layout(vllm=there)
+    taken = sampled_on(model.engine, vllm, visible, here=engines_here)
+    if placement.learners == "here":
+        learner_devices(model.device, model.learners, gpus, taken)
+    together = vllm.tensor_parallel if model.engine == "vllm" else 1
+    return Layout(model.learners, model.engines, together, len(taken), there)
