@@ -114,7 +114,7 @@ class RankProcess:
         return {}
 
     def _weights(self, folder: str) -> Answer:
-        files = self.learner.trained.files()
+        files = self.learner.trained.files(hashed=False)  # which each checkpoint is
         if self._ranks.number:
             gathered(files)
             return {}

@@ -48,14 +48,16 @@ class RankedLearner:
         shutil.rmtree(place)
 
     def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> str:
-        """Writes a checkpoint as `Trainer.save`, from which any number of ranks goes on."""
+        """Writes a checkpoint as `Trainer.save`, from which any number of ranks goes on. What lies frozen here, too, is
+        hashed before."""
+        self._trained.require_frozen()
         return str(self._processes.ask("save", folder=str(folder), notes=dict(notes or {}))["digest"])
 
     def restore(self, folder: Path) -> dict[str, Any]:
         """Goes back to a checkpoint as `Trainer.restore`, of however many ranks it is."""
         found = self._processes.ask("restore", folder=str(folder))
         self.step = int(found["step"])
-        self._take_weights()
+        self._take_weights(hashed=True)
         notes: dict[str, Any] = found["notes"]
         return notes
 
@@ -63,10 +65,10 @@ class RankedLearner:
         """Looks at the weights as `Trainer.require_finite`."""
         require_finite(self.model, partial(score, self.model), ids, self.step)
 
-    def _take_weights(self) -> None:
+    def _take_weights(self, *, hashed: bool = False) -> None:
         place = self._processes.folder / "weights"
         found = self._processes.ask("weights", folder=str(place))
-        self._trained.load(place, read_verified(place, expect=found["digest"]), found["base"])
+        self._trained.load(place, read_verified(place, expect=found["digest"]), found["base"], hashed=hashed)
         shutil.rmtree(place)
 
 
