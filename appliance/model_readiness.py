@@ -28,6 +28,7 @@ from appliance.inference.memory import memory_limit
 from appliance.inference.vllm.environment import require_environment
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.checkpoints import WEIGHT_FILE
+from appliance.learning.errors import LearningError
 from appliance.learning.recipe import TrainingRecipe
 from appliance.model_shape import layers_in, shape_of
 from appliance.placement.possible import require_engines, require_learners
@@ -107,6 +108,7 @@ class ConfiguredModel:
                 f"there is no engine {self._engine!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
             )
         here = self._placement.engines == "here"
+        require_optimizer(self._training, self._learners)
         self._require_places()
         all_elsewhere = not here and self._placement.learners == "cluster"
         if self._device == "cuda" and self._engine == "torch" and not all_elsewhere and not find_gpus():
@@ -239,6 +241,14 @@ def shape_in(folder: Path) -> Shape:
     except ModelError as error:
         raise UnusableModelError(f"{folder}: {error}", hint=error.hint) from error
     return shape_of(config, shapes, files)
+
+
+def require_optimizer(training: TrainingRecipe, learners: int) -> None:
+    """Raises ConfigError where so many learners cannot train together as configured."""
+    try:
+        training.require_learners(learners)
+    except LearningError as error:
+        raise ConfigError(str(error), hint=error.hint) from error
 
 
 def require_positions(config: Mapping[str, Any], tokens: int) -> None:

@@ -222,7 +222,8 @@ def fewest_learners(
     shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, rows: int, layout: Layout = ONE
 ) -> int:
     """The fewest learners with which it fits, on the GPUs that there are; 0 when it fits with no number of them."""
-    for learners in range(1, max(1, len(machine.gpus)) + 1):
+    most = 1 if recipe.optimizer == "adamw_8bit" else max(1, len(machine.gpus))
+    for learners in range(1, most + 1):
         tried = replace(layout, learners=learners)
         if plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows, layout=tried).fits:
             return learners

@@ -33,8 +33,8 @@ def plan(
     """Work out what of training a model fits into this machine. It is arithmetic: nothing is loaded.
 
     Memory, context, passes and rollouts at once for full training and LoRA, as configured and otherwise, and hours of a
-    night. Learners and engines are as configured. 0: it fits as configured; 1: it does not; 2: there is no such model;
-    5: the ledger cannot be read.
+    night. Learners and engines are as configured. 0: it fits as configured; 1: it does not; 2: there is no such model,
+    or learners cannot train together as configured; 5: the ledger cannot be read.
 
     Example: assay plan qwen3-0.6b
     """
@@ -122,11 +122,14 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
 
 
 def layout_of(settings: Settings, machine: Hardware) -> Layout:
-    """How learners and engines share the GPUs. Raises ModelError for more learners than GPUs."""
+    """How learners and engines share the GPUs. Raises ModelError for more learners than GPUs, and ConfigError for
+    several that cannot train together."""
     from appliance.learning.learner_devices import learner_devices, sampled_on
+    from appliance.model_readiness import require_optimizer
     from appliance.planning import Layout
 
     model, vllm = settings.model, settings.vllm
+    require_optimizer(settings.recipe.training, model.learners)
     if not machine.gpus:
         return Layout()
     engines_here = settings.placement.engines == "here"
