@@ -24,6 +24,7 @@ from appliance.cli.doctor_cluster import cluster
 from appliance.cli.doctor_gpus import gpus
 from appliance.cli.doctor_isolation import isolation
 from appliance.cli.documents.doctor_checks import CheckGrade, DoctorCheck, failed, ok, warning
+from appliance.cli.plan import shape_named
 from appliance.cli.show import show_json, show_line
 from appliance.config_layers import ConfigError
 from appliance.daemon.listening import MAX_PATH_BYTES
@@ -32,7 +33,9 @@ from appliance.inference.vllm.environment import INSTALL, find_environment, is_t
 from appliance.inference.vllm.placement import count_gpus
 from appliance.model_export import alias
 from appliance.model_readiness import ConfiguredModel
+from appliance.model_shape import EMBEDDED
 from policies.errors import PolicyError
+from runtime.errors import HintedError
 from verifiers.lean import toolchain
 
 if TYPE_CHECKING:
@@ -89,7 +92,8 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     if idle := settings.vllm.without_effect(settings.model.engine):
         yield warning("section [vllm]", idle, "set model.engine to vllm, or remove the section")
     alone = 1 if settings.placement.learners == "cluster" else settings.model.learners
-    yield from gpus(find_gpus(), count_gpus(), learners=alone, engine=settings.model.engine)
+    weights = handed_over(settings)
+    yield from gpus(find_gpus(), count_gpus(), learners=alone, engine=settings.model.engine, weights=weights)
     yield config(settings)
     yield from cluster(settings)
     yield model(settings)
@@ -105,6 +109,18 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
             seen.append(check)
             yield check
         yield programs(seen)
+
+
+def handed_over(settings: Settings) -> int:
+    """Bytes of the weights that a learner or an engine is given; 0 where no model is configured, or none that can be
+    read, which is a line of its own."""
+    try:
+        _, shape = shape_named(settings, "")
+    except HintedError:
+        return 0
+    training = settings.recipe.training
+    halved = training.method == "lora" and training.precision == "bfloat16"
+    return 0 if shape is EMBEDDED else max(shape.file_bytes, shape.parameters * (2 if halved else 4))
 
 
 def config(settings: Settings) -> DoctorCheck:

@@ -20,8 +20,9 @@ from appliance.inference import adapters
 from appliance.inference.adapters import base_digest
 from appliance.inference.engines import make_engine
 from appliance.inference.folder import open_model
+from appliance.inference.vllm.transfers.folders import private_folder
 from appliance.inference.weights import push_model
-from appliance.learning import rank_processes, trained_weights
+from appliance.learning import rank_processes, ranked_trainer, trained_weights
 from appliance.learning.distillation import every_rollout
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.rank import RankProcess
@@ -122,8 +123,8 @@ def test_what_it_learns_from_demonstrations_is_the_same_and_each_goes_on_from_th
 class HereInstead:
     """The rank of a group of one, in this process, where what it does can be counted."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.rank = folder, RankProcess(ALONE, torch.device("cpu"))
+    def __init__(self) -> None:
+        self.rank = RankProcess(ALONE, torch.device("cpu"))
 
     def ask(self, what: str, **message: Any) -> dict[str, Any]:
         answer = self.rank.answer(json.loads(json.dumps({"ask": what, **message})))
@@ -137,7 +138,7 @@ def test_frozen_weights_are_hashed_at_each_checkpoint_on_both_sides_and_not_with
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, model, _ = trained(LORA, tmp_path / "model")
-    group = HereInstead(tmp_path)
+    group = HereInstead()
     there = RankedTrainer(group, model, LORA, 1, max_tokens=64, companions=files)
     hashed: list[torch.nn.Module] = []
 
@@ -161,6 +162,24 @@ def test_frozen_weights_are_hashed_at_each_checkpoint_on_both_sides_and_not_with
             there.save(tmp_path / "another")
         layer.data -= 1
     assert not (tmp_path / "another").exists()
+
+
+def test_what_is_handed_over_lies_where_its_size_has_room_and_goes_once_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes, places = [], []
+
+    def without_shared_memory(size: int) -> Path:
+        sizes.append(size)
+        places.append(private_folder(size, tmp_path / "nothing"))
+        return places[-1]
+
+    monkeypatch.setattr(ranked_trainer, "private_folder", without_shared_memory)
+    files, model, _ = trained(SMALL, tmp_path / "model")
+    there = RankedTrainer(HereInstead(), model, SMALL, 1, max_tokens=64, companions=files)
+    there.train_step(0, *records(0))
+    assert sizes == [sum(map(len, files.values())), sum(one.nbytes for one in model.parameters())]
+    assert not any(place.exists() for place in places)
 
 
 def test_several_learn_from_demonstrations_what_one_learns(
