@@ -466,3 +466,19 @@ def sft_way(recipe: WarmStartRecipe, max_tokens: int) -> TrainingRecipe:
 
 def without_gpus(machine: Hardware) -> Hardware:
     return replace(machine, gpus=())
+
+
+def left_for_engines(
+    shape: Shape, gpu: Gpu, recipe: TrainingRecipe, max_tokens: int, layout: Layout, *, sleeps: bool
+) -> int:
+    """Bytes that each engine may take of a GPU on which a learner is, too, whatever it needs: what is left beside a
+    step, or beside weights and moments where engines sleep (`sleeps`) while the learner works. A context is
+    beside them."""
+    whole = learner_parts(shape, recipe, max_tokens)
+    parts, copies = split_parts(shape, recipe, whole, layout.learners), _copies(shape, recipe)
+    if sleeps:
+        held = parts["weights"] - copies + parts["moments"]
+    else:  # each of several has the whole weights once, before they are split
+        held = max(sum(parts.values()), whole["weights"] - copies if layout.learners > 1 else 0)
+    left = int(gpu.free * GPU_USABLE) - int((GPU_CONTEXT + held) * SLACK)
+    return left // layout.engines - GPU_CONTEXT

@@ -57,8 +57,10 @@ def plan(
 class _Report:
     """The configured way, and the others beside it."""
 
-    def __init__(self, configured: Plan, fewest_learners: int, rows: list[dict[str, Any]]) -> None:
+    def __init__(self, configured: Plan, fewest_learners: int, rows: list[dict[str, Any]], share: str) -> None:
+        """`share` says what engines get."""
         self.configured = configured
+        self.share = share
         self.fewest_learners = fewest_learners
         self.rows = rows
 
@@ -118,7 +120,22 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
             }
         )
     fewest = planning.fewest_learners(shape, machine, recipe, **sizes)
-    return _Report(configured, fewest, rows)
+    return _Report(configured, fewest, rows, _share(settings, shape, machine, configured))
+
+
+def _share(settings: Settings, shape: Shape, machine: Hardware, one: Plan) -> str:
+    """Says what share engines need, and what vLLM is given."""
+    from appliance.engine_share import engine_share, ways_of
+    from appliance.inference.engine import ModelError
+
+    needed = f"engines need {100 * one.engine_share:.0f} % of {'a GPU' if machine.gpus else 'the memory'}"
+    if settings.model.engine != "vllm" or not machine.gpus:
+        return needed
+    try:
+        share = settings.vllm.memory_share or engine_share(settings, shape, machine, ways_of(settings.recipe))
+    except ModelError as error:
+        return f"{needed}; {error}"
+    return f"{needed}, and vLLM is given {'what it takes by itself' if share is None else f'{100 * share:.0f} %'}"
 
 
 def layout_of(settings: Settings, machine: Hardware) -> Layout:
@@ -175,6 +192,7 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
             ("machine", f"{machine.memory / GIB:.1f} GiB of memory, {machine.cores} cores, {gpus or 'no NVIDIA GPU'}"),
             ("configured", _sentence(one)),
             ("largest parts", _parts(one)),
+            ("share", report.share),
         ]
     )
     show_line("")

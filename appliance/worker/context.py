@@ -148,6 +148,11 @@ class WorkContext:
             return None
         return RankProcesses(devices, threads=self._threads)
 
+    def make_room(self) -> None:
+        """Has engines that were made give back what they hold of a GPU, where they do that: a learner comes to it."""
+        if "engine" in vars(self):
+            self.engine.sleep()
+
     def _sampled_on(self) -> tuple[int, ...]:
         vllm, here = self._vllm or VllmSettings(), self._placement.engines == "here"
         return sampled_on(self._engine_name, here=here, gpus=vllm.gpus, tensor_parallel=vllm.tensor_parallel)
