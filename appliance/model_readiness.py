@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from appliance.inference.memory import memory_limit
 from appliance.inference.vllm.environment import require_environment
 from appliance.inference.vllm.placement import VllmSettings, count_gpus
 from appliance.learning.checkpoints import WEIGHT_FILE
+from appliance.learning.errors import LearningError
 from appliance.learning.recipe import TrainingRecipe
 from appliance.model_shape import layers_in, shape_of
 from appliance.placement.possible import require_engines, require_learners
@@ -110,6 +111,7 @@ class ConfiguredModel:
                 f"there is no engine {self._engine!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
             )
         here = self._placement.engines == "here"
+        require_optimizer(self._training, self._learners)
         self._require_places()
         all_elsewhere = not here and self._placement.learners == "cluster"
         if self._device == "cuda" and self._engine == "torch" and not all_elsewhere and not find_gpus():
@@ -195,6 +197,8 @@ class ConfiguredModel:
             layout = gpu_layout(self._settings, self._vllm, self._placement, len(gpus), visible)
         except ModelError:
             return facts  # more learners than GPUs: the worker says that
+        if layout.vllm and self._vllm.memory_share is None and not layout.apart(len(gpus)):
+            layout = replace(layout, vllm=replace(layout.vllm, memory_share=0.0))
         require_room(facts, Hardware(self._memory, 1, gpus), self._training, layout)
         return facts
 
@@ -275,6 +279,14 @@ def shape_in(folder: Path) -> Shape:
     except ModelError as error:
         raise UnusableModelError(f"{folder}: {error}", hint=error.hint) from error
     return shape_of(config, shapes, files)
+
+
+def require_optimizer(training: TrainingRecipe, learners: int) -> None:
+    """Raises ConfigError where so many learners cannot train together as configured."""
+    try:
+        training.require_learners(learners)
+    except LearningError as error:
+        raise ConfigError(str(error), hint=error.hint) from error
 
 
 def require_positions(config: Mapping[str, Any], tokens: int) -> None:

@@ -91,7 +91,7 @@ class Vllm:
     """What of `[vllm]` decides what an engine takes. Each is a process of its own."""
 
     memory_share: float = 0.92
-    """Of each of its GPUs, whatever it needs of that; unless set, what vLLM takes by itself."""
+    """Of each of its GPUs, whatever it needs of that; unless set, what vLLM takes by itself. 0: what is left."""
     sleep: int = 0
     """What it gives back while a learner works: 0 nothing, 1 its cache, and its weights wait in memory, 2 both."""
     files: bool = True
@@ -263,7 +263,8 @@ def fewest_learners(
     shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, rows: int, layout: Layout = ONE
 ) -> int:
     """The fewest learners with which it fits, on the GPUs that there are; 0 when it fits with no number of them."""
-    for learners in range(1, max(1, len(machine.gpus)) + 1):
+    most = 1 if recipe.optimizer == "adamw_8bit" else max(1, len(machine.gpus))
+    for learners in range(1, most + 1):
         tried = replace(layout, learners=learners)
         if plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows, layout=tried).fits:
             return learners
@@ -532,11 +533,11 @@ def least(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layou
     if not machine.gpus:
         return {"memory": (step, machine.memory)}
     gpu, vllm = max(machine.gpus, key=lambda one: one.total), layout.vllm
-    share = int(vllm.memory_share * gpu.total) if vllm else gpu.total
+    sampling = engine_weight_bytes(shape, gpu=True) // layout.tensor_parallel if layout.engine_gpus else 0
+    share = (int(vllm.memory_share * gpu.total) or sampling) if vllm else gpu.total
     if vllm and not vllm.sleep and not layout.apart(len(machine.gpus)):
         step += layout.engines * share
     read = (_opened(shape, recipe) + shape.file_bytes) * (1 + layout.learners)
-    sampling = engine_weight_bytes(shape, gpu=True) // layout.tensor_parallel if layout.engine_gpus else 0
     return {"gpu": (step, gpu.total), "engine": (sampling, share), "memory": (read, machine.memory)}
 
 
@@ -581,3 +582,19 @@ def sft_way(recipe: WarmStartRecipe, max_tokens: int) -> TrainingRecipe:
 
 def without_gpus(machine: Hardware) -> Hardware:
     return replace(machine, gpus=())
+
+
+def left_for_engines(
+    shape: Shape, gpu: Gpu, recipe: TrainingRecipe, max_tokens: int, layout: Layout, *, sleeps: bool
+) -> int:
+    """Bytes that each engine may take of a GPU on which a learner is, too, whatever it needs: what is left beside a
+    step, or beside weights and moments where engines sleep (`sleeps`) while the learner works. A context is
+    beside them."""
+    whole = learner_parts(shape, recipe, max_tokens)
+    parts, copies = split_parts(shape, recipe, whole, layout.learners), _copies(shape, recipe)
+    if sleeps:
+        held = parts["weights"] - copies + parts["moments"]
+    else:  # each of several has the whole weights once, before they are split
+        held = max(sum(parts.values()), whole["weights"] - copies if layout.learners > 1 else 0)
+    left = int(gpu.free * GPU_USABLE) - int((GPU_CONTEXT + held) * SLACK)
+    return left // layout.engines - GPU_CONTEXT

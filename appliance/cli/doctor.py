@@ -24,6 +24,7 @@ from appliance.cli.doctor_cluster import cluster
 from appliance.cli.doctor_gpus import gpus, probe
 from appliance.cli.doctor_isolation import isolation
 from appliance.cli.documents.doctor_checks import CheckGrade, DoctorCheck, failed, ok, warning
+from appliance.cli.plan import shape_named
 from appliance.cli.show import show_json, show_line
 from appliance.config_layers import ConfigError
 from appliance.daemon.listening import MAX_PATH_BYTES
@@ -34,8 +35,10 @@ from appliance.inference.vllm.placement import count_gpus
 from appliance.lock_owner import owner_of
 from appliance.model_export import alias
 from appliance.model_readiness import ConfiguredModel
+from appliance.model_shape import EMBEDDED
 from appliance.nights.machine import own_processes
 from policies.errors import PolicyError
+from runtime.errors import HintedError
 from verifiers.lean import toolchain
 
 if TYPE_CHECKING:
@@ -100,6 +103,7 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
         shown=len(shown_gpus(os.environ.get(VISIBLE), len(found))),
         learners=alone,
         engine=settings.model.engine,
+        weights=handed_over(settings),
         ours=daemon_processes(settings.data),
         ask_torch=probe if computes.grade is CheckGrade.OK else None,
     )
@@ -124,6 +128,18 @@ def daemon_processes(data: Path) -> frozenset[int]:
     """What owns this data folder, and all that it started; nothing where nobody does."""
     owner = owner_of(data / "run" / "lock")
     return frozenset() if owner is None or owner.pid is None else own_processes(owner.pid)
+
+
+def handed_over(settings: Settings) -> int:
+    """Bytes of the weights that a learner or an engine is given; 0 where no model is configured, or none that can be
+    read, which is a line of its own."""
+    try:
+        _, shape = shape_named(settings, "")
+    except HintedError:
+        return 0
+    training = settings.recipe.training
+    halved = training.method == "lora" and training.precision == "bfloat16"
+    return 0 if shape is EMBEDDED else max(shape.file_bytes, shape.parameters * (2 if halved else 4))
 
 
 def config(settings: Settings) -> DoctorCheck:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from appliance.cli.documents.doctor_checks import DoctorCheck, ok, warning
 from appliance.hardware import SECONDS
+from appliance.inference.vllm.transfers.folders import SPARE
 from appliance.planning import Gpu
 
 GIB, MIB = 1 << 30, 1 << 20
@@ -87,11 +88,12 @@ def gpus(
     shown: int,
     learners: int,
     engine: str,
+    weights: int = 0,
     ours: Collection[int] = (),
     ask_torch: Callable[[], Probed] | None = probe,
 ) -> Iterator[DoctorCheck]:
-    """All lines about `found`, where the driver itself lists so many and CUDA shows some; `learners` and `engine` are
-    those of the configuration, `ours` processes that are not somebody else's. Without `ask_torch` torch is not asked:
+    """All lines about `found`, where the driver itself lists so many and CUDA shows some; `learners`, `engine` and the
+    bytes of `weights` are those of the configuration, `ours` processes that are not somebody else's. Without `ask_torch` torch is not asked:
     another line said already why it can compute nothing here."""
     probed = ask_torch() if found and ask_torch is not None else None
     if not found and listed:
@@ -108,7 +110,7 @@ def gpus(
     if learners > max(1, shown) and found:
         yield warning("learners", f"{learners} on {shown} GPUs", "set model.learners to the number of GPUs at most")
     if found or listed or learners > 1 or engine == "vllm":
-        yield shared_memory(Path("/dev/shm"))  # noqa: S108 - it is looked at
+        yield shared_memory(Path("/dev/shm"), weights)  # noqa: S108 - it is looked at
         yield ptrace(Path("/proc/sys/kernel/yama/ptrace_scope"))
     if probed is not None and (probed.usable or 0) > 1:
         yield peers(probed)
@@ -172,16 +174,22 @@ def others(table: str | None, own: Collection[int]) -> DoctorCheck:
     )
 
 
-def shared_memory(folder: Path) -> DoctorCheck:
-    """Weights are handed over there: it has to hold the largest model."""
+def shared_memory(folder: Path, weights: int = 0) -> DoctorCheck:
+    """Weights are handed over there where there is room for them, of a model of so many bytes: `SPARE` times that."""
     try:
         space = os.statvfs(folder)
     except OSError as error:
         return warning("shared memory", f"{folder}: {error.strerror}", "weights go through temporary files: slower")
-    free = space.f_bavail * space.f_frsize
+    free, needed = space.f_bavail * space.f_frsize, SPARE * weights or GIB
     figure = f"{free / GIB:.1f} GiB free in {folder}"
-    if free < GIB:
-        return warning("shared memory", figure, f"it should hold a model's weights: mount -o remount,size=50% {folder}")
+    if weights:
+        figure += f"; to hand over the configured model takes {needed / GIB:.1f}"
+    if free <= needed:
+        return warning(
+            "shared memory",
+            figure,
+            f"what has no room goes through temporary files, which is slower: mount -o remount,size=50% {folder}",
+        )
     return ok("shared memory", figure)
 
 

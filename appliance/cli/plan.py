@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,8 +34,9 @@ def plan(
     """Work out what of training a model fits into this machine. It is arithmetic: nothing is loaded.
 
     Memory, context, passes and rollouts at once for full training and LoRA, as configured and otherwise, and hours of a
-    night. Learners and engines are as configured. 0: it fits as configured; 1: it does not; 2: there is no such model;
-    5: the ledger cannot be read, or GPUs are configured that are not there.
+    night. Learners and engines are as configured. 0: it fits as configured; 1: it does not; 2: there is no such model,
+    or learners cannot train together as configured; 5: the ledger cannot be read, or GPUs are configured that are not
+    there.
 
     Example: assay plan qwen3-0.6b
     """
@@ -58,8 +59,10 @@ def plan(
 class _Report:
     """The configured way, and the others beside it."""
 
-    def __init__(self, configured: Plan, fewest_learners: int, rows: list[dict[str, Any]]) -> None:
+    def __init__(self, configured: Plan, fewest_learners: int, rows: list[dict[str, Any]], share: str) -> None:
+        """`share` says what engines get."""
         self.configured = configured
+        self.share = share
         self.fewest_learners = fewest_learners
         self.rows = rows
 
@@ -92,7 +95,7 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
     evaluation = settings.recipe.evaluation
     items = 4 * evaluation.sealed_items + evaluation.unsolvable_items
     items += recipe.watch_items * (2 + recipe.steps // recipe.watch_every)
-    layout = layout_of(settings, machine)
+    layout, none = _given(settings, shape, machine, layout_of(settings, machine))
     sizes: dict[str, Any] = {"max_tokens": agent.max_tokens, "rows": agent.concurrent, "layout": layout}
     configured = planning.plan(shape, machine, recipe, **sizes, extra_tokens=items * agent.max_tokens)
     rows = []
@@ -121,15 +124,39 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
             }
         )
     fewest = planning.fewest_learners(shape, machine, recipe, **sizes)
-    return _Report(configured, fewest, rows)
+    return _Report(configured, fewest, rows, _share(machine, configured, none))
+
+
+def _given(settings: Settings, shape: Shape, machine: Hardware, layout: Layout) -> tuple[Layout, str]:
+    """The layout in which vLLM has the share that it is given beside a learner, and why it can be given none."""
+    from appliance.engine_share import engine_share, ways_of
+    from appliance.inference.engine import ModelError
+
+    if layout.vllm is None:
+        return layout, ""
+    try:
+        share = engine_share(settings, shape, machine, ways_of(settings.recipe))
+    except ModelError as error:
+        return layout, str(error)
+    return (layout if share is None else replace(layout, vllm=replace(layout.vllm, memory_share=share))), ""
+
+
+def _share(machine: Hardware, one: Plan, none: str) -> str:
+    """Says what share engines need, and what vLLM is given; `none` says why that cannot be said."""
+    needed = f"engines need {100 * one.engine_share:.0f} % of {'a GPU' if machine.gpus else 'the memory'}"
+    if none or one.layout.vllm is None or not machine.gpus:
+        return f"{needed}; {none}" if none else needed
+    return f"{needed}, and vLLM is given {100 * one.layout.vllm.memory_share:.0f} %"
 
 
 def layout_of(settings: Settings, machine: Hardware) -> Layout:
-    """How learners and engines share the GPUs. Raises ModelError for more learners than GPUs, and for engines on a GPU
-    that is not visible."""
+    """How learners and engines share the GPUs. Raises ModelError for more learners than GPUs and for engines on a GPU
+    that is not visible, ConfigError for learners that cannot train together."""
     from appliance.gpu_layout import gpu_layout
     from appliance.gpu_numbers import VISIBLE
+    from appliance.model_readiness import require_optimizer
 
+    require_optimizer(settings.recipe.training, settings.model.learners)
     visible = os.environ.get(VISIBLE)
     return gpu_layout(settings.model, settings.vllm, settings.placement, len(machine.gpus), visible)
 
@@ -170,6 +197,7 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
             ("configured", _sentence(one)),
             ("largest parts", _parts(one)),
             *([("shared memory", _handed(one, machine.shared))] if one.handed else []),
+            ("share", report.share),
         ]
     )
     show_line("")

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from appliance.inference.engine import ADAPTER, ADAPTER_CONFIG, ModelFiles
-from appliance.inference.shards import whole
+from appliance.inference.shards import own_part, whole
 
 NAME = "default"
 """What peft calls the one adapter of a model."""
@@ -86,7 +86,8 @@ def frozen_digest(model: nn.Module) -> str:
     tensors = [tensor for _, tensor in base_tensors(model)]
     if any(one.requires_grad or one.is_inference() for one in tensors):
         return base_digest(model)
-    state = [(id(one), one.data_ptr(), one._version) for one in tensors]
+    parts = [own_part(one) for one in tensors]  # a change is counted by either
+    state = [(id(one), one._version, part.data_ptr(), part._version) for one, part in zip(tensors, parts, strict=True)]
     known = _frozen.get(model)
     if known is None or known[0] != state:
         known = _frozen[model] = (state, base_digest(model))

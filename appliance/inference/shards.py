@@ -11,6 +11,12 @@ def whole(tensor: Tensor) -> Tensor:
     return found
 
 
+def own_part(tensor: Tensor) -> Tensor:
+    """Gives what this rank has of a tensor: all of one that is not shared out."""
+    found: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    return found
+
+
 def like(target: Tensor, source: Tensor) -> Tensor:
     """Brings a whole tensor to where `target` lies: to its device, and to the part of it that this rank has."""
     source = source.to(target.device)

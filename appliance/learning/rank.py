@@ -39,7 +39,7 @@ COLLECTIVE_SECONDS = 1800.0
 GPU is busy, so that only this ends it; ranks of which none does anything are given up by `rank_processes`."""
 ROOM = (
     "set recipe.training.method to lora, lower recipe.agent.max_tokens or recipe.warm_start.batch, or set model.device "
-    "to cpu; `assay plan` says what fits"
+    "to cpu; where vLLM is on the same GPU, set vllm.sleep to 2 or vllm.memory_share lower; `assay plan` says what fits"
 )
 
 
@@ -114,7 +114,7 @@ class RankProcess:
         return {}
 
     def _weights(self, folder: str) -> Answer:
-        files = self.learner.trained.files()
+        files = self.learner.trained.files(hashed=False)  # which each checkpoint is
         if self._ranks.number:
             gathered(files)
             return {}

@@ -51,9 +51,6 @@ ERRORS: dict[str, type[HintedError]] = {one.__name__: one for one in (Checkpoint
 class RankGroup(Protocol):
     """Is the processes that train one model together, wherever they are."""
 
-    folder: Path
-    """What is handed over lies here; of mode 0700."""
-
     def ask(self, what: str, **message: Any) -> dict[str, Any]:
         """Asks all, and gives the first one's answer once all have one.
 
@@ -79,7 +76,7 @@ class RankProcesses:
         ranks = len(devices)
         self.patience = patience
         self.folder = make_folder("assay-ranks-", _memory())
-        """What is handed over lies here, in memory if there is any; of mode 0700. What killed processes left goes."""
+        """Their socket and log, in memory if there is any; of mode 0700. What killed processes left goes."""
         self._memory: list[MemoryKills] = []
         self._connections: list[Connection] = []
         self._processes: list[subprocess.Popen[bytes]] = []

@@ -6,14 +6,16 @@ of them is what was written, by its digest.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
+from appliance.inference.adapters import adapter_parameters
+from appliance.inference.vllm.transfers.folders import private_folder, remove_folder
 from appliance.learning.batches import samples
 from appliance.learning.distillation import TeacherScore
 from appliance.learning.folders import read_verified, write_folder
@@ -42,20 +44,23 @@ class RankedLearner:
         self._processes, self.model = processes, model
         self.step = 0
         """Steps done; the next one to take."""
-        place = processes.folder / "model"
-        digest = write_folder(place, companions)
-        processes.ask("open", folder=str(place), digest=digest, recipe=recipe.model_dump(mode="json"), **settings)
-        shutil.rmtree(place)
+        self._bytes = sum(one.nbytes for one in (adapter_parameters(model) or dict(model.named_parameters())).values())
+        """Of what is trained."""
+        with _handed_over(sum(map(len, companions.values()))) as place:
+            digest = write_folder(place, companions)
+            processes.ask("open", folder=str(place), digest=digest, recipe=recipe.model_dump(mode="json"), **settings)
 
     def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> str:
-        """Writes a checkpoint as `Trainer.save`, from which any number of ranks goes on."""
+        """Writes a checkpoint as `Trainer.save`, from which any number of ranks goes on. What lies frozen here, too, is
+        hashed before."""
+        self._trained.require_frozen()
         return str(self._processes.ask("save", folder=str(folder), notes=dict(notes or {}))["digest"])
 
     def restore(self, folder: Path) -> dict[str, Any]:
         """Goes back to a checkpoint as `Trainer.restore`, of however many ranks it is."""
         found = self._processes.ask("restore", folder=str(folder))
         self.step = int(found["step"])
-        self._take_weights()
+        self._take_weights(hashed=True)
         notes: dict[str, Any] = found["notes"]
         return notes
 
@@ -63,11 +68,20 @@ class RankedLearner:
         """Looks at the weights as `Trainer.require_finite`."""
         require_finite(self.model, partial(score, self.model), ids, self.step)
 
-    def _take_weights(self) -> None:
-        place = self._processes.folder / "weights"
-        found = self._processes.ask("weights", folder=str(place))
-        self._trained.load(place, read_verified(place, expect=found["digest"]), found["base"])
-        shutil.rmtree(place)
+    def _take_weights(self, *, hashed: bool = False) -> None:
+        with _handed_over(self._bytes) as place:
+            found = self._processes.ask("weights", folder=str(place))
+            self._trained.load(place, read_verified(place, expect=found["digest"]), found["base"], hashed=hashed)
+
+
+@contextmanager
+def _handed_over(size: int) -> Iterator[Path]:
+    """Gives a place for a folder of about so many bytes: in shared memory, or on disk where that has no room."""
+    parent = private_folder(size)
+    try:
+        yield parent / "folder"
+    finally:
+        remove_folder(parent)
 
 
 class RankedTrainer(RankedLearner):

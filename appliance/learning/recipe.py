@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from appliance.agent.budget import AgentBudget
 from appliance.learning.branching_recipe import BranchingRecipe
 from appliance.learning.collapse import CollapseRecipe
+from appliance.learning.errors import LearningError
 from appliance.learning.loss_recipe import MismatchRecipe, PlanningRecipe, mismatch_refusal, whole_distribution
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.proposer_recipe import ProposerRecipe
@@ -95,7 +96,7 @@ class TrainingRecipe(FiniteRecord):
     micro_batch_tokens: Annotated[int, UnitName("tokens")] = Field(4096, ge=16)
     """Tokens in one pass through the model where rollouts are packed; a longer rollout has a pass of its own."""
     optimizer: Literal["adamw", "adamw_8bit"] = "adamw"
-    """`adamw_8bit` keeps the moments in 8 bits (bitsandbytes, 2110.02861), on an NVIDIA GPU only."""
+    """`adamw_8bit` keeps the moments in 8 bits (bitsandbytes, 2110.02861), on an NVIDIA GPU, for one learner only."""
     objective: Annotated[str, AfterValidator(_known_objective)] = "dapo"
     """What is minimised: grpo, dapo, dr_grpo, gspo, cispo, dppo, max_rl or reinforce."""
     learning_rate: Annotated[float, UnitName("per step")] = Field(3e-4, gt=0)
@@ -151,6 +152,15 @@ class TrainingRecipe(FiniteRecord):
         "branching", "collapse", "difficulty", "turns",
     )  # fmt: skip
     """Fields that the first version did not have, whose checkpoints name the digest without them."""
+
+    def require_learners(self, learners: int) -> None:
+        """Raises LearningError where so many cannot train together as it says."""
+        if learners > 1 and self.optimizer == "adamw_8bit":
+            raise LearningError(
+                f"recipe.training.optimizer is adamw_8bit, and there are {learners} learners: bitsandbytes updates no "
+                "weights of which each learner has a part",
+                hint="set recipe.training.optimizer to adamw, or model.learners to 1",
+            )
 
     @field_validator("top_p", "top_k", "min_p")
     @classmethod

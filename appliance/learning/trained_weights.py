@@ -14,7 +14,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from appliance.inference.adapters import adapter_files, base_digest, has_adapter
+from appliance.inference.adapters import adapter_files, base_digest, frozen_digest, has_adapter
 from appliance.inference.engine import ADAPTER
 from appliance.inference.shards import like
 from appliance.learning.checkpoints import WEIGHTS
@@ -28,12 +28,16 @@ class TrainedWeights(Protocol):
     base: str
     """Digest of the frozen weights; empty where there are none."""
 
-    def files(self) -> Mapping[str, Content]:
-        """What a checkpoint has of the model. Raises CheckpointError when frozen weights have changed."""
+    def files(self, *, hashed: bool = True) -> Mapping[str, Content]:
+        """What a checkpoint has of the model, beside frozen weights that are looked at as in `require_frozen`."""
 
-    def load(self, folder: Path, files: Mapping[str, bytes], base: str) -> None:
+    def load(self, folder: Path, files: Mapping[str, bytes], base: str, *, hashed: bool = True) -> None:
         """Puts what `folder` has in its files into the model. Raises CheckpointError when it is of another one, or was
-        trained beside other weights than `base`."""
+        trained beside other weights than `base`, or as `require_frozen`."""
+
+    def require_frozen(self, *, hashed: bool = True) -> None:
+        """Raises CheckpointError when frozen weights have changed: by all their bytes, or unless `hashed` by what torch
+        has counted (`frozen_digest`)."""
 
 
 def weights_of(model: nn.Module) -> TrainedWeights:
@@ -46,10 +50,10 @@ class FullWeights:
         self.base = ""
         self._model = model
 
-    def files(self) -> Mapping[str, Content]:
+    def files(self, *, hashed: bool = True) -> Mapping[str, Content]:
         return {WEIGHTS: TensorFile(dict(_named(self._model)), {"format": "pt"})}
 
-    def load(self, folder: Path, files: Mapping[str, bytes], base: str) -> None:
+    def load(self, folder: Path, files: Mapping[str, bytes], base: str, *, hashed: bool = True) -> None:
         weights = _read(folder, files, WEIGHTS)
         own = dict(_named(self._model))
         if {name: one.shape for name, one in own.items()} != {name: one.shape for name, one in weights.items()}:
@@ -61,17 +65,20 @@ class FullWeights:
             for name, tensor in weights.items():
                 own[name].copy_(like(own[name], tensor))
 
+    def require_frozen(self, *, hashed: bool = True) -> None:
+        """Nothing is frozen."""
+
 
 class AdapterWeights:
     def __init__(self, model: Any) -> None:
-        self.base = base_digest(model)
+        self.base = frozen_digest(model)
         self._model = model
 
-    def files(self) -> Mapping[str, Content]:
-        self._require_frozen()
+    def files(self, *, hashed: bool = True) -> Mapping[str, Content]:
+        self.require_frozen(hashed=hashed)
         return adapter_files(self._model)
 
-    def load(self, folder: Path, files: Mapping[str, bytes], base: str) -> None:
+    def load(self, folder: Path, files: Mapping[str, bytes], base: str, *, hashed: bool = True) -> None:
         if base != self.base:
             raise CheckpointError(
                 f"{folder} holds an adapter for the base model {base[:12] or '(unknown)'}, and this one is "
@@ -79,7 +86,7 @@ class AdapterWeights:
                 hint="an adapter belongs to the weights that it was trained beside: load that folder, with the same "
                 "training.precision, or start anew",
             )
-        self._require_frozen()
+        self.require_frozen(hashed=hashed)
         try:
             load_adapter(self._model, _read(folder, files, ADAPTER))
         except CheckpointError:
@@ -87,8 +94,8 @@ class AdapterWeights:
         except LearningError as error:
             raise CheckpointError(f"{folder}: {error}", hint=error.hint) from error
 
-    def _require_frozen(self) -> None:
-        if (found := base_digest(self._model)) != self.base:
+    def require_frozen(self, *, hashed: bool = True) -> None:
+        if (found := (base_digest if hashed else frozen_digest)(self._model)) != self.base:
             raise CheckpointError(
                 f"the frozen weights have changed: they are {found[:12]}, and were {self.base[:12]}",
                 hint="nothing was saved; start the worker again, which goes on from the last checkpoint",

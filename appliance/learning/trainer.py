@@ -64,6 +64,7 @@ class Trainer(Learner):
         the warm-up counts; with a `teacher`, each token is worth what that thinks of it, whatever the groups say. The
         rest is as in `Learner`. With `lora` the model gets its adapter here; of several `ranks` each keeps its part of
         the model. Raises LearningError for a model that cannot be trained as the recipe says."""
+        recipe.require_learners(ranks.world)
         prepare(model, recipe, seed)
         scorer = Scorer(model, packing=recipe.packing, precision=recipe.precision)
         self._score: Callable[..., Scores] = scorer if ranks.alone else partial(scored, split(model, scorer))
@@ -188,10 +189,10 @@ class Trainer(Learner):
         return max(1, size // 2) if self._halved else size
 
     def _no_moments(self, error: BaseException) -> LearningError:
+        smaller = ", or training.optimizer to adamw_8bit on an NVIDIA GPU" if self._ranks.alone else ""
         return LearningError(
             f"the memory is too small for the optimizer's moments: {_reason(error)}",
-            hint="set training.method to lora, or training.optimizer to adamw_8bit on an NVIDIA GPU; `assay plan` says "
-            "what fits",
+            hint=f"set training.method to lora{smaller}; `assay plan` says what fits",
         )
 
     def _too_small(self, error: BaseException) -> LearningError:

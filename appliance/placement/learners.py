@@ -47,7 +47,7 @@ class PlacedLearners:
         devices = learner_devices("cuda" if gpus else CPU, ranks, gpus)
         self._placed = PlacedChannel(cluster, PlacementRequest(servant=SERVANT, gpus=gpus, prefer=engines))
         self.folder = make_folder("assay-learners-")
-        """What is handed over lies here."""
+        """What comes back lies here until it is compared."""
         self._written = 0
         try:
             self.pids: list[int] = self._ask("begin", devices=devices, threads=threads)["pids"]

@@ -150,6 +150,11 @@ class WorkContext:
             return None
         return RankProcesses(devices, threads=self._threads)
 
+    def make_room(self) -> None:
+        """Has engines that were made give back what they hold of a GPU, where they do that: a learner comes to it."""
+        if "engine" in vars(self):
+            self.engine.sleep()
+
     def _sampled_on(self) -> tuple[int, ...]:
         vllm, here = self._vllm or VllmSettings(), self._placement.engines == "here"
         placed = self._engine_count * self._placement.engine_gpus

@@ -430,6 +430,7 @@ def trainer_of(
     beside: dict[str, Any] = {"companions": files, "first_step": part.first_step, "teacher": part.teacher}
     if context.ranks is None:
         return Trainer(model, training, seed, max_tokens=most, **beside)
+    context.make_room()
     return RankedTrainer(context.ranks, model, training, seed, max_tokens=most, **beside)
 
 

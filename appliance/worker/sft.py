@@ -111,6 +111,7 @@ class SftRun:
         try:
             if notes:
                 self._push(learner)
+                self._context.engine.sleep()
             while not learner.done and share < warm.stop_at:
                 figures = learner.run_steps(self._until_next_stop(learner.step))
                 learner.require_finite(probe)
@@ -155,6 +156,7 @@ class SftRun:
         model, most = open_model(source), recipe.agent.max_tokens
         if ranks is None:
             return SftTrainer(model, encoded, recipe.warm_start, seed, max_tokens=most, companions=source)
+        self._context.make_room()
         return RankedSft(ranks, model, encoded, recipe.warm_start, seed, max_tokens=most, companions=source)
 
     def _push(self, learner: SftTrainer | RankedSft) -> None:

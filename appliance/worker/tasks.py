@@ -10,9 +10,17 @@ from typing import Any, Literal
 
 from appliance.clock import utc_now
 from appliance.config import Settings
+from appliance.engine_share import engine_share, ways_of
+from appliance.hardware import find_machine
+from appliance.inference.vllm.environment import find_environment
 from appliance.learning.recipe import Recipe
+from appliance.learning.stages import Stage
 from appliance.ledger.ledger import Ledger
+from appliance.model_readiness import UnusableModelError, shape_in
+from appliance.model_shape import EMBEDDED
 from appliance.places import cluster_settings, runtime_settings
+from appliance.promotion import CHAMPION
+from appliance.records.cycles import Cycle
 from appliance.records.events import Event
 from appliance.records.jobs import JobPart
 from appliance.worker.context import WorkContext
@@ -38,10 +46,32 @@ def run_cycle(
             board = TensorBoard(settings.telemetry.tensorboard / name, partial(_warn, ledger))
             held.callback(board.close)
             curves = board.add
+        if phase == "train":
+            settings = beside_learner(settings, data, ledger, cycle)
         progress = CycleProgress(cycle, ledger, time.monotonic, curves=curves)
         context = held.enter_context(_context(data, settings, ledger, recipe, policy, say=progress.say))
         run = CycleRun(cycle, context, progress, settings.model.path)
         run.train() if phase == "train" else run.evaluate()
+
+
+def beside_learner(settings: Settings, data: Path, ledger: Ledger, cycle: Cycle) -> Settings:
+    """The same settings, in which vLLM has the share of a GPU that is left beside this cycle's learner, where it needs
+    one and nobody has set it. Raises ModelError where that is too little."""
+    environment = find_environment() if settings.model.engine == "vllm" else None
+    if environment is None or environment.package != "vllm":
+        return settings
+    planned = cycle.plan.get("start") or ledger.alias(CHAMPION)
+    known = ledger.checkpoint(planned) if planned else None
+    folder = data / known.folder if known is not None else settings.model.path
+    try:
+        shape = EMBEDDED if folder is None else shape_in(folder)
+    except UnusableModelError:
+        return settings  # whoever reads it says what is wrong with it
+    stages = tuple(map(Stage.model_validate, cycle.plan.get("stages", ())))
+    share = engine_share(settings, shape, find_machine(), ways_of(Recipe.recorded(cycle.plan["recipe"]), stages))
+    if share is None:
+        return settings
+    return settings.model_copy(update={"vllm": settings.vllm.model_copy(update={"memory_share": share})})
 
 
 def _warn(ledger: Ledger, text: str) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from appliance.cli.plan import _advice, _assumed, _report, layout_of, machine_of
 from appliance.config import ModelSettings, Settings
+from appliance.config_layers import ConfigError
 from appliance.hardware import MIB, read_gpus
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm.placement import VllmSettings
@@ -343,6 +344,12 @@ def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_wou
     assert "2 learners, a GPU each; 1 engine, held by 2 GPUs, apart from" in _assumed(Layout(2, 1, 2, 2), 4)
     found = _report(settings(one, learners=3), llama(8.0), FOUR)
     assert found.configured.fits
+    eight_bit = WHOLE.model_copy(update={"optimizer": "adamw_8bit"})
+    assert fewest_learners(llama(8.0), FOUR, eight_bit, 2048, 8) == 0, "for one learner only, which it is too large for"
+    several = settings(one, learners=3)
+    recipe = several.recipe.model_copy(update={"training": eight_bit})
+    with pytest.raises(ConfigError, match="adamw_8bit, and there are 3 learners"):
+        layout_of(several.model_copy(update={"recipe": recipe}), FOUR)
 
 
 def test_what_is_pushed_while_rollouts_go_on_is_a_copy_of_the_model_with_its_frozen_weights() -> None:

@@ -30,7 +30,8 @@ class VllmSettings(FrozenModel):
     tensor_parallel: Annotated[int, UnitName("GPUs")] = Field(1, ge=1, le=64)
     """GPUs that hold one model together; each reads its part of a push from the same file."""
     memory_share: Annotated[float | None, UnitName("share")] = Field(None, gt=0, lt=1)
-    """The share of a GPU's memory that vLLM takes; otherwise what vLLM takes by itself."""
+    """The share of a GPU's memory that vLLM takes; otherwise what a learner on the same GPU leaves, or what vLLM takes
+    by itself."""
     sleep: Literal[0, 1, 2] = 0
     """What vLLM gives back while the learner trains on the same GPU: 0 nothing, 1 its cache and the weights, which wait
     in memory, 2 both for good. What wakes is pushed to and proved before it samples."""

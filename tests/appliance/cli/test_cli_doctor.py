@@ -18,7 +18,7 @@ from appliance.cli import doctor
 from appliance.cli.doctor_gpus import others
 from appliance.cli.doctor_isolation import self_test
 from appliance.cli.documents.doctor_checks import CheckGrade, ok, warning
-from appliance.config import Settings
+from appliance.config import ModelSettings, Settings
 from appliance.daemon.broker_process import BrokerProcess, command
 from appliance.daemon.listening import MAX_PATH_BYTES
 from appliance.ledger.lock import data_lock
@@ -58,6 +58,16 @@ def test_an_old_sqlite_is_a_note_because_only_one_process_writes() -> None:
 def test_an_interpreter_that_is_too_old_fails() -> None:
     assert doctor.python((3, 10, 12)).grade is CheckGrade.FAILED
     assert doctor.python((3, 11, 0)).grade is CheckGrade.OK
+
+
+def test_shared_memory_is_compared_with_the_model_that_is_configured(tmp_path: Path) -> None:
+    small = ModelSettings(path=Path(__file__).parents[2] / "fixtures" / "seedling")
+    configured = settings(tmp_path).model_copy(update={"model": small})
+    assert doctor.handed_over(configured) >= (small.path / "model.safetensors").stat().st_size
+    gone = small.model_copy(update={"path": tmp_path / "nothing"})
+    assert (
+        doctor.handed_over(configured.model_copy(update={"model": gone})) == doctor.handed_over(settings(tmp_path)) == 0
+    )
 
 
 def test_the_environment_of_vllm_is_missed_only_where_the_configuration_asks_for_it(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -58,6 +59,10 @@ def test_whoever_computes_with_memory_that_the_driver_does_not_know_is_named() -
 def test_shared_memory_and_ptrace_are_read_where_they_are(tmp_path: Path) -> None:
     assert "GiB free" in shared_memory(tmp_path).figure
     assert shared_memory(tmp_path / "nothing").grade is CheckGrade.WARNING
+    free = os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize
+    tight = shared_memory(tmp_path, weights=free)
+    assert (tight.grade, "hand over the configured model takes" in tight.figure) == (CheckGrade.WARNING, True)
+    assert shared_memory(tmp_path, weights=1).grade is CheckGrade.OK
     (tmp_path / "scope").write_text("1\n")
     assert "ptrace_scope is 1" in ptrace(tmp_path / "scope").figure
     assert "no Yama" in ptrace(tmp_path / "nothing").figure

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 import torch
 from inference_models import tiny
+from torch import distributed
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor
 
 from appliance.inference import adapters
 from appliance.inference.adapters import adapter_parameters, base_digest, frozen_digest
@@ -43,3 +46,18 @@ def test_weights_that_are_trained_are_hashed_each_time() -> None:
     before = frozen_digest(model)
     model.model.norm.weight.data += 1  # which torch does not count
     assert frozen_digest(model) == base_digest(model) != before
+
+
+@torch.no_grad()
+def test_of_weights_that_several_share_a_change_of_a_part_counts_as_one_of_the_whole() -> None:
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    try:
+        model = torch.nn.Linear(2, 2, bias=False)
+        shared = DTensor.from_local(model.weight.detach(), init_device_mesh("cpu", (1,)))
+        model.weight = torch.nn.Parameter(shared, requires_grad=False)
+        for change in (model.weight.add_, model.weight.to_local().add_):
+            before = frozen_digest(model)
+            change(1)
+            assert frozen_digest(model) == base_digest(model) != before
+    finally:
+        distributed.destroy_process_group()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,15 +16,20 @@ from test_learning_sft import RECIPE as SHOWN
 from test_learning_sft import demonstrations
 from test_learning_trainer import records, same_bits, weights
 
+from appliance.inference import adapters
+from appliance.inference.adapters import base_digest
 from appliance.inference.engines import make_engine
 from appliance.inference.folder import open_model
+from appliance.inference.vllm.transfers.folders import private_folder
 from appliance.inference.weights import push_model
-from appliance.learning import rank_processes
+from appliance.learning import rank_processes, ranked_trainer, trained_weights
 from appliance.learning.distillation import every_rollout
-from appliance.learning.errors import LearningError
+from appliance.learning.errors import CheckpointError, LearningError
+from appliance.learning.rank import RankProcess
 from appliance.learning.rank_processes import RankProcesses
 from appliance.learning.ranked_sft import RankedSft
 from appliance.learning.ranked_trainer import RankedTrainer
+from appliance.learning.ranks import ALONE
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.sft import SftTrainer
 from appliance.learning.trainer import Trainer
@@ -112,6 +118,68 @@ def test_what_it_learns_from_demonstrations_is_the_same_and_each_goes_on_from_th
     assert same_bits(weights(theirs), weights(ours))
     with pytest.raises(LearningError, match="none of 3 demonstrations fits into 2 tokens"):
         RankedSft(process, theirs, demonstrations(3), SHOWN, 3, max_tokens=2, companions=files)
+
+
+class HereInstead:
+    """The rank of a group of one, in this process, where what it does can be counted."""
+
+    def __init__(self) -> None:
+        self.rank = RankProcess(ALONE, torch.device("cpu"))
+
+    def ask(self, what: str, **message: Any) -> dict[str, Any]:
+        answer = self.rank.answer(json.loads(json.dumps({"ask": what, **message})))
+        return dict(json.loads(json.dumps(answer)))
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+def test_frozen_weights_are_hashed_at_each_checkpoint_on_both_sides_and_not_with_each_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, model, _ = trained(LORA, tmp_path / "model")
+    group = HereInstead()
+    there = RankedTrainer(group, model, LORA, 1, max_tokens=64, companions=files)
+    hashed: list[torch.nn.Module] = []
+
+    def counted(model: torch.nn.Module) -> str:
+        hashed.append(model)
+        return base_digest(model)
+
+    for module in (adapters, trained_weights):
+        monkeypatch.setattr(module, "base_digest", counted)
+    for step in range(2):
+        there.train_step(step, *records(step, LORA))
+    assert hashed == []
+    there.save(tmp_path / "kept")
+    there.restore(tmp_path / "kept")
+    ours, theirs = model, group.rank.learner.model
+    assert (hashed.count(ours), hashed.count(theirs)) == (2, 2)
+    for each in (ours, theirs):
+        layer = next(one for name, one in each.named_parameters() if "norm" in name)
+        layer.data += 1  # which torch does not count
+        with pytest.raises(CheckpointError, match="the frozen weights have changed"):
+            there.save(tmp_path / "another")
+        layer.data -= 1
+    assert not (tmp_path / "another").exists()
+
+
+def test_what_is_handed_over_lies_where_its_size_has_room_and_goes_once_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes, places = [], []
+
+    def without_shared_memory(size: int) -> Path:
+        sizes.append(size)
+        places.append(private_folder(size, tmp_path / "nothing"))
+        return places[-1]
+
+    monkeypatch.setattr(ranked_trainer, "private_folder", without_shared_memory)
+    files, model, _ = trained(SMALL, tmp_path / "model")
+    there = RankedTrainer(HereInstead(), model, SMALL, 1, max_tokens=64, companions=files)
+    there.train_step(0, *records(0))
+    assert sizes == [sum(map(len, files.values())), sum(one.nbytes for one in model.parameters())]
+    assert not any(place.exists() for place in places)
 
 
 def test_several_learn_from_demonstrations_what_one_learns(

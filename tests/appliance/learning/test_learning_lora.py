@@ -25,6 +25,7 @@ from appliance.learning.folders import read_verified, write_folder
 from appliance.learning.grouping import make_groups
 from appliance.learning.lora import add_adapter, load_adapter
 from appliance.learning.merging import export_merged, merged_files, publish_merged
+from appliance.learning.ranks import Ranks
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.state import Learner
 from appliance.learning.trainer import Trainer
@@ -316,6 +317,8 @@ def test_an_update_without_memory_is_not_tried_again_on_weights_that_may_have_mo
     assert asked == [4, 2], "both passes of the minibatch, and none anew"
     for named in ("training.method to lora", "adamw_8bit", "assay plan"):
         assert named in caught.value.hint
+    trainer._ranks = Ranks(0, 2)
+    assert "adamw_8bit" not in trainer._no_moments(MemoryError()).hint, "which several cannot have"
 
 
 def test_moments_of_8_bits_are_refused_where_they_do_not_run() -> None:
@@ -324,6 +327,13 @@ def test_moments_of_8_bits_are_refused_where_they_do_not_run() -> None:
     ) as caught:
         trainer_of(LORA.model_copy(update={"optimizer": "adamw_8bit"}))
     assert "training.optimizer" in caught.value.hint
+
+
+def test_moments_of_8_bits_are_refused_of_several_learners_before_anything_is_shared_out() -> None:
+    recipe = LORA.model_copy(update={"optimizer": "adamw_8bit"})
+    with pytest.raises(LearningError, match="there are 2 learners: bitsandbytes") as caught:
+        Trainer(varied(), recipe, 1, max_tokens=64, ranks=Ranks(0, 2))
+    assert "model.learners to 1" in caught.value.hint
 
 
 def test_a_recipe_with_an_adapter_is_another_recipe_and_the_defaults_are_not() -> None:

@@ -37,7 +37,7 @@ def make_folder(prefix: str, parent: Path | None = None) -> Path:
 
 def private_folder(size: int, shared: Path = SHARED_MEMORY) -> Path:
     """Makes a folder of mode 0700 in shared memory, or among temporary files where that has no room for `size`."""
-    roomy = shared.is_dir() and shutil.disk_usage(shared).free > SPARE * size
+    roomy = os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > SPARE * size
     return make_folder("assay-weights-", shared if roomy else None)
 
 

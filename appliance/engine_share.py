@@ -1,0 +1,71 @@
+"""Says what share of a GPU vLLM is given where a learner trains on the same one and nobody has said it.
+
+What always holds: a share that somebody set is left as it is. Where vLLM has its GPUs to itself it takes what it takes
+by itself. What cannot be had is refused, before anything starts.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from appliance.config import Settings
+from appliance.gpu_numbers import VISIBLE
+from appliance.inference.engine import ModelError
+from appliance.learning.learner_devices import sampled_on
+from appliance.learning.recipe import Recipe, TrainingRecipe
+from appliance.learning.stages import Stage
+from appliance.planning import GIB, SLACK, Hardware, Layout, Shape, engine_bytes, left_for_engines, sft_way
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of training that a night takes."""
+
+    recipe: TrainingRecipe
+    max_tokens: int
+    scored: bool = False
+    """Whether a teacher scores, in an engine of its own that does not sleep."""
+
+
+def ways_of(recipe: Recipe, stages: Sequence[Stage] = ()) -> list[Way]:
+    """Lists those of a night: of its stages where it has any."""
+    if not stages:
+        return [Way(recipe.training, recipe.agent.max_tokens)]
+    found = []
+    for stage in stages:
+        tokens = stage.recipe.agent.max_tokens
+        trained = sft_way(stage.recipe.warm_start, tokens) if stage.kind == "sft" else stage.recipe.training
+        found.append(Way(trained, tokens, scored=stage.kind == "distil"))
+    return found
+
+
+def engine_share(settings: Settings, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> float | None:
+    """Gives the share of each GPU that an engine gets beside a learner, for all of these ways, in hundredths; None
+    where there is nothing to say. Raises ModelError where it is less than an engine needs at the least."""
+    model, vllm, placement = settings.model, settings.vllm, settings.placement
+    here = placement.engines == placement.learners == "here"
+    if model.engine != "vllm" or vllm.memory_share is not None or not here or not machine.gpus:
+        return None
+    taken = len(sampled_on("vllm", vllm, os.environ.get(VISIBLE), here=True))
+    layout = Layout(model.learners, model.engines, vllm.tensor_parallel, taken)
+    if layout.apart(len(machine.gpus)):
+        return None
+    gpu = min(machine.gpus, key=lambda one: one.free)
+    left = []
+    for way in ways:
+        held_by = replace(layout, engines=layout.engines + way.scored)
+        sleeps = vllm.sleep > 0 and not way.scored
+        left.append(left_for_engines(shape, gpu, way.recipe, way.max_tokens, held_by, sleeps=sleeps))
+    room, tokens = min(left), max(way.max_tokens for way in ways)
+    least = int(engine_bytes(shape, tokens, 1, gpu=True) * SLACK) // vllm.tensor_parallel
+    if room < least:
+        also = "" if vllm.sleep else "set vllm.sleep to 2, "
+        raise ModelError(
+            f"vLLM samples on a GPU that a learner trains on, where {max(0, room) / GIB:.1f} of {gpu.total / GIB:.1f} "
+            f"GiB are left for it, and it takes {least / GIB:.1f} at the least",
+            hint=f"{also}lower what the learner takes (`assay plan` says what fits), or take a smaller model",
+        )
+    return math.floor(100 * room / gpu.total) / 100
