@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from appliance.config import Settings
-from appliance.gpu_numbers import VISIBLE
 from appliance.inference.engine import ModelError
+from appliance.inference.gpu_numbers import VISIBLE
 from appliance.learning.learner_devices import sampled_on
 from appliance.learning.recipe import Recipe, TrainingRecipe
 from appliance.learning.stages import Stage

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 
-from appliance.gpu_numbers import VISIBLE, shown_gpus
+from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
 from appliance.inference.memory import memory_limit
 from appliance.planning import Gpu, Hardware
 

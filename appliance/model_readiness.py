@@ -21,10 +21,10 @@ from typing import Any
 from appliance.config import ModelSettings
 from appliance.config_layers import ConfigError
 from appliance.gpu_layout import gpu_layout
-from appliance.gpu_numbers import VISIBLE
 from appliance.hardware import find_gpus, shown
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import ENGINES
+from appliance.inference.gpu_numbers import VISIBLE
 from appliance.inference.headers import read_shapes
 from appliance.inference.memory import memory_limit
 from appliance.inference.vllm.environment import require_environment

@@ -28,8 +28,8 @@ from appliance.cli.plan import shape_named
 from appliance.cli.show import show_json, show_line
 from appliance.config_layers import ConfigError
 from appliance.daemon.listening import MAX_PATH_BYTES
-from appliance.gpu_numbers import VISIBLE, shown_gpus
 from appliance.hardware import find_gpus
+from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
 from appliance.inference.vllm.environment import INSTALL, find_environment, is_tested, tested_version
 from appliance.inference.vllm.placement import count_gpus
 from appliance.lock_owner import owner_of

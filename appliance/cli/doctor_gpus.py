@@ -93,8 +93,8 @@ def gpus(
     ask_torch: Callable[[], Probed] | None = probe,
 ) -> Iterator[DoctorCheck]:
     """All lines about `found`, where the driver itself lists so many and CUDA shows some; `learners`, `engine` and the
-    bytes of `weights` are those of the configuration, `ours` processes that are not somebody else's. Without `ask_torch` torch is not asked:
-    another line said already why it can compute nothing here."""
+    bytes of `weights` are those of the configuration, `ours` processes that are not somebody else's. Without
+    `ask_torch` torch is not asked: another line said already why it can compute nothing here."""
     probed = ask_torch() if found and ask_torch is not None else None
     if not found and listed:
         yield warning(

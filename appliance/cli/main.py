@@ -18,7 +18,7 @@ import typer
 
 from appliance.cli.lazy_group import CommandRow, lazy_group
 from appliance.cli.options import JSON_ASKED, Data
-from appliance.gpu_numbers import ORDER
+from appliance.inference.gpu_numbers import ORDER
 
 NO_READER = 141
 """What a shell says of a program that a broken pipe has ended."""

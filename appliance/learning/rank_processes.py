@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from appliance.gpu_numbers import ORDER
+from appliance.inference.gpu_numbers import ORDER
 from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
 from appliance.processes.memory_kills import MemoryKills

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
-from appliance.gpu_numbers import VISIBLE
 from appliance.inference.engine import Engine, ModelError, ModelFiles
 from appliance.inference.engines import make_engine
+from appliance.inference.gpu_numbers import VISIBLE
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.folders import read_verified
 from appliance.learning.learner_devices import CPU, learner_devices, sampled_on, usable_gpus

@@ -101,8 +101,8 @@ def gpu_probes() -> Probes:
     """Makes the probes for the first GPU, with a model of half a billion parameters where size matters."""
     import torch
 
-    from appliance.gpu_numbers import VISIBLE, shown_gpus
     from appliance.hardware import find_machine
+    from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
     from appliance.inference.vllm.engine import VllmEngine
     from appliance.inference.vllm.environment import find_environment, require_environment
     from appliance.inference.vllm.placement import VllmSettings, count_gpus

@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from appliance.gpu_numbers import VISIBLE, shown_gpus
 from appliance.inference.engine import ModelError
+from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
 from appliance.inference.vllm.environment import VllmEnvironment
 from runtime.model import FrozenModel, UnitName
 

@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from appliance.gpu_numbers import ORDER, VISIBLE
 from appliance.inference.engine import ModelError
+from appliance.inference.gpu_numbers import ORDER, VISIBLE
 from appliance.inference.vllm.environment import INSTALL, VllmEnvironment
 from appliance.inference.vllm.server.wire import JsonFrames, WireError, packed
 from appliance.inference.vllm.transfers.folders import make_folder, remove_folder

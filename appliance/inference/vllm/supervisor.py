@@ -20,7 +20,6 @@ from typing import Any
 
 import torch
 
-from appliance.gpu_numbers import VISIBLE
 from appliance.inference.adapters import (
     adapter_digest,
     adapter_files,
@@ -30,6 +29,7 @@ from appliance.inference.adapters import (
     without_adapter,
 )
 from appliance.inference.engine import ModelError, NoProbabilitiesError, PushProof
+from appliance.inference.gpu_numbers import VISIBLE
 from appliance.inference.vllm import proof
 from appliance.inference.vllm.answers import require_answer
 from appliance.inference.vllm.placement import VllmSettings
