@@ -178,7 +178,8 @@ class CycleRun:
 
     def _try_out(self, folder: Path) -> None:
         """Has the owner's model read a question, before anything of it is on record. Raises ConfigError for one that
-        cannot be used: trying again is useless until somebody has put it right."""
+        cannot be used: trying again is useless until somebody has put it right. What the machine fails at says nothing
+        of the model, and comes as it is."""
         engine = self._context.engine
         try:
             try_out(engine, {name: path.read_bytes() for name, path in model_files(folder).items()})

@@ -54,6 +54,18 @@ class Dies(TorchEngine):
         return super().step()
 
 
+class RunsOut(Dies):
+    """Meets a GPU without memory in the middle of those steps instead."""
+
+    def step(self) -> list[Turn]:
+        return TorchEngine.step(self)
+
+    def _sample(self, *given: Any) -> list[Turn]:
+        if next(self._count) in self._fails_at:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return super()._sample(*given)
+
+
 class Forgets(ScriptedEngine):
     """Takes no weights at all, and says that it has."""
 
@@ -188,9 +200,9 @@ def test_an_engine_whose_memory_is_that_of_one_conversation_makes_the_longest_to
 
 
 def test_what_a_lost_engine_had_begun_goes_on_elsewhere_and_nothing_of_it_is_lost(
-    plainly: dict[int, list[tuple[Ids, str]]],
+    kind: type[Dies], plainly: dict[int, list[tuple[Ids, str]]]
 ) -> None:
-    lost = Dies(8, SLOTS, 6)
+    lost = kind(8, SLOTS, 6)
     pool = pool_of(lost, TorchEngine(4, SLOTS))
     said = converse(pool, requests())
     assert drawn(said) == plainly
@@ -199,6 +211,7 @@ def test_what_a_lost_engine_had_begun_goes_on_elsewhere_and_nothing_of_it_is_los
     sampled = sum(len(turn.ids) for turns in said.values() for turn in turns)
     assert pool.tokens_sampled == sampled, "not one token was drawn twice"
     push_model(pool, tiny("llama", HEAD), "b")
+@pytest.mark.parametrize("kind", [Dies, RunsOut])
     assert (lost.version, pool.capacity.rows) == ("b", 12), "a later push finds it again"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from appliance.config import Settings
 from appliance.config_layers import ConfigError
-from appliance.inference.engine import ModelError
+from appliance.inference.engine import ModelError, OutOfMemoryError
 from appliance.rendering.renderer import RenderingError
 from appliance.sandbox_readiness import BrokerAwayError
 from appliance.worker import __main__ as worker
@@ -28,6 +28,7 @@ from runtime.errors import InfrastructureError, RefusedError
         (ConfigError("no model"), 4),
         (BrokerAwayError("no broker answers"), 5),
         (InfrastructureError("a sandbox died"), 5),
+        (OutOfMemoryError("the GPU ran out of memory"), 5),
     ],
     ids=lambda value: type(value).__name__,
 )
