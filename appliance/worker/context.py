@@ -23,6 +23,7 @@ from appliance.placement.settings import PlacementSettings
 from appliance.records.checkpoints import Checkpoint
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
+from appliance.worker.known_lengths import known_lengths
 from policies.isolation import backend_for
 from policies.policy import Policy
 from runtime.cluster import ClusterSessions
@@ -99,7 +100,8 @@ class WorkContext:
     def engine(self) -> EnginePool:
         from appliance.scheduling.engine_pool import EnginePool
 
-        return EnginePool(self._made(self._engine_count), self.budget.max_tokens, self.clock)
+        made = self._made(self._engine_count)
+        return EnginePool(made, self.budget.max_tokens, self.clock, lengths=lambda: known_lengths(self.ledger))
 
     def another_engine(self) -> Engine:
         """Makes an engine like one of those in use; who asked closes it."""
@@ -196,12 +198,12 @@ def try_out(engine: Engine, files: ModelFiles) -> None:
     except (ModelError, InfrastructureError, MemoryError):
         raise
     except Exception as error:  # whatever the model's code makes of weights that it does not expect
-        raise ModelError(
-            f"it cannot read a question: {error}", hint="copy tokenizer.json and the weights from one model"
         from appliance.inference.device import is_gpus
 
         if is_gpus(error):
             raise
+        raise ModelError(
+            f"it cannot read a question: {error}", hint="copy tokenizer.json and the weights from one model"
         ) from error
     if not all(map(math.isfinite, scores[0])):
         raise ModelError("its weights give no finite probabilities", hint="copy the folder again, or take another")
