@@ -13,7 +13,7 @@ caller's own mistakes and for what broke under both of them:
     ├── LimitError              the caller has had what its limits or quotas give
     ├── BusyError               too many wait already; try again later, with less
     ├── RefusedError            isolation cannot be had, or a rule forbids it; never retried, never worked around
-    └── InfrastructureError     a sandbox died, the disk is full, runsc is broken; may be retried, is never a reward
+    └── InfrastructureError     a sandbox died, a disk or a GPU is full, runsc broke; may be retried, is never a reward
         ├── BrokerLostError     the broker that was asked is gone, and all that it had with it
         └── HostLostError       a host of the cluster is gone, and all that it had; another one may take the same
 """

@@ -17,7 +17,7 @@ from pathlib import Path
 import structlog
 
 from appliance.audit.log import AuditError
-from appliance.inference.engine import ADAPTER, OutOfMemoryError
+from appliance.inference.engine import ADAPTER
 from appliance.inference.engine_loop import EngineLoop
 from appliance.learning.folders import read_verified
 from appliance.rendering.formats import load_renderer
@@ -99,7 +99,7 @@ class ServedChampion:
 
     def _refuse(self, digest: str, error: Exception) -> None:
         self.problem = f"the model in service, {digest[:12]}, cannot be used here: {str(error)[:300]}"
-        if isinstance(error, (InfrastructureError, OutOfMemoryError, OSError)):
+        if isinstance(error, (InfrastructureError, OSError)):
             self._pause = min(2 * self._pause, LONGEST_PAUSE) if digest == self._refused else PAUSE
             self.problem += f"; it is tried again in {self._pause / 60:.0f} min"
         else:

@@ -11,8 +11,11 @@ import torch
 
 from appliance.inference.engine import ModelError, OutOfMemoryError
 from appliance.inference.memory import memory_limit
+from runtime.errors import InfrastructureError
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+KV_SHARE = 0.8
+"""Of a GPU's memory, for keys and values."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +28,15 @@ class Placement:
         """Bytes that keys and values may take: most of what a GPU has free, or a third of the machine's memory."""
         if self.device.type == "cuda":
             free, _ = torch.cuda.mem_get_info(self.device)
-            return int(free * 0.8)
+            return int(free * KV_SHARE)
         return memory_limit() // 3
+
+    def most_kv_memory(self) -> int:
+        """Bytes that they could take if nobody else used the device."""
+        if self.device.type == "cuda":
+            _, total = torch.cuda.mem_get_info(self.device)
+            return int(total * KV_SHARE)
+        return self.kv_memory()
 
     @contextmanager
     def guarded(self, doing: str) -> Iterator[None]:
@@ -36,27 +46,34 @@ class Placement:
         except torch.OutOfMemoryError as error:
             raise OutOfMemoryError(
                 f"the {'GPU' if self.device.type == 'cuda' else 'machine'} ran out of memory while {doing}",
-                hint="lower agent.concurrent or agent.max_tokens, or set model.dtype to bfloat16",
+                hint="end what else uses it, lower recipe.agent.concurrent or recipe.agent.max_tokens, or set "
+                "model.dtype to bfloat16",
             ) from error
 
 
 def choose_placement(device: str = "auto", dtype: str = "auto") -> Placement:
     """Takes what `[model] device` and `dtype` say; "auto" is a GPU in bfloat16 where there is one, else the processor
-    in float32. Raises ModelError for a device that is not there or an unknown name."""
+    in float32. Raises ModelError for an unknown name, and InfrastructureError for a GPU that is not there, or not any
+    more."""
     if device not in ("auto", "cpu", "cuda"):
         raise ModelError(f"there is no device {device!r}", hint="set model.device to auto, cpu or cuda")
     if dtype not in ("auto", *DTYPES):
         raise ModelError(f"there is no type {dtype!r}", hint="set model.dtype to auto, float32 or bfloat16")
     there = device != "cpu" and torch.cuda.is_available()
     if device == "cuda" and not there:
-        raise ModelError(
+        raise InfrastructureError(
             "model.device is cuda, and torch finds no GPU here",
-            hint="set model.device to auto or cpu; `nvidia-smi` shows GPUs, and the torch that is installed must be "
-            "one with CUDA",
+            hint="`nvidia-smi` shows GPUs, and the torch that is installed must be one with CUDA; or set model.device "
+            "to auto or cpu",
         )
     if dtype == "auto":
         dtype = "bfloat16" if there else "float32"
     return Placement(torch.device("cuda", 0) if there else torch.device("cpu"), DTYPES[dtype])
+
+
+def is_gpus(error: BaseException) -> bool:
+    """Says whether a GPU had no memory left, or broke: no model is to blame for that."""
+    return isinstance(error, torch.OutOfMemoryError) or "CUDA error" in str(error)
 
 
 def token_bytes(config: Any, dtype: torch.dtype) -> int:

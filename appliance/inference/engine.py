@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from appliance.records.rollouts import WeightSpan
-from runtime.errors import HintedError
+from runtime.errors import HintedError, InfrastructureError
 
 ModelFiles = Mapping[str, bytes]
 """A model as it was read into memory, by the names of its files: config.json, tokenizer.json, safetensors."""
@@ -41,8 +41,8 @@ class NoProbabilitiesError(ModelError):
     """Weights that give no finite probabilities: training has diverged, or a file is damaged."""
 
 
-class OutOfMemoryError(ModelError):
-    """Memory that does not suffice, which another time may have more of."""
+class OutOfMemoryError(InfrastructureError):
+    """Memory that does not suffice now: a failure of the machine. What can never fit is a ModelError."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from threading import Lock
 
 from appliance.inference.engine import Engine, ModelError
 from appliance.rendering.renderer import Renderer
+from runtime.errors import InfrastructureError
 from verifiers.contract.judge import JudgeError
 
 LEAST_MASS = 0.1
@@ -35,7 +36,7 @@ class EngineJudge:
         try:
             with self._lock:
                 scores = self._engine.score([(*ids, first) for first in firsts])
-        except (ModelError, ValueError, RuntimeError) as error:
+        except (ModelError, InfrastructureError, ValueError, RuntimeError) as error:
             raise JudgeError(f"the judge's model cannot answer: {error}") from error
         shares = [math.exp(score[-1]) for score in scores]
         if not sum(shares) >= LEAST_MASS:

@@ -16,7 +16,7 @@ from torch import Tensor
 from appliance.inference.adapters import has_adapter, without_adapter
 from appliance.inference.blocks import Paging
 from appliance.inference.decoder import Decoder
-from appliance.inference.device import Placement
+from appliance.inference.device import Placement, is_gpus
 from appliance.inference.engine import ModelError, NoProbabilitiesError
 from appliance.inference.slots import SlotCache
 
@@ -95,6 +95,8 @@ def probe(
                 found.append(logits[row])
                 wanted.append(expected[row, held[row]])
     except (ValueError, TypeError, AttributeError, RuntimeError, IndexError, KeyError, NotImplementedError) as error:
+        if is_gpus(error):
+            raise
         raise ModelError(f"{name} cannot be decoded here: {error}", hint=_hint(paged)) from error
     otherwise = "it decodes differently in a batch"
     _require_near(torch.stack(found), torch.stack(wanted), model, placement, otherwise, _hint(paged))

@@ -162,14 +162,17 @@ class TorchEngine:
         return proof
 
     def _affordable(self, each: int) -> int:
-        """Counts the tokens that memory holds; `each` takes so many bytes. Raises OutOfMemoryError."""
-        memory = self._placement.kv_memory()
+        """Counts the tokens that memory holds; `each` takes so many bytes. Raises OutOfMemoryError where a conversation
+        has no room now, and ModelError where it never has."""
+        memory, most = self._placement.kv_memory(), self._placement.most_kv_memory()
         if memory // each < self._slots:
-            raise OutOfMemoryError(
-                f"keys and values of a conversation of {self._slots} tokens take {self._slots * each / 2**30:.1f} GiB, "
-                f"and there is room for {memory / 2**30:.1f}",
-                hint=f"set agent.max_tokens to at most {memory // each}",
-            )
+            takes, room = self._slots * each / 2**30, memory / 2**30
+            said = f"keys and values of a conversation of {self._slots} tokens take {takes:.1f} GiB, "
+            said += f"and there is room for {room:.1f}"
+            hint = f"set recipe.agent.max_tokens to at most {memory // each}"
+            if most // each < self._slots:
+                raise ModelError(said, hint=hint)
+            raise OutOfMemoryError(said, hint=f"end what else uses the GPU, or {hint}")
         return min(memory // each, self._capacity * self._slots)
 
     @torch.inference_mode()
@@ -284,12 +287,17 @@ class TorchEngine:
 
     @torch.inference_mode()
     def step(self) -> list[Turn]:
-        """Raises ModelError when the weights give no finite probabilities, or when a GPU has no memory left."""
+        """Raises NoProbabilitiesError, and OutOfMemoryError when a GPU has no memory left: what was sampled can then be
+        withdrawn, and nothing goes on here."""
         if self._decoder is None:
             return []
         try:
             with self._placement.guarded(f"{len(self._at)} conversations went on"):
                 return self._step(self._decoder)
+        except OutOfMemoryError:
+            self._prompts.clear()
+            self._cache.free()
+            raise
         except ModelError:
             self._drop_everything()
             raise

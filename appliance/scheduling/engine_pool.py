@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -70,7 +70,16 @@ class _PooledRow:
 class EnginePool:
     """Is an `Engine` over several, each of conversations of at most `slots` tokens. Not thread-safe."""
 
-    def __init__(self, engines: Sequence[Engine], slots: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        engines: Sequence[Engine],
+        slots: int,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        lengths: Callable[[], Iterable[int]] = tuple,
+    ) -> None:
+        """`lengths` says how many tokens earlier conversations had at their end; it is asked once, where the memory of
+        an engine may run out."""
         if not engines:
             raise ValueError("a pool needs at least one engine")
         self._engines = {f"engine-{number}": engine for number, engine in enumerate(engines)}
@@ -81,6 +90,8 @@ class EnginePool:
         self._worked = 0.0
         """Seconds of steps with something to sample."""
         self._scheduler = Scheduler({}, SchedulerState(lengths=LengthTable(longest=-(-slots // UNIT) * UNIT)))
+        self._earlier: Callable[[], Iterable[int]] | None = lengths
+        """None once it was asked."""
         self._memory: dict[str, tuple[int, int]] = {}
         """Of engines whose memory may run out: its tokens, no fewer than of one conversation, and those of a block."""
         self._rows: dict[int, _PooledRow] = {}
@@ -276,6 +287,9 @@ class EnginePool:
         else:
             self._scheduler.add_engine(name, capacity.tokens, capacity.rows)
             self._memory[name] = capacity.tokens, capacity.block
+            if self._earlier is not None:
+                self._scheduler.learn(self._earlier())
+                self._earlier = None
         self._serving.append(name)
 
     def _retire(self, names: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ where memory is free); the forecast, which is a quantile of the sum, is ours.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -38,7 +38,7 @@ GAIN = 4.0
 
 
 class SchedulerState(FrozenModel):
-    """Is what is kept from one batch to the next, and over a restart. Who runs is in the ledger."""
+    """Is what was learned, which goes from one batch to the next. Who runs is in the ledger."""
 
     lengths: LengthTable
     caution: Annotated[float, Field(ge=LEAST_CAUTION, le=MOST_CAUTION)] = 1.0
@@ -102,6 +102,13 @@ class Scheduler:
         self._capacity[name] = np.inf if tokens is None else tokens
         self._rows[name] = np.inf if rows is None else rows
         self._used[name], self._held[name] = 0, np.zeros(RANGES)
+
+    def learn(self, lengths: Iterable[int]) -> None:
+        """Notes how many tokens rollouts had at their end that ran elsewhere, or before."""
+        for tokens in lengths:
+            place = self._curve.range_of(min(tokens, self._curve.longest))
+            self._curve.grew(0, place)
+            self._curve.end(place)
 
     def submit(self, rollout: str, group: str, tokens: int, *, begun: bool = False) -> None:
         """Queues a rollout that has so many tokens by now, before all others where it had begun. Raises ValueError for

@@ -25,10 +25,11 @@ from appliance.placement.settings import PlacementSettings
 from appliance.records.checkpoints import Checkpoint
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
+from appliance.worker.known_lengths import known_lengths
 from policies.isolation import backend_for
 from policies.policy import Policy
 from runtime.cluster import ClusterSessions
-from runtime.errors import HintedError
+from runtime.errors import HintedError, InfrastructureError
 from runtime.profile import BackendName
 from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions
@@ -101,7 +102,8 @@ class WorkContext:
     def engine(self) -> EnginePool:
         from appliance.scheduling.engine_pool import EnginePool
 
-        return EnginePool(self._made(self._engine_count), self.budget.max_tokens, self.clock)
+        made = self._made(self._engine_count)
+        return EnginePool(made, self.budget.max_tokens, self.clock, lengths=lambda: known_lengths(self.ledger))
 
     def another_engine(self) -> Engine:
         """Makes an engine like one of those in use; who asked closes it."""
@@ -132,7 +134,8 @@ class WorkContext:
     @cached_property
     def ranks(self) -> RankGroup | None:
         """The processes that train, where this one does not: several, or one on a GPU, so that a crash there ends that
-        one alone. Raises ModelError, InfrastructureError."""
+        one alone. Raises ModelError, and InfrastructureError also for fewer GPUs than are asked for: one may have gone.
+        """
         if self._placement.learners == "cluster":
             from appliance.placement.learners import PlacedLearners
 
@@ -145,7 +148,10 @@ class WorkContext:
             )
             self._say("placed", f"the learners train on {learners.host}")
             return learners
-        devices = learner_devices(self._device, self._learners, usable_gpus(self._device), self._sampled_on())
+        try:
+            devices = learner_devices(self._device, self._learners, usable_gpus(self._device), self._sampled_on())
+        except ModelError as error:
+            raise InfrastructureError(str(error), hint=error.hint) from error
         if devices == (CPU,):
             return None
         return RankProcesses(devices, threads=self._threads)
@@ -191,14 +197,19 @@ class WorkContext:
 
 
 def try_out(engine: Engine, files: ModelFiles) -> None:
-    """Has an engine take this model and read a question. Raises ModelError or RenderingError."""
+    """Has an engine take this model and read a question. Raises ModelError or RenderingError, and what the machine
+    failed at as it comes."""
     renderer = load_renderer(files)
     try:
         engine.push(files, "the model")
         scores = engine.score([renderer.question("1 + 1?")])
-    except (ModelError, MemoryError):
+    except (ModelError, InfrastructureError, MemoryError):
         raise
     except Exception as error:  # whatever the model's code makes of weights that it does not expect
+        from appliance.inference.device import is_gpus
+
+        if is_gpus(error):
+            raise
         raise ModelError(
             f"it cannot read a question: {error}", hint="copy tokenizer.json and the weights from one model"
         ) from error

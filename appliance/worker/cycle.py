@@ -178,7 +178,8 @@ class CycleRun:
 
     def _try_out(self, folder: Path) -> None:
         """Has the owner's model read a question, before anything of it is on record. Raises ConfigError for one that
-        cannot be used: trying again is useless until somebody has put it right."""
+        cannot be used: trying again is useless until somebody has put it right. What the machine fails at says nothing
+        of the model, and comes as it is."""
         engine = self._context.engine
         try:
             try_out(engine, {name: path.read_bytes() for name, path in model_files(folder).items()})
@@ -204,11 +205,19 @@ class CycleRun:
                     digest, champion.manifest, "training", made.step, made.metrics, sealed=setup.sealed
                 )
         if candidate.manifest == champion.manifest:
-            # Not one group had a right and a wrong rollout: the weights are the champion's, to the bit.
-            self._progress.say("warning", "nothing was learned: no group had both right and wrong rollouts")
+            # The weights are the champion's, to the bit.
+            kept = "nothing that was learned is kept: the weights are those that the night began from"
+            alike = "nothing was learned: no group had both right and wrong rollouts"
+            self._progress.say("warning", kept if self._learned() else alike)
             return champion
         self._present(candidate)
         return candidate
+
+    def _learned(self) -> bool:
+        """Whether anything was learned from: a step's group, or what is no step at all."""
+        steps = self._ledger.recorded_steps(self._cycle.id)
+        records = (self._ledger.step(self._cycle.id, step) for step in steps)
+        return not steps or any(group.kept for record in records if record is not None for group in record.groups)
 
     def _files(self, model: Checkpoint) -> ModelFiles:
         """Reads a published model; nobody holds its bytes longer than they are needed, for they are as large as it."""

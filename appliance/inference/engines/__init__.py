@@ -57,7 +57,8 @@ def make_engine(
     dtype: str = "auto",
     vllm: VllmSettings | None = None,
 ) -> Engine:
-    """Makes the engine of this name: `rows` conversations at once, of at most `slots` tokens. Raises ModelError.
+    """Makes the engine of this name: `rows` conversations at once, of at most `slots` tokens. Raises ModelError, and
+    InfrastructureError for a GPU that is not there.
 
     `threads` are the process's: sampling and training give the same bits only under the same number of them. `device`
     and `dtype` are what `[model]` says, and "auto" leaves them to the engine; `vllm` says where an engine of that name

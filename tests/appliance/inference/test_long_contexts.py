@@ -15,9 +15,10 @@ from transformers import DynamicCache, Qwen2Config, Qwen2ForCausalLM
 
 from appliance.inference.blocks import BlockPool, Paging
 from appliance.inference.device import Placement, choose_placement
-from appliance.inference.engine import GenerationRequest, ModelError, Turn
+from appliance.inference.engine import GenerationRequest, ModelError, OutOfMemoryError, Turn
 from appliance.inference.slots import SlotCache
 from appliance.inference.torch_engine import TorchEngine
+from runtime.errors import InfrastructureError
 
 SLOTS = 48
 SMALL = Paging(block=4, window=10, chunk=6)
@@ -218,6 +219,10 @@ def test_a_model_that_keeps_more_than_memory_holds_is_refused_with_what_would_fi
     monkeypatch.setattr(Placement, "kv_memory", lambda self: 256 * 1000)
     with pytest.raises(ModelError, match="1500 tokens"):
         smaller.push(long_model(seed=2), "too much")
+    monkeypatch.setattr(Placement, "most_kv_memory", lambda self: 256 * 2000)
+    with pytest.raises(OutOfMemoryError, match="1500 tokens") as full:  # somebody else has it now
+        smaller.push(long_model(seed=2), "too much for now")
+    assert full.value.hint == "end what else uses the GPU, or set recipe.agent.max_tokens to at most 1000"
     assert (smaller.version, smaller.kv_tokens, smaller.score([tuple(range(1, 9))])) == ("long", 2000, scores)
     with pytest.raises(ValueError, match="does not hold one"):
         TorchEngine(4, SLOTS, kv_tokens=SLOTS - 1)
@@ -243,7 +248,7 @@ def test_a_device_that_is_not_there_and_one_without_memory_are_said_in_a_sentenc
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert choose_placement() == Placement(torch.device("cpu"), torch.float32)
-    with pytest.raises(ModelError, match="no GPU here"):
+    with pytest.raises(InfrastructureError, match="no GPU here"):
         choose_placement("cuda")
     for device, dtype in (("tpu", "auto"), ("cpu", "int4")):
         with pytest.raises(ModelError, match="there is no"):
@@ -256,7 +261,8 @@ def test_a_device_that_is_not_there_and_one_without_memory_are_said_in_a_sentenc
 
     monkeypatch.setattr(engine._decoder, "advance", full)
     engine.step()
-    with pytest.raises(ModelError, match="ran out of memory while 1 conversations went on") as caught:
+    with pytest.raises(OutOfMemoryError, match="ran out of memory while 1 conversations went on") as caught:
         engine.step()
-    assert "agent.concurrent" in caught.value.hint
+    assert "recipe.agent.concurrent" in caught.value.hint
+    assert len(engine.withdraw(0).ids) == 1, "what was sampled is not lost"
     assert engine.unfinished == 0

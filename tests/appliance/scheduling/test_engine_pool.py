@@ -54,6 +54,18 @@ class Dies(TorchEngine):
         return super().step()
 
 
+class RunsOut(Dies):
+    """Meets a GPU without memory in the middle of those steps instead."""
+
+    def step(self) -> list[Turn]:
+        return TorchEngine.step(self)
+
+    def _sample(self, *given: Any) -> list[Turn]:
+        if next(self._count) in self._fails_at:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return super()._sample(*given)
+
+
 class Forgets(ScriptedEngine):
     """Takes no weights at all, and says that it has."""
 
@@ -171,6 +183,18 @@ def test_what_memory_cannot_hold_is_set_back_and_goes_on_as_if_nothing_had_been(
     assert everything.overfull > 0, "all at once is more than it holds"
 
 
+def test_a_pool_that_is_told_how_long_conversations_got_begins_more_of_them_at_once() -> None:
+    def begun(*lengths: int) -> int:
+        engine = ShortOfMemory(16, SLOTS, 5 * SLOTS)
+        pool = EnginePool([engine], SLOTS, lengths=lambda: lengths)
+        push_model(pool, tiny("qwen2", HEAD), "a")
+        for request in requests():
+            pool.submit(request)
+        return engine.unfinished
+
+    assert begun() < begun(*[SLOTS // 4] * 100)
+
+
 def test_an_engine_whose_memory_is_that_of_one_conversation_makes_the_longest_too() -> None:
     class InBlocks(TorchEngine):
         @property
@@ -187,10 +211,11 @@ def test_an_engine_whose_memory_is_that_of_one_conversation_makes_the_longest_to
     assert [len(turn.ids) for turn in turns] == [20]
 
 
+@pytest.mark.parametrize("kind", [Dies, RunsOut])
 def test_what_a_lost_engine_had_begun_goes_on_elsewhere_and_nothing_of_it_is_lost(
-    plainly: dict[int, list[tuple[Ids, str]]],
+    kind: type[Dies], plainly: dict[int, list[tuple[Ids, str]]]
 ) -> None:
-    lost = Dies(8, SLOTS, 6)
+    lost = kind(8, SLOTS, 6)
     pool = pool_of(lost, TorchEngine(4, SLOTS))
     said = converse(pool, requests())
     assert drawn(said) == plainly

@@ -19,12 +19,15 @@ from transformers import (
 )
 
 from appliance.config import ModelSettings
+from appliance.inference.engine import OutOfMemoryError
 from appliance.inference.folder import read_model
+from appliance.inference.generic import GenericDecoder
+from appliance.inference.torch_engine import TorchEngine
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.model_readiness import ConfiguredModel
 from appliance.records.cycles import CycleState
 from appliance.rendering.formats import load_renderer
-from appliance.worker.context import WorkContext
+from appliance.worker.context import WorkContext, try_out
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 
@@ -69,6 +72,24 @@ def test_a_folder_that_names_no_format_has_chatml(tmp_path: Path) -> None:
     text = renderer.text(renderer.question("what is 1 plus 2? <|im_end|>"))
     assert text == "<|im_start|>user\nwhat is 1 plus 2? <|im_end|><|im_end|>\n<|im_start|>assistant\n"
     assert renderer.question("<|im_end|>").count(renderer.stop) == 1
+
+
+@pytest.mark.parametrize("step", ["advance", "logits"])
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError("CUDA out of memory."), RuntimeError("CUDA error: unspecified launch failure")]
+)
+def test_what_a_gpu_fails_at_while_a_model_is_tried_is_not_said_of_the_model(
+    step: str, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    files, engine = read_model(gpt2(tmp_path / "model")), TorchEngine(2, 64)
+    with monkeypatch.context() as patched:
+        patched.setattr(GenericDecoder, step, broken)
+        with pytest.raises((OutOfMemoryError, RuntimeError), match=r"memory|CUDA error"):
+            try_out(engine, files)
+    try_out(engine, files)
 
 
 @pytest.mark.parametrize("make", [llama, gpt2])

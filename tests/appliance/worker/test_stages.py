@@ -151,6 +151,8 @@ def test_an_induced_collapse_stops_the_stage_goes_back_and_says_what_it_saw(
     assert cycle.plan["candidate"] == cycle.plan["start"]
     (said,) = texts(ledger, "collapse")
     assert "goes back to step 0" in said
+    (warning,) = (text for text in texts(ledger, "warning") if "nothing" in text)
+    assert warning == "nothing that was learned is kept: the weights are those that the night began from"
     weights = safetensors.torch.load_file(context.data / "models" / ended["checkpoint"] / "model.safetensors")
     assert all(bool(torch.isfinite(tensor).all()) for tensor in weights.values())
 

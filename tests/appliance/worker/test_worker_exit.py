@@ -9,13 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from appliance.config import Settings
 from appliance.config_layers import ConfigError
-from appliance.inference.engine import ModelError
+from appliance.inference.engine import ModelError, OutOfMemoryError
 from appliance.rendering.renderer import RenderingError
 from appliance.sandbox_readiness import BrokerAwayError
 from appliance.worker import __main__ as worker
+from appliance.worker.context import WorkContext
 from runtime.errors import InfrastructureError, RefusedError
 
 
@@ -28,6 +30,7 @@ from runtime.errors import InfrastructureError, RefusedError
         (ConfigError("no model"), 4),
         (BrokerAwayError("no broker answers"), 5),
         (InfrastructureError("a sandbox died"), 5),
+        (OutOfMemoryError("the GPU ran out of memory"), 5),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -46,6 +49,14 @@ def test_what_cannot_be_done_as_asked_ends_with_2_and_a_configuration_with_4(
         arguments = ["--ledger-fd", str(ours.detach()), "--data", str(tmp_path), "--settings", str(settings)]
         assert worker.main(["jobs", *arguments]) == status
     assert str(error) in capsys.readouterr().err
+
+
+def test_a_gpu_that_is_gone_is_a_failure_of_the_machine(context: WorkContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(context, "_device", "cuda")
+    for part in ("engine", "ranks"):
+        with pytest.raises(InfrastructureError, match="no GPU here"):
+            getattr(context, part)
 
 
 STOPPED_LATE = """
