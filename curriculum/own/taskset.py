@@ -21,17 +21,15 @@ from curriculum.contract.environment import NeedsPackages
 from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.task import Split, asked
 from curriculum.contract.taskset import TaskDraft, require_level
-from curriculum.contract.topics import IMPOSSIBLE
 from curriculum.environments import ENVIRONMENTS
 from curriculum.names import NAME, OWN
+from curriculum.own.contradicted import contradicted
 from curriculum.own.rows import LEVELS, OwnRow
 from runtime.model import FrozenModel
-from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.kinds import AnswerForm
 from verifiers.files.spec import FilesSpec
 from verifiers.lean import toolchain
 from verifiers.lean.spec import LeanSpec
-from verifiers.programs.spec import ProgramSpec
 from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
@@ -144,15 +142,7 @@ class OwnTaskset:
         return all(isinstance(spec, FilesSpec) and spec.only_foreign for spec in specs)
 
     def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
-        """Tests with other results, a statement that is false, or a number of twenty digits."""
-        wrong, spec = str(IMPOSSIBLE + number), draft.spec
-        if isinstance(spec, ProgramSpec):
-            examples = tuple(one.model_copy(update={"expected": wrong, "raises": ""}) for one in spec.examples)
-            runs = tuple(one.model_copy(update={"expected": wrong}) for one in spec.runs)
-            return spec.model_copy(update={"examples": examples, "runs": runs, "reference": "", "generate": 0})
-        if isinstance(spec, LeanSpec):
-            return spec.model_copy(update={"statement": f"theorem target : {wrong} + 1 = {wrong} := sorry\n"})
-        return AnswerSpec(notation="digits", expected=wrong)
+        return contradicted(draft, number)
 
     def missing(self) -> str:
         if why := next(filter(None, map(_world_missing, self._worlds)), ""):

@@ -20,8 +20,6 @@ from curriculum.sealed import TaskStream, sealed_set
 from curriculum.separation.index import SeparationIndex
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.kinds import AnswerForm
-from verifiers.lean.spec import LeanSpec
-from verifiers.programs.spec import ProgramSpec
 from verifiers.registry.spec import Spec
 
 NAME = "own/sums"
@@ -105,18 +103,6 @@ def test_a_file_whose_rows_were_changed_is_not_used() -> None:
             own_taskset(changed, "sums")
     with pytest.raises(CurriculumError):
         own_taskset(text, "other")
-
-
-def test_an_unsolvable_check_is_met_by_no_honest_answer() -> None:
-    program = ProgramSpec(function="f", examples=({"arguments": "1", "expected": "2"},), reference="def f(x): return 2")
-    lean = LeanSpec(statement="theorem t : 1 = 1 := sorry")
-    for spec in (program, lean, AnswerSpec(expected="4")):
-        made = with_levels([row(2, spec)])
-        content = OwnContent(name="one", added="", rows=made, digest="0" * 64)
-        own = OwnTaskset(content)
-        wrong = own.unsolvable(own.draft_of(made[0].split, made[0].level, Random(0)), 7)
-        assert str(10**19 + 7) in wrong.model_dump_json()
-        assert (wrong.kind, getattr(wrong, "reference", "")) == (spec.kind, "")
 
 
 def test_what_only_looks_like_a_sealed_question_is_not_called_sealed() -> None:
