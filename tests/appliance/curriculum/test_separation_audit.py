@@ -27,6 +27,7 @@ from appliance.ledger.read_only import ReadOnlyLedger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.events import SEPARATION, Event
+from appliance.records.rollouts import Message, Role
 from curriculum.contract.task import Split, Task, asked
 from curriculum.registry import BUILT_IN
 from curriculum.sealed import SealedSet, TaskStream, sealed_set
@@ -39,6 +40,7 @@ NAMES = ("triangles", "calendars")
 SEALED = sealed_set(12, SEED, tasksets=NAMES)
 CLEAN = TaskStream(Split.TRAIN, 1, SEALED.questions, tasksets=NAMES).tasks(0, 6)
 """None of them is a copy: the tests below hold them against the sealed ones."""
+NO_CALL = Message(parent=None, role=Role.USER, ids=(1,), sampled=False)
 
 
 @pytest.fixture
@@ -86,6 +88,19 @@ def test_a_sealed_question_in_the_result_of_a_tool_is_found(ledger: SqliteLedger
     put_night(ledger, tmp_path, SEALED, [judged(CLEAN[0], output=output)], CLEAN)
     report = audited(ledger, tmp_path)
     assert [(one.kept, one.task) for one in report.copies] == [(SEALED.tasks[2].id, CLEAN[0].id)]
+
+
+def test_results_of_tools_that_were_pruned_are_not_taken_for_clean(ledger: SqliteLedger, tmp_path: Path) -> None:
+    silent = judged(CLEAN[0], output="")
+    quiet = silent.model_copy(
+        update={"rollout": silent.rollout.model_copy(update={"id": "quiet", "nodes": (NO_CALL,)})}
+    )
+    put_night(ledger, tmp_path, SEALED, [silent, quiet], CLEAN)
+    assert audited(ledger, tmp_path).clean
+    ledger.drop_tokens(["night-1"])
+    report = audited(ledger, tmp_path)
+    assert report.unproved == ("the results of tools in 1 rollouts of night-1 were pruned",)
+    assert not report.clean
 
 
 def test_a_demonstration_is_read_too(ledger: SqliteLedger, tmp_path: Path) -> None:
