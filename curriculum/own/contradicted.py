@@ -26,6 +26,7 @@ GENERATED = 5
 
 def contradicted(draft: TaskDraft, number: int) -> Spec:
     """Tests with other results, a statement that is false, or a number of twenty digits."""
+    made: Spec
     if isinstance(draft.spec, ProgramSpec):
         made = _other_results(draft.spec, IMPOSSIBLE + number)
     elif isinstance(draft.spec, LeanSpec):

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -110,6 +111,13 @@ class OwnTaskset:
         if not rows:
             raise ExhaustedError(f"{self.name} has no {split.value} row of level {level}", hint="add more rows")
         return self._draft(rng.choice(rows))
+
+    def keys(self, split: Split) -> AbstractSet[str]:
+        return self._keys.get(split, frozenset())
+
+    @cached_property
+    def _keys(self) -> dict[Split, frozenset[str]]:
+        return {split: frozenset(row.key for row in self.content.rows if row.split is split) for split in Split}
 
     def _draft(self, row: OwnRow) -> TaskDraft:
         sentence = kind_of(row.spec).asks_for(row.spec)
