@@ -12,7 +12,7 @@ sampling (2503.14476) throws away what this does not ask in the first place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from enum import StrEnum
 from random import Random
 from typing import NamedTuple
@@ -135,13 +135,15 @@ class Difficulty(FrozenModel):
             return LevelState.TOO_HARD
         return LevelState.EDGE
 
-    def choose(self, levels: Mapping[str, int], weights: Sequence[float], rng: Random) -> Place:
+    def choose(
+        self, levels: Mapping[str, int], weights: Sequence[float], rng: Random, without: Container[Place] = ()
+    ) -> Place:
         """Draws a place of these tasksets, each with how many levels it has and how often it may come beside the
-        others. Raises ValueError when there is none."""
+        others; none of those `without` which it is asked. Raises ValueError when there is none."""
         places: list[Place] = []
         chances: list[float] = []
         for (taskset, count), weight in zip(levels.items(), weights, strict=True):
-            found = [Place(taskset, level) for level in range(count)]
+            found = [place for level in range(count) if (place := Place(taskset, level)) not in without]
             places += found
             chances += [weight / count * self._promise(place, count, rng) for place in found]
         if not places:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,7 +25,7 @@ from curriculum.catalog import Catalog
 from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.task import Split, Task
 from curriculum.contract.taskset import TaskDraft
-from curriculum.difficulty import Difficulty
+from curriculum.difficulty import Difficulty, Place
 from curriculum.registry import BUILT_IN, CALCULATORS, key_of, stable_random
 from curriculum.separation.index import SeparationIndex
 from curriculum.separation.rules import Match
@@ -33,6 +33,10 @@ from curriculum.separation.trained import TrainedQuestions
 
 ATTEMPTS = 2_000
 """Draws for one place in a set or stream before it counts as exhausted."""
+LEVEL_ATTEMPTS = 200
+"""Draws in a row of one level that gave nothing new, before it is no longer chosen for how hard it is."""
+WHOLE = 100.0
+"""Percent."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,8 @@ class TaskStream:
     seed: int
     exclude: AbstractSet[str] = frozenset()
     shares: Mapping[str, float] | None = None
-    """Percent of any first so many tasks of a step that each taskset may be; others are not drawn. None: no bounds."""
+    """Percent of any first so many tasks of a step that each taskset may be; others are not drawn. What one that has
+    nothing new to ask leaves over goes to those that have, by their shares. None: no bounds."""
     tasksets: Sequence[str] = CALCULATORS
     """Those drawn from."""
     before: Sequence[Task] = ()
@@ -130,24 +135,44 @@ class TaskStream:
     """What no task may be a copy of."""
     thrown_out: Callable[[Match], object] = lambda match: None
     """Told of each task that was a copy."""
+    exhausted: Callable[[str], object] = lambda name: None
+    """Told of each taskset that had nothing new to ask when it was its turn, once a step."""
 
     def tasks(self, step: int, count: int, known: Difficulty | None = None) -> list[Task]:
         """`count` different tasks of that step; more of them begin with these. Levels come equally often, unless it is
-        `known` what lies at the edge of the model's ability. Raises ExhaustedError when there are not so many."""
+        `known` what lies at the edge of the model's ability. Raises ExhaustedError when no taskset has so many."""
         rng = stable_random("stream", self.split.value, self.seed, step)
         seen = set(self.exclude)
         drawn: list[Task] = []
         order = stable_random("pool", self.split.value, self.seed, step)
         pool = order.sample(list(self.before), len(self.before))
-        for _ in range(count):
-            may = self._open(drawn)
+        missed: Counter[Place] = Counter()
+        spent: set[str] = set()
+        told: set[str] = set()
+        while len(drawn) < count:
+            spent.update(self._used_up(seen))
+            may = self._open(drawn, spent)
+            for name in self._open(drawn):
+                if name in spent and name not in told:
+                    told.add(name)
+                    self.exhausted(name)
             waiting = next((task for task in pool if task.taskset in may and key_of(task) not in seen), None)
             if waiting is not None:
                 pool.remove(waiting)
                 seen.add(key_of(waiting))
                 drawn.append(waiting)
+                continue
+            if spent and not may:
+                raise nothing_new()
+            try:
+                task, _ = draw_task(
+                    self.split, rng, seen, may, known, self.kept, self.thrown_out, catalog=self.catalog, missed=missed
+                )
+            except ExhaustedError:
+                if not self._open(drawn, spent.union(may)):
+                    raise
+                spent.update(may)
             else:
-                task, _ = draw_task(self.split, rng, seen, may, known, self.kept, self.thrown_out, catalog=self.catalog)
                 drawn.append(task)
         return drawn
 
@@ -156,13 +181,25 @@ class TaskStream:
         more = frozenset(keys)
         return replace(self, exclude=self.exclude | more) if more else self
 
-    def _open(self, drawn: Sequence[Task]) -> list[str]:
-        """Tasksets that may be drawn next: with one more they are not above their share, rounded up."""
+    def _used_up(self, seen: AbstractSet[str]) -> Iterator[str]:
+        """Those of given items of which each is `seen`."""
+        for name in self.tasksets:
+            finite = self.catalog.finite(name)
+            if finite is not None and finite.keys(self.split) <= seen:
+                yield name
+
+    def _open(self, drawn: Sequence[Task], spent: AbstractSet[str] = frozenset()) -> list[str]:
+        """Tasksets that may be drawn next: with one more they are not above their share, rounded up. The shares of
+        those that are not `spent` grow as far as they have to fill a step."""
+        left = [name for name in self.tasksets if name not in spent]
         if self.shares is None:
-            return list(self.tasksets)
+            return left
+        shares = {name: self.shares.get(name, 0.0) for name in left}
+        together = sum(shares.values())
+        grown = WHOLE / together if spent and 0 < together < WHOLE else 1.0
         counts = Counter(task.taskset for task in drawn)
         room = len(drawn) + 1
-        return [name for name in self.tasksets if counts[name] < ceil_share(self.shares.get(name, 0.0), room)]
+        return [name for name in left if counts[name] < ceil_share(shares[name] * grown, room)]
 
 
 def belongs(catalog: Catalog, key: str, taskset: str, split: Split) -> bool:
@@ -190,22 +227,19 @@ def draw_task(
     thrown_out: Callable[[Match], object] = lambda match: None,
     *,
     catalog: Catalog = BUILT_IN,
+    missed: Counter[Place] | None = None,
 ) -> tuple[Task, TaskDraft]:
     """A task uniform over the topics of these tasksets, then over levels, that asks nothing in `seen`; adds it there.
-    With `known`, what lies at the edge of the model's ability comes more often. What is a copy of anything in `kept` is
-    drawn anew; `thrown_out` is told of it.
+    With `known`, what lies at the edge of the model's ability comes more often, unless it has nothing new: `missed`
+    counts that from draw to draw. What is a copy of anything in `kept` is drawn anew; `thrown_out` is told of it.
 
     Raises ExhaustedError when nothing else is left."""
     if not tasksets:
         raise ExhaustedError("no family may be drawn", hint="raise the shares of families in the policy's [data]")
-    named = catalog.named
-    weights = [len(named(name).topics) for name in tasksets]
-    for _ in range(ATTEMPTS):
-        if known is None:
-            name = rng.choices(tasksets, weights)[0]
-            level = rng.randrange(named(name).level_count)
-        else:
-            name, level = known.choose({one: named(one).level_count for one in tasksets}, weights, rng)
+    missed = Counter() if missed is None else missed
+    for place in _tries(catalog, tasksets, known, missed, rng):
+        missed[place] += 1
+        name, level = place
         seed = seeds.draw(split, rng)
         try:
             draft = catalog.draft(name, level, seed)
@@ -216,12 +250,36 @@ def draw_task(
         task = catalog.task_of(draft, name, level, seed)
         if kept is not None and (found := kept.met_by(task, written=is_written(name, catalog))) is not None:
             thrown_out(found)
+            if is_written(name, catalog):
+                seen.add(draft.key)  # there are no other words for it
             continue
         seen.add(draft.key)
+        missed[place] = 0
         return task, draft
-    raise ExhaustedError(
+    raise nothing_new()
+
+
+def nothing_new() -> ExhaustedError:
+    return ExhaustedError(
         "no new question was found", hint="ask for fewer tasks, or exclude fewer (fresh_nights in [data])"
     )
+
+
+def _tries(
+    catalog: Catalog, tasksets: Sequence[str], known: Difficulty | None, missed: Mapping[Place, int], rng: Random
+) -> Iterator[Place]:
+    """Where to look for a task: with `known` at the levels that it chooses, as long as one of them may have something
+    new, then anywhere, `ATTEMPTS` times."""
+    weights = [len(catalog.named(name).topics) for name in tasksets]
+    levels = {name: catalog.named(name).level_count for name in tasksets}
+    while known is not None:
+        without = {place for place, times in missed.items() if times >= LEVEL_ATTEMPTS}
+        if all(Place(name, level) in without for name in tasksets for level in range(levels[name])):
+            break
+        yield known.choose(levels, weights, rng, without)
+    for _ in range(ATTEMPTS):
+        name = rng.choices(tasksets, weights)[0]
+        yield Place(name, rng.randrange(levels[name]))
 
 
 @dataclass(frozen=True)

@@ -110,4 +110,4 @@ def _verdict(report: SeparationReport) -> Iterator[str]:
             "`assay model evaluate` asks its candidate fresh questions"
         )
     if report.unproved:
-        yield "what is not shown was not compared: put the files back from a backup"
+        yield "what is not shown was not compared: put files back from a backup; what was pruned stays unknown"

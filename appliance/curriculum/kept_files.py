@@ -8,7 +8,9 @@ conversations are files of their own; these files have what is drawn from a seed
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
+import re
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,6 +20,7 @@ from appliance.durable_file import sync_folder, write_new
 from curriculum.contract.task import Split, Task
 from curriculum.sealed import SealedSet
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 MOST_BYTES = 1 << 30
 """Of a file once it is unpacked."""
 
@@ -72,6 +75,20 @@ def _lessons(path: Path) -> list[KeptLesson] | None:
         return [KeptLesson(Task.model_validate(one["task"]), tuple(one["texts"])) for one in values]
     except (ValueError, TypeError, KeyError):
         return None
+
+
+def conversation_tasks(data: Path, digest: str) -> list[Task]:
+    """Reads the tasks of the verified conversations that are kept under this digest; none of a file that is not what
+    was kept."""
+    if not _DIGEST.fullmatch(digest):
+        return []
+    try:
+        content = (data / "traces" / digest).read_bytes()
+    except OSError:
+        return []
+    if hashlib.sha256(content).hexdigest() != digest:
+        return []
+    return [Task.model_validate(json.loads(line)["task"]) for line in content.splitlines()]
 
 
 FOLDER = "separation"

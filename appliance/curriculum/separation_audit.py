@@ -4,9 +4,9 @@ What always holds: nothing is changed; every task that was trained on, every res
 trained on, every conversation and every demonstration is held against the sealed and the held-out questions of all
 cycles, by id, key, text and near-duplicate (`curriculum.separation`). Of each copy it is said whether a decision rests
 on it (`appliance.curriculum.copy_bearing`); one on which none rests is named, and the audit is clean all the same. What
-cannot be compared (a sealed set that is in no file and cannot be made again, say) is named, and the audit is not clean
-then. Steps are read one by one, and kept questions are looked up `CHUNK` at a time, so that neither has to fit into
-memory.
+cannot be compared (a sealed set that is in no file and cannot be made again, results of tools that were pruned) is
+named, and the audit is not clean then. Steps are read one by one, and kept questions are looked up `CHUNK` at a time,
+so that neither has to fit into memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from appliance.ledger.ledger import Ledger
 from appliance.records.cycles import Cycle
 from appliance.records.events import SEPARATION
 from appliance.records.record import Record
-from appliance.records.rollouts import Purpose
+from appliance.records.rollouts import Purpose, Rollout
 from appliance.records.training import RolloutFilter, StepRecord
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
@@ -261,10 +261,14 @@ def _learned(
 ) -> Iterator[Learned]:
     """Everything that was learned from, one at a time."""
     for cycle in cycles:
+        pruned = 0
         for number in ledger.recorded_steps(cycle.id):
             record = ledger.step(cycle.id, number)
             if record is not None:
+                pruned += sum(_lost_results(one) for one in _trained(record))
                 yield from _of_step(record)
+        if pruned:
+            unproved.append(f"the results of tools in {pruned} rollouts of {cycle.id} were pruned")
         for name, stage in cycle.plan.items():
             if name.startswith("stage_") and isinstance(stage, dict) and stage.get("traces"):
                 try:
@@ -295,15 +299,21 @@ def _parts_of_demonstrations(cycle: Cycle, ledger: Ledger) -> set[str]:
     return found | {"warm_start"} if warm else found
 
 
+def _trained(record: StepRecord) -> Iterator[Rollout]:
+    """The rollouts of a step that were trained on."""
+    trained = {group.rollouts[place] for group in record.groups for place in group.kept}
+    return (one.rollout for one in record.judged if one.rollout.id in trained)
+
+
+def _lost_results(rollout: Rollout) -> bool:
+    return rollout.pruned and (bool(rollout.calls) or not rollout.nodes)
+
+
 def _of_step(record: StepRecord) -> Iterator[Learned]:
     tasks = {task.id: task for task in map(Task.model_validate, record.tasks)}
-    trained = {group.rollouts[place] for group in record.groups for place in group.kept}
     texts: dict[str, list[str]] = {name: [] for name in tasks}
-    for one in record.judged:
-        if one.rollout.id in trained:
-            texts[one.rollout.task] += [
-                text for call in one.rollout.calls for text in (call.output, call.error) if text
-            ]
+    for one in _trained(record):
+        texts[one.task] += [text for call in one.calls for text in (call.output, call.error) if text]
     for name, task in tasks.items():
         yield Learned(
             cycle=record.cycle,

@@ -2,7 +2,8 @@
 
 What always holds: the cycle's own training is among it, which was drawn clear of its sealed questions, so they come out
 the same before it and after it. Later cycles are not, so a set can be made again. Tasks of steps are in the ledger,
-those of demonstrations in files of their own.
+those of demonstrations in files of their own, those that a teacher worked on in the files of its conversations. What
+somebody recorded is not among it: no taskset generated that, and it has its own door (`curriculum.separation.rules`).
 """
 
 from __future__ import annotations
@@ -11,21 +12,28 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from appliance.curriculum.kept_files import kept_lessons
+from appliance.curriculum.kept_files import conversation_tasks, kept_lessons
 from appliance.ledger.ledger import Ledger
+from appliance.records.cycles import Cycle
 from curriculum.contract.task import Task
 from curriculum.separation.trained import TrainedQuestions
 
 MOST_CYCLES = 100_000
+RECORDED = "traces"
+"""The taskset of conversations that somebody recorded."""
 
 
 def trained_until(ledger: Ledger, data: Path, cycle: str) -> TrainedQuestions:
     """Reads that cycle and all before it; all there are where the cycle is in no record. Raises LedgerError."""
-    known = [one.id for one in ledger.cycles(MOST_CYCLES)]
-    names = known[known.index(cycle) :] if cycle in known else known
-    return TrainedQuestions(chain.from_iterable(_tasks_of(ledger, data, name) for name in names))
+    known = ledger.cycles(MOST_CYCLES)
+    names = [one.id for one in known]
+    until = known[names.index(cycle) :] if cycle in names else known
+    return TrainedQuestions(chain.from_iterable(_tasks_of(ledger, data, one) for one in until))
 
 
-def _tasks_of(ledger: Ledger, data: Path, cycle: str) -> Iterator[Task]:
-    yield from map(Task.model_validate, ledger.step_tasks(cycle))
-    yield from (one.task for one in kept_lessons(data, cycle))
+def _tasks_of(ledger: Ledger, data: Path, cycle: Cycle) -> Iterator[Task]:
+    yield from map(Task.model_validate, ledger.step_tasks(cycle.id))
+    yield from (one.task for one in kept_lessons(data, cycle.id))
+    stages = (stage for name, stage in cycle.plan.items() if name.startswith("stage_") and isinstance(stage, dict))
+    for digest in filter(None, (stage.get("traces") for stage in stages)):
+        yield from (task for task in conversation_tasks(data, str(digest)) if task.taskset != RECORDED)

@@ -197,6 +197,12 @@ class Rollout(Record):
         return sum(len(node.ids) for node in self.nodes)
 
     @property
+    def pruned(self) -> bool:
+        """Says whether its tokens and the words of its calls were dropped (`appliance.ledger.retention`); of one that
+        never began there was nothing to drop, and earlier versions dropped all nodes."""
+        return not self.tokens
+
+    @property
     def sampled_tokens(self) -> int:
         """Counts those that were drawn for it; what a branch has from its beginnings is counted there."""
         return sum(len(ids) for ids in self.own_turns)

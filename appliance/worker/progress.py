@@ -37,12 +37,19 @@ class CycleProgress:
         self._clock = clock
         self._now = now
         self._mark = clock()
+        self._said: set[tuple[str, str]] = set()
 
     def say(self, kind: str, text: str, curve: str = "", /, **figures: float) -> None:
         """`curve` names that of the figures where the kind does not tell them from others."""
         self._ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
         if self._curves is not None:
             self._curves(curve or kind, figures)
+
+    def say_once(self, kind: str, text: str) -> None:
+        """Says it unless it was said since the cycle began, or went on after a stop."""
+        if (kind, text) not in self._said:
+            self._said.add((kind, text))
+            self.say(kind, text)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

@@ -41,6 +41,7 @@ from appliance.rendering.formats import load_renderer
 from appliance.worker.branch_figures import branch_figures
 from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import item_of, success, success_figures, validate
+from appliance.worker.exhausted import say_exhausted
 from appliance.worker.failure_figures import failure_figures
 from appliance.worker.known_levels import in_words, known_at
 from appliance.worker.partial_rollouts import PartialRollouts
@@ -95,7 +96,8 @@ class RlLoop:
         self._turns = training.turns.begun(setup.recipe.agent.max_calls)
         rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
         self._thrown_out: dict[str, Match] = {}
-        self._stream = setup.training_tasks(rules, part.unsolved, self._throw_out)
+        exhausted = partial(say_exhausted, progress, setup.catalog)
+        self._stream = setup.training_tasks(rules, part.unsolved, self._throw_out, exhausted)
         self._held_out = setup.watched
         proposes = bool(setup.recipe.proposer.proposals) and part.teacher is None
         self._proposer = Proposer(setup, context, self._agent, self._held_out) if proposes else None

@@ -92,8 +92,10 @@ class CycleSetup:
         rules: TrainingRules,
         before: Sequence[Task] = (),
         thrown_out: Callable[[Match], object] = lambda match: None,
+        exhausted: Callable[[str, AbstractSet[str]], object] = lambda name, exclude: None,
     ) -> TaskStream:
-        """Makes what is trained on: nothing sealed, and within the rules; those of `before` come first."""
+        """Makes what is trained on: nothing sealed, and within the rules; those of `before` come first. `exhausted` is
+        told of a taskset that has nothing new to ask, and what is not asked."""
         exclude = self.sealed.questions | rules.met
         written = any(is_written(name, self.catalog) for name in self.tasksets)
         return TaskStream(
@@ -106,6 +108,7 @@ class CycleSetup:
             self.catalog,
             kept=self.kept_of_recent if written else self.kept,
             thrown_out=thrown_out,
+            exhausted=lambda name: exhausted(name, exclude),
         )
 
 

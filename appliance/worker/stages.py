@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -26,6 +27,7 @@ from appliance.learning.stages import Stage
 from appliance.records.checkpoints import Checkpoint, TrainingStage
 from appliance.records.training import StepRecord
 from appliance.worker.context import WorkContext
+from appliance.worker.exhausted import say_exhausted
 from appliance.worker.progress import CycleProgress
 from appliance.worker.rl_loop import RlLoop
 from appliance.worker.separation import say_thrown_out
@@ -213,7 +215,9 @@ class StagedTraining:
             recorded = read_traces(content, f"sha256:{stage.file}")
         else:
             rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
-            tasks = setup.training_tasks(rules).tasks(derive("teacher", number) % (1 << 31), stage.teacher.tasks)
+            exhausted = partial(say_exhausted, self._progress, setup.catalog)
+            stream = setup.training_tasks(rules, exhausted=exhausted)
+            tasks = stream.tasks(derive("teacher", number) % (1 << 31), stage.teacher.tasks)
             agent = stage.recipe.agent
             with Teacher(
                 stage.teacher,

@@ -22,6 +22,7 @@ from appliance.agent.answers import final_answer
 from appliance.agent.api_conversation import code_of
 from appliance.agent.isolation import tier_of
 from appliance.agent.parsing import shown
+from appliance.curriculum.trained_tasks import RECORDED
 from appliance.durable_file import write_new
 from appliance.learning.errors import LearningError
 from appliance.records.record import Record
@@ -38,7 +39,7 @@ from runtime.sandbox import Session, SessionPool
 from verifiers.checker import Checker
 from verifiers.contract.verdict import Outcome, Verdict
 
-TASKSET = "traces"
+TASKSET = RECORDED
 """Under which name the policy's tiers know the tasks of recorded conversations."""
 MOST_CALLS = 256
 WITH_FILES = 8

@@ -8,6 +8,7 @@ nobody else knows what it asks about.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol, runtime_checkable
@@ -122,6 +123,9 @@ class Finite(Protocol):
 
     def draft_of(self, split: Split, level: int, rng: Random) -> TaskDraft:
         """One of that split's items of that level. Raises LevelError, and ExhaustedError where there is none."""
+
+    def keys(self, split: Split) -> AbstractSet[str]:
+        """Those of all of that split's items."""
 
 
 def require_level(taskset: Taskset, level: int) -> None:

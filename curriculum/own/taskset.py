@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -21,17 +22,15 @@ from curriculum.contract.environment import NeedsPackages
 from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.task import Split, asked
 from curriculum.contract.taskset import TaskDraft, require_level
-from curriculum.contract.topics import IMPOSSIBLE
 from curriculum.environments import ENVIRONMENTS
 from curriculum.names import NAME, OWN
+from curriculum.own.contradicted import contradicted
 from curriculum.own.rows import LEVELS, OwnRow
 from runtime.model import FrozenModel
-from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.kinds import AnswerForm
 from verifiers.files.spec import FilesSpec
 from verifiers.lean import toolchain
 from verifiers.lean.spec import LeanSpec
-from verifiers.programs.spec import ProgramSpec
 from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
@@ -113,6 +112,13 @@ class OwnTaskset:
             raise ExhaustedError(f"{self.name} has no {split.value} row of level {level}", hint="add more rows")
         return self._draft(rng.choice(rows))
 
+    def keys(self, split: Split) -> AbstractSet[str]:
+        return self._keys.get(split, frozenset())
+
+    @cached_property
+    def _keys(self) -> dict[Split, frozenset[str]]:
+        return {split: frozenset(row.key for row in self.content.rows if row.split is split) for split in Split}
+
     def _draft(self, row: OwnRow) -> TaskDraft:
         sentence = kind_of(row.spec).asks_for(row.spec)
         needs = sentence and row.form is not AnswerForm.BOXED and sentence not in row.question
@@ -144,15 +150,7 @@ class OwnTaskset:
         return all(isinstance(spec, FilesSpec) and spec.only_foreign for spec in specs)
 
     def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
-        """Tests with other results, a statement that is false, or a number of twenty digits."""
-        wrong, spec = str(IMPOSSIBLE + number), draft.spec
-        if isinstance(spec, ProgramSpec):
-            examples = tuple(one.model_copy(update={"expected": wrong, "raises": ""}) for one in spec.examples)
-            runs = tuple(one.model_copy(update={"expected": wrong}) for one in spec.runs)
-            return spec.model_copy(update={"examples": examples, "runs": runs, "reference": "", "generate": 0})
-        if isinstance(spec, LeanSpec):
-            return spec.model_copy(update={"statement": f"theorem target : {wrong} + 1 = {wrong} := sorry\n"})
-        return AnswerSpec(notation="digits", expected=wrong)
+        return contradicted(draft, number)
 
     def missing(self) -> str:
         if why := next(filter(None, map(_world_missing, self._worlds)), ""):

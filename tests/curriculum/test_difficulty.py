@@ -107,3 +107,15 @@ def test_a_night_begins_with_what_the_last_one_knew_faded_by_half() -> None:
     for _ in range(20):
         begun = begun.overnight()
     assert begun == Difficulty()
+
+
+def test_a_level_at_the_edge_of_which_all_was_asked_is_left_out() -> None:
+    names = ("counting", "arithmetic", "divisors")
+    met = {f"choose:{of},{take}" for of in range(8, 51) for take in range(2, 5)}
+    rates = {Place(name, level): 0.5 for name in names[1:] for level in range(3)}
+    known = told({**rates, Place("counting", 0): 0.5, Place("counting", 1): 0.0, Place("counting", 2): 0.0}, groups=20)
+    stream = TaskStream(Split.TRAIN, 7, frozenset(met), dict.fromkeys(names, 40.0), names)
+    for step in range(8):
+        tasks = stream.tasks(step, 24, known)
+        assert stream.tasks(step, 12, known) == tasks[:12]
+        assert not met & {task.key for task in tasks}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from checkpoint_records import checkpoint_record
 from records_of_nights import AT, SEED, judged, put_decision, put_night
+from records_of_nights import verdict as judging
 from typer.testing import CliRunner
 
 from appliance.cli.main import app
@@ -27,6 +28,9 @@ from appliance.ledger.read_only import ReadOnlyLedger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.events import SEPARATION, Event
+from appliance.records.rollouts import Message, Role
+from appliance.worker.stages import TRACES
+from appliance.worker.traces import VerifiedTrace, kept_file
 from curriculum.contract.task import Split, Task, asked
 from curriculum.registry import BUILT_IN
 from curriculum.sealed import SealedSet, TaskStream, sealed_set
@@ -39,6 +43,7 @@ NAMES = ("triangles", "calendars")
 SEALED = sealed_set(12, SEED, tasksets=NAMES)
 CLEAN = TaskStream(Split.TRAIN, 1, SEALED.questions, tasksets=NAMES).tasks(0, 6)
 """None of them is a copy: the tests below hold them against the sealed ones."""
+NO_CALL = Message(parent=None, role=Role.USER, ids=(1,), sampled=False)
 
 
 @pytest.fixture
@@ -86,6 +91,19 @@ def test_a_sealed_question_in_the_result_of_a_tool_is_found(ledger: SqliteLedger
     put_night(ledger, tmp_path, SEALED, [judged(CLEAN[0], output=output)], CLEAN)
     report = audited(ledger, tmp_path)
     assert [(one.kept, one.task) for one in report.copies] == [(SEALED.tasks[2].id, CLEAN[0].id)]
+
+
+def test_results_of_tools_that_were_pruned_are_not_taken_for_clean(ledger: SqliteLedger, tmp_path: Path) -> None:
+    silent = judged(CLEAN[0], output="")
+    quiet = silent.model_copy(
+        update={"rollout": silent.rollout.model_copy(update={"id": "quiet", "nodes": (NO_CALL,)})}
+    )
+    put_night(ledger, tmp_path, SEALED, [silent, quiet], CLEAN)
+    assert audited(ledger, tmp_path).clean
+    ledger.drop_tokens(["night-1"])
+    report = audited(ledger, tmp_path)
+    assert report.unproved == ("the results of tools in 1 rollouts of night-1 were pruned",)
+    assert not report.clean
 
 
 def test_a_demonstration_is_read_too(ledger: SqliteLedger, tmp_path: Path) -> None:
@@ -216,18 +234,28 @@ def test_what_both_models_had_learned_touches_no_decision(ledger: SqliteLedger, 
 def test_a_sealed_set_is_drawn_clear_of_what_was_trained_on_and_made_again_so(
     ledger: SqliteLedger, tmp_path: Path
 ) -> None:
-    """Steps and demonstrations of every cycle until then; the audit makes the same set again without its file."""
+    """Steps, demonstrations and a teacher's tasks of every cycle until then; the audit makes the same set again without
+    its file."""
     names = ("arithmetic",)
     drawn = sealed_set(40, SEED, tasksets=names)
     short = [task for task in drawn.tasks if TrainedQuestions([task]).meets(task)]
-    stepped, shown = short[0], short[1]
-    put_night(ledger, tmp_path, drawn, [], [one_word_from(stepped)], tasksets=names)
+    stepped, shown, taught = short[:3]
+    trace = VerifiedTrace(
+        task=one_word_from(taught), calls=(), results=(), last="6", verdict=judging(), source="a teacher"
+    )
+    path = tmp_path / TRACES / "verified.jsonl"
+    digest = kept_file(path, [trace])
+    path.rename(path.with_name(digest))
+    stage = {"stage_1": {"traces": digest}}
+    put_night(ledger, tmp_path, drawn, [], [one_word_from(stepped)], tasksets=names, notes=stage)
     keep_lessons(tmp_path, "night-1", "warm_start", [KeptLesson(one_word_from(shown), ())])
-    clear = sealed_set(40, SEED, tasksets=names, trained=trained_until(ledger, tmp_path, "night-1"))
-    assert not {stepped.id, shown.id} & {task.id for task in clear.tasks}
+    trained = trained_until(ledger, tmp_path, "night-1")
+    assert all(map(trained.meets, (stepped, shown, taught)))
+    clear = sealed_set(40, SEED, tasksets=names, trained=trained)
+    assert not {stepped.id, shown.id, taught.id} & {task.id for task in clear.tasks}
     assert len(clear.tasks) == 40
     index = SeparationIndex(clear.tasks)
-    assert not any(index.met_by_task(one_word_from(task)) for task in (stepped, shown))
+    assert not any(index.met_by_task(one_word_from(task)) for task in (stepped, shown, taught))
     ledger.put_sealed_set(clear.digest, clear.description)
     put_decision(ledger, "night-1", clear)
     next((tmp_path / "separation").glob("*.kept.*")).unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import pytest
@@ -20,8 +21,6 @@ from curriculum.sealed import TaskStream, sealed_set
 from curriculum.separation.index import SeparationIndex
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.kinds import AnswerForm
-from verifiers.lean.spec import LeanSpec
-from verifiers.programs.spec import ProgramSpec
 from verifiers.registry.spec import Spec
 
 NAME = "own/sums"
@@ -107,18 +106,6 @@ def test_a_file_whose_rows_were_changed_is_not_used() -> None:
         own_taskset(text, "other")
 
 
-def test_an_unsolvable_check_is_met_by_no_honest_answer() -> None:
-    program = ProgramSpec(function="f", examples=({"arguments": "1", "expected": "2"},), reference="def f(x): return 2")
-    lean = LeanSpec(statement="theorem t : 1 = 1 := sorry")
-    for spec in (program, lean, AnswerSpec(expected="4")):
-        made = with_levels([row(2, spec)])
-        content = OwnContent(name="one", added="", rows=made, digest="0" * 64)
-        own = OwnTaskset(content)
-        wrong = own.unsolvable(own.draft_of(made[0].split, made[0].level, Random(0)), 7)
-        assert str(10**19 + 7) in wrong.model_dump_json()
-        assert (wrong.kind, getattr(wrong, "reference", "")) == (spec.kind, "")
-
-
 def test_what_only_looks_like_a_sealed_question_is_not_called_sealed() -> None:
     sealed = BUILT_IN.task("arithmetic", 1, 2, Split.SEALED).model_copy(
         update={"messages": asked("What is the sum of 12 and 31?"), "key": "sum 12 31"}
@@ -192,3 +179,37 @@ def test_forms_are_told_from_rows_all_over_a_large_taskset() -> None:
     many = rows * (2 * FORM_ROWS // len(rows) + 1)
     assert len(spread(many)) <= FORM_ROWS
     assert spread(()) == ()
+
+
+def test_what_a_small_taskset_has_left_over_of_its_share_goes_to_the_others() -> None:
+    """Night after night, each without what the one before it asked."""
+    own = taskset(40)
+    names = (NAME, "arithmetic", "divisors")
+    rows = own.keys(Split.TRAIN)
+    for seed, met in enumerate((frozenset[str](), rows, rows - set(sorted(rows)[:2]))):
+        told: list[str] = []
+        stream = TaskStream(
+            Split.TRAIN,
+            seed,
+            met,
+            dict.fromkeys(names, 40.0),
+            names,
+            catalog=BUILT_IN.with_domain("own", [own]),
+            exhausted=told.append,
+        )
+        tasks = stream.tasks(0, 24)
+        assert stream.tasks(0, 30)[:24] == tasks
+        counts = Counter(task.taskset for task in tasks)
+        new = len(rows - met)
+        assert counts[NAME] == new if met else 4 <= counts[NAME] <= 10
+        assert max(counts.values()) <= (12 if met else 10)
+        assert not met & {task.key for task in tasks}
+        assert told == ([NAME] * 2 if met else [])
+
+
+def test_where_no_taskset_has_anything_new_a_night_says_so() -> None:
+    own = taskset(40)
+    catalog = BUILT_IN.with_domain("own", [own])
+    stream = TaskStream(Split.TRAIN, 1, own.keys(Split.TRAIN), {NAME: 100.0}, [NAME], catalog=catalog)
+    with pytest.raises(ExhaustedError, match="no new question"):
+        stream.tasks(0, 1)
