@@ -14,14 +14,13 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from random import Random
 
 from torch import nn
 
 from appliance.inference.decoder import padded
 from appliance.learning.errors import LearningError
-from appliance.learning.packing import token_batches
+from appliance.learning.packing import Tokens, token_batches
 from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.recipe import SFT_PASS_TOKENS, TrainingRecipe, WarmStartRecipe
 from appliance.learning.updates import UpdatingLearner
@@ -115,7 +114,7 @@ class SftTrainer(UpdatingLearner):
         self.model.train()
         while len(losses) < count and not self.done:
             batch = self._batch(self.step)
-            losses.append(self._in_memory(partial(self._update, batch)))
+            losses.append(self._in_memory(self._update, batch))
             tokens += len(batch) * max(len(one.ids) for one in batch)
             self.step += 1
         self.model.eval()
@@ -144,18 +143,17 @@ class SftTrainer(UpdatingLearner):
             self._chunk = (number, batches)
         return self._chunk[1][step % per_chunk]
 
-    def _whole_pass(self) -> int:
-        """No more than the step's batch; padded, also no more than `SFT_PASS_TOKENS`."""
-        lengths = [len(one.ids) for one in self._batch(self.step)]
-        if self._way.packing:
-            return min(super()._whole_pass(), sum(lengths))
-        return min(super()._whole_pass(), len(lengths), max(1, SFT_PASS_TOKENS // max(lengths)))
+    def _whole_pass(self, batch: Sequence[Tokens]) -> int:
+        """Padded, also no more than `SFT_PASS_TOKENS`."""
+        most = super()._whole_pass(batch)
+        padded_most = max(1, SFT_PASS_TOKENS // max(len(one.ids) for one in batch))
+        return most if self._way.packing else min(most, padded_most)
 
     def _passes(self, batch: Sequence[Encoded]) -> Sequence[Sequence[Encoded]]:
         """Padded, as many as there are ranks, fewer where it has fewer demonstrations."""
         if self._way.packing:
-            return token_batches(batch, self._pass_size())
-        each = min(-(-len(batch) // self._ranks.world), self._pass_size())
+            return token_batches(batch, self._pass_size(batch))
+        each = min(-(-len(batch) // self._ranks.world), self._pass_size(batch))
         return [batch[start : start + each] for start in range(0, len(batch), each)]
 
     def _update(self, batch: Sequence[Encoded]) -> float:

@@ -96,7 +96,7 @@ class Trainer(UpdatingLearner):
         self.model.train()
         with self._seeded("training"):
             for minibatch in self._minibatches(chosen, step):
-                norm, found = self._in_memory(partial(self._update, minibatch, sums))
+                norm, found = self._in_memory(partial(self._update, sums), minibatch)
                 mismatch = mismatch if norms else found
                 norms.append(norm)
         self.model.eval()
@@ -153,12 +153,12 @@ class Trainer(UpdatingLearner):
         return {"planning_fraction": planned / max(1, sum(one.trained_tokens for one in chosen))}
 
     def _passes(self, minibatch: Sequence[Sample]) -> list[list[Sample]]:
-        size = self._pass_size()
+        size = self._pass_size(minibatch)
         if not self.recipe.packing:
             return micro_batches(minibatch, size)
         return token_batches(sorted(minibatch, key=lambda one: one.rollout), size)
 
-    def _update(self, minibatch: Sequence[Sample], sums: dict[str, float]) -> tuple[float, dict[str, float]]:
+    def _update(self, sums: dict[str, float], minibatch: Sequence[Sample]) -> tuple[float, dict[str, float]]:
         """Takes one optimizer step, adds to `sums` over its tokens, and returns the gradient's norm and what lay
         between sampler and trainer before it."""
         tokens = sum(one.trained_tokens for one in minibatch)

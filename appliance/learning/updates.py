@@ -18,6 +18,7 @@ from torch import nn
 from appliance.inference.shards import whole
 from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.optimizers import make_optimizer
+from appliance.learning.packing import Tokens
 from appliance.learning.prepare import prepare
 from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.recipe import TrainingRecipe
@@ -26,6 +27,7 @@ from appliance.learning.sharding import scored, split
 from appliance.learning.state import Learner
 from appliance.records.record import Record
 
+B = TypeVar("B", bound=Tokens)
 T = TypeVar("T")
 
 
@@ -61,25 +63,29 @@ class UpdatingLearner(Learner):
         finite."""
         require_finite(self.model, self._score, ids, self.step)
 
-    def _in_memory(self, update: Callable[[], T]) -> T:
-        """Takes one optimizer step, with passes of half the size when the memory runs out first."""
+    def _in_memory(self, update: Callable[[Sequence[B]], T], batch: Sequence[B]) -> T:
+        """Takes one optimizer step on `batch`, with passes of half the size when the memory runs out first."""
         try:
-            return update()
+            return update(batch)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
             self._optimizer.zero_grad(set_to_none=True)
-            if self._halved or self._pass_size() < 2 or not self._ranks.alone:
-                raise self._too_small(error) from error
+            size = self._pass_size(batch)
+            if self._halved or size < 2 or not self._ranks.alone:
+                raise self._too_small(error, size) from error
         self._halved = True
-        return self._in_memory(update)
+        return self._in_memory(update, batch)
 
-    def _whole_pass(self) -> int:
-        return self._way.micro_batch_tokens if self._way.packing else self._way.micro_batch
+    def _whole_pass(self, batch: Sequence[Tokens]) -> int:
+        """No more than there is: half of what is never reached is no less."""
+        if self._way.packing:
+            return min(self._way.micro_batch_tokens, sum(len(one.ids) for one in batch))
+        return min(self._way.micro_batch, len(batch))
 
-    def _pass_size(self) -> int:
+    def _pass_size(self, batch: Sequence[Tokens]) -> int:
         """Rows of one pass, or tokens where they are packed."""
-        size = self._whole_pass()
+        size = self._whole_pass(batch)
         return max(1, size // 2) if self._halved else size
 
     def _take_step(self, longest: float) -> float:
@@ -109,9 +115,9 @@ class UpdatingLearner(Learner):
                 hint=f"go back to the last checkpoint and lower {self.rate}",
             )
 
-    def _too_small(self, error: BaseException) -> LearningError:
+    def _too_small(self, error: BaseException, size: int) -> LearningError:
         key, unit = ("micro_batch_tokens", "tokens") if self._way.packing else ("micro_batch", self.rows)
-        reason, size = _reason(error), self._pass_size()
+        reason = _reason(error)
         if not self._ranks.alone:
             reason += " (several learners cannot halve it: who had the memory waits inside of the pass)"
         ways = [
