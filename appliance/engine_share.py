@@ -37,7 +37,9 @@ def ways_of(recipe: Recipe, stages: Sequence[Stage] = ()) -> list[Way]:
     found = []
     for stage in stages:
         tokens = stage.recipe.agent.max_tokens
-        trained = sft_way(stage.recipe.warm_start, tokens) if stage.kind == "sft" else stage.recipe.training
+        trained = stage.recipe.training
+        if stage.kind == "sft":
+            trained = sft_way(stage.recipe.warm_start, trained, tokens)
         found.append(Way(trained, tokens, scored=stage.kind == "distil"))
     return found
 

@@ -574,10 +574,12 @@ def with_pass(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:
     return recipe.model_copy(update={"packing": True, "micro_batch_tokens": max(16, tokens)})
 
 
-def sft_way(recipe: WarmStartRecipe, max_tokens: int) -> TrainingRecipe:
-    """The way of training that takes what SFT takes: all weights, in float32, in padded passes."""
-    rows = max(1, min(recipe.batch, SFT_PASS_TOKENS // max_tokens))
-    return TrainingRecipe(steps=recipe.steps, micro_batch=rows)
+def sft_way(recipe: WarmStartRecipe, training: TrainingRecipe, max_tokens: int) -> TrainingRecipe:
+    """The way of training that takes what SFT takes: passes of one batch, padded ones of `SFT_PASS_TOKENS` at most."""
+    rows = max(1, min(training.micro_batch, recipe.batch, SFT_PASS_TOKENS // max_tokens))
+    tokens = min(training.micro_batch_tokens, recipe.batch * max_tokens)
+    changed = {"steps": recipe.steps, "micro_batch": rows, "micro_batch_tokens": tokens}
+    return training.model_copy(update=changed)
 
 
 def without_gpus(machine: Hardware) -> Hardware:

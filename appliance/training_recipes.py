@@ -276,8 +276,7 @@ def _rows(stage: Stage, factor: float, shape: Shape, machine: Hardware, layout: 
 
 
 def _least(stage: Stage, factor: float) -> TrainingRecipe:
-    """How the stage learns with the smallest passes. Of one of SFT too: what that takes more has nothing to do with
-    tokens, and its plan says so."""
+    """How the stage learns with the smallest passes, SFT too."""
     return planning.with_pass(stage.recipe.training, _tokens(stage, factor))
 
 
@@ -329,7 +328,7 @@ def _row(number: int, stage: Stage, most: planning.Plan) -> tuple[str, ...]:
     until = recipe.warm_start.stop_at if sft else stage.advance_at
     rate = recipe.warm_start.learning_rate if sft else training.learning_rate
     source = stage.data if sft else f"{training.tasks_per_step}x{training.rollouts_per_task} {stage.tasks}"
-    way = "full" if sft else f"{training.method} {training.objective}"
+    way = training.method if sft else f"{training.method} {training.objective}"
     return (
         str(number),
         stage.name,
@@ -346,7 +345,9 @@ def _row(number: int, stage: Stage, most: planning.Plan) -> tuple[str, ...]:
 
 def _planned(stage: Stage, shape: Shape, machine: Hardware, layout: Layout, teachers: Teachers) -> planning.Plan:
     recipe, tokens = stage.recipe, stage.recipe.agent.max_tokens
-    taken = planning.sft_way(recipe.warm_start, tokens) if stage.kind == "sft" else recipe.training
+    taken = recipe.training
+    if stage.kind == "sft":
+        taken = planning.sft_way(recipe.warm_start, taken, tokens)
     sizes = {"max_tokens": tokens, "rows": recipe.agent.concurrent}
     return planning.plan(shape, machine, taken, **sizes, layout=layout, teacher=teachers.get(stage.scored_by))
 

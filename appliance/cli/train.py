@@ -72,8 +72,8 @@ def train(
         _show_plan(found, settings, as_json)
         large = not elsewhere and too_large(found.stages, *_where(settings, found))
         raise typer.Exit(ExitCode.FAILED_VERDICT if large else ExitCode.OK)
-    if not resume and not elsewhere:
-        _say_too_large(found, settings)
+    if not resume:
+        _say_scaled(found, settings)
     api = client_of(context, data)
     cycle = _resumed(api, found) if resume else _started(api, found, seed)
     if as_json:
@@ -146,12 +146,17 @@ def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
     )
 
 
-def _say_too_large(recipe: StagedRecipe, settings: Settings) -> None:
-    """One line on standard error where a stage does not fit; the daemon may read a model that this user may not."""
+def _say_scaled(recipe: StagedRecipe, settings: Settings) -> None:
+    """On standard error, one line of what was scaled, by the memory that is free now, and one where a stage does not
+    fit; the daemon may read a model that this user may not."""
     from appliance.errors import AssayError
     from appliance.inference.engine import ModelError
     from appliance.training_recipes import too_large
 
+    if recipe.notes:
+        typer.echo(printable(f"{recipe.name}: {'; '.join(recipe.notes)}"), err=True)
+    if settings.placement.learners == "cluster":
+        return
     with suppress(AssayError, ModelError):
         if large := too_large(recipe.stages, *_where(settings, recipe)):
             said = f"more than this machine holds: {', '.join(large)}; `assay train --dry-run` shows the plan"

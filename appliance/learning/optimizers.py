@@ -14,10 +14,11 @@ from appliance.learning.recipe import TrainingRecipe
 BETAS = (0.9, 0.95)
 
 
-def make_optimizer(model: nn.Module, recipe: TrainingRecipe) -> torch.optim.Optimizer:
-    """Makes AdamW without weight decay. Raises LearningError where moments of 8 bits cannot be had."""
+def make_optimizer(model: nn.Module, recipe: TrainingRecipe, **others: Any) -> torch.optim.Optimizer:
+    """Makes AdamW, without weight decay unless `others` of its settings say so. Raises LearningError where moments of 8
+    bits cannot be had."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    settings: dict[str, Any] = {"lr": recipe.learning_rate, "betas": BETAS, "weight_decay": 0.0}
+    settings: dict[str, Any] = {"lr": recipe.learning_rate, "betas": BETAS, "weight_decay": 0.0} | others
     if recipe.optimizer == "adamw":
         return torch.optim.AdamW(trained, **settings)
     devices = sorted({parameter.device.type for parameter in trained})

@@ -8,12 +8,11 @@ had that way (a state that runs through, sinks, biases by distance) is found by 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from appliance.learning.batches import Sample
 from appliance.learning.errors import LearningError
 
 ATTENTION = "assay_packed"
@@ -25,11 +24,20 @@ WASTE = 2.0
 UNPACKED = "set training.packing to false: rollouts are then padded"
 
 
-def token_batches(chosen: Sequence[Sample], most: int) -> list[list[Sample]]:
-    """Cuts into passes of at most `most` tokens, by length; a longer sample has a pass of its own."""
-    passes: list[list[Sample]] = []
+class Tokens(Protocol):
+    @property
+    def ids(self) -> Sequence[int]: ...
+
+
+T = TypeVar("T", bound=Tokens)
+
+
+def token_batches(chosen: Sequence[T], most: int) -> list[list[T]]:
+    """Cuts into passes of at most `most` tokens, by length and then as they come; a longer sample has a pass of its
+    own."""
+    passes: list[list[T]] = []
     room = 0
-    for one in sorted(chosen, key=lambda one: (len(one.ids), one.rollout)):
+    for one in sorted(chosen, key=lambda one: len(one.ids)):
         if not passes or len(one.ids) > room:
             passes.append([])
             room = most

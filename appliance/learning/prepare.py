@@ -1,13 +1,24 @@
-"""Makes a model ready to be trained as a recipe says: with an adapter, with activations that are computed again."""
+"""Makes a model ready to be trained as a recipe says: in its type, with an adapter, with activations that are computed
+again."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from appliance.inference.engine import ModelFiles
+from appliance.inference.folder import open_model
 from appliance.learning.errors import LearningError
 from appliance.learning.freed_memory import return_freed_memory
 from appliance.learning.lora import add_adapter
 from appliance.learning.recipe import TrainingRecipe
+
+
+def open_for(files: ModelFiles, recipe: TrainingRecipe) -> Any:
+    """Opens a model in what it is trained in: float32, unless it is frozen. Raises ModelError."""
+    frozen_half = recipe.method == "lora" and recipe.precision == "bfloat16"
+    return open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
 
 
 def prepare(model: Any, recipe: TrainingRecipe, seed: int) -> None:

@@ -21,14 +21,15 @@ from typing import Any, Literal
 
 import torch
 
-from appliance.inference.folder import open_model
 from appliance.learning.errors import LearningError
 from appliance.learning.folders import read_verified, write_folder
+from appliance.learning.prepare import open_for
 from appliance.learning.ranks import Ranks
 from appliance.learning.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.sft import Encoded, SftTrainer
 from appliance.learning.state import gathered
-from appliance.learning.trainer import Trainer, is_out_of_memory
+from appliance.learning.trainer import Trainer
+from appliance.learning.updates import is_out_of_memory
 from appliance.processes.ending import end_with
 from appliance.records.training import Group, Judged
 from runtime.errors import HintedError
@@ -38,8 +39,8 @@ COLLECTIVE_SECONDS = 1800.0
 """That one waits for the others inside of a collective, between two of which there is less than a pass. Who waits on a
 GPU is busy, so that only this ends it; ranks of which none does anything are given up by `rank_processes`."""
 ROOM = (
-    "set recipe.training.method to lora, lower recipe.agent.max_tokens or recipe.warm_start.batch, or set model.device "
-    "to cpu; where vLLM is on the same GPU, set vllm.sleep to 2 or vllm.memory_share lower; `assay plan` says what fits"
+    "set recipe.training.method to lora, lower recipe.agent.max_tokens, or set model.device to cpu; where vLLM is on "
+    "the same GPU, set vllm.sleep to 2 or vllm.memory_share lower; `assay plan` says what fits"
 )
 
 
@@ -76,14 +77,13 @@ class RankProcess:
         self._give_back()
         files = read_verified(Path(folder), expect=digest)
         settings |= {"companions": files, "ranks": self._ranks}
+        training = TrainingRecipe.model_validate(settings.pop("way") if kind == "warm_start" else recipe)
+        model = open_for(files, training).to(self._device)
         if kind == "warm_start":
             shown = [Encoded(tuple(ids), tuple(mask)) for ids, mask in settings.pop("demonstrations")]
-            model = open_model(files).to(self._device)
-            self._learner = SftTrainer(model, shown, WarmStartRecipe.model_validate(recipe), **settings)
+            warm = WarmStartRecipe.model_validate(recipe)
+            self._learner = SftTrainer(model, shown, warm, way=training, **settings)
             return {}
-        training = TrainingRecipe.model_validate(recipe)
-        frozen_half = training.method == "lora" and training.precision == "bfloat16"
-        model = open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32).to(self._device)
         teacher = (lambda *_asked: self._told) if settings.pop("taught") else None
         self._learner = Trainer(model, training, teacher=teacher, **settings)
         return {}

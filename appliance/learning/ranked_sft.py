@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from torch import nn
 
+from appliance.learning.prepare import prepare
 from appliance.learning.rank_processes import RankGroup
 from appliance.learning.ranked_trainer import RankedLearner
-from appliance.learning.recipe import WarmStartRecipe
-from appliance.learning.sft import Encoded
+from appliance.learning.recipe import TrainingRecipe, WarmStartRecipe
+from appliance.learning.sft import FULL, Encoded
 
 
 class RankedSft(RankedLearner):
@@ -22,9 +23,11 @@ class RankedSft(RankedLearner):
         seed: int,
         *,
         max_tokens: int,
+        way: TrainingRecipe = FULL,
         companions: Mapping[str, bytes],
     ) -> None:
         """Is as `SftTrainer`; `companions` are as in `RankedLearner`."""
+        prepare(model, way, seed)
         super().__init__(
             processes,
             model,
@@ -33,6 +36,7 @@ class RankedSft(RankedLearner):
             kind="warm_start",
             seed=seed,
             max_tokens=max_tokens,
+            way=way.model_dump(mode="json"),
             demonstrations=[(one.ids, one.mask) for one in demonstrations],
         )
         self._recipe = recipe

@@ -24,7 +24,7 @@ from appliance.learning.rank_processes import RankGroup
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.scoring import score
 from appliance.learning.trained_weights import weights_of
-from appliance.learning.trainer import require_finite
+from appliance.learning.updates import require_finite
 from appliance.records.record import Record
 from appliance.records.training import Group, Judged
 

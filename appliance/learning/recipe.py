@@ -25,7 +25,7 @@ from curriculum.names import CALCULATORS
 from runtime.model import UnitName
 
 SFT_PASS_TOKENS = 1 << 13
-"""Tokens of one pass of SFT, padding included; a longer demonstration has a pass of its own."""
+"""Most tokens of one padded pass of SFT, padding included; a longer demonstration has a pass of its own."""
 
 
 def _known_objective(name: str) -> str:

@@ -5,30 +5,25 @@ r"""The warm start is supervised learning on generated demonstrations, which tea
 
 A state machine that is driven a few steps at a time. Which demonstrations a step sees is a pure function of (seed,
 step), so a restored warm start goes on exactly as it would have. Whether it has learned enough is the caller's question
-(success on validation tasks); how it is taught is here.
+(success on validation tasks); how it is taught is here. What is trained, in which passes, is as in training: `updates`.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from random import Random
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from appliance.inference.decoder import padded
-from appliance.inference.shards import whole
-from appliance.learning.errors import LearningError, NotFiniteError
+from appliance.learning.errors import LearningError
+from appliance.learning.packing import Tokens, token_batches
 from appliance.learning.ranks import ALONE, Ranks
-from appliance.learning.recipe import SFT_PASS_TOKENS, WarmStartRecipe
-from appliance.learning.scoring import Scorer, Scores
-from appliance.learning.sharding import scored, split
-from appliance.learning.state import Learner
-from appliance.learning.trainer import require_finite
+from appliance.learning.recipe import SFT_PASS_TOKENS, TrainingRecipe, WarmStartRecipe
+from appliance.learning.updates import UpdatingLearner
 from appliance.rendering.renderer import Ids, Renderer
 
 BETAS = (0.9, 0.98)
@@ -36,6 +31,8 @@ WEIGHT_DECAY = 0.01
 GRADIENT_NORM = 1.0
 FINAL_RATE = 0.1
 """The learning rate falls linearly to this share of its height."""
+FULL = TrainingRecipe()
+"""All weights, in float32, in padded passes."""
 CHUNK_BATCHES = 16
 """Batches drawn together and sorted by length: less padding, and still a mixture from step to step."""
 
@@ -68,8 +65,9 @@ def encode(renderer: Renderer, prompt: Ids, calls: Sequence[tuple[str, str]], la
     return Encoded(ids + turn, (*mask, *[True] * len(turn)))
 
 
-class SftTrainer(Learner):
+class SftTrainer(UpdatingLearner):
     kind = "warm_start"
+    rows, named, rate = "demonstrations", "warm-start step", "warm_start.learning_rate"
 
     def __init__(
         self,
@@ -79,20 +77,16 @@ class SftTrainer(Learner):
         seed: int,
         *,
         max_tokens: int,
+        way: TrainingRecipe = FULL,
         companions: Mapping[str, bytes] | None = None,
         ranks: Ranks = ALONE,
     ) -> None:
-        """Demonstrations longer than `max_tokens` are left out, and counted in `dropped`; of several `ranks` each keeps
-        its part of the model. The rest as in `Learner`.
+        """Demonstrations longer than `max_tokens` are left out, and counted in `dropped`. The rest as in
+        `UpdatingLearner`, which takes of `way` what is trained, and in which passes.
 
         Raises LearningError when nothing is left to learn from.
         """
-        scorer = Scorer(model)
-        self._score: Callable[..., Scores] = scorer if ranks.alone else partial(scored, split(model, scorer))
-        optimizer = torch.optim.AdamW(
-            model.parameters(), lr=recipe.learning_rate, betas=BETAS, weight_decay=WEIGHT_DECAY
-        )
-        super().__init__(model, recipe, seed, optimizer, companions, ranks)
+        super().__init__(model, recipe, way, seed, companions, ranks, betas=BETAS, weight_decay=WEIGHT_DECAY)
         self.recipe = recipe
         self._data = [one for one in demonstrations if len(one.ids) <= max_tokens and any(one.mask)]
         self.dropped = len(demonstrations) - len(self._data)
@@ -119,9 +113,9 @@ class SftTrainer(Learner):
         tokens = 0
         self.model.train()
         while len(losses) < count and not self.done:
-            ids, mask = _collate(self._batch(self.step))
-            losses.append(self._update(ids.to(self._device), mask.to(self._device)))
-            tokens += ids.numel()
+            batch = self._batch(self.step)
+            losses.append(self._in_memory(self._update, batch))
+            tokens += len(batch) * max(len(one.ids) for one in batch)
             self.step += 1
         self.model.eval()
         return {
@@ -130,10 +124,6 @@ class SftTrainer(Learner):
             "tokens": float(tokens),
             "seconds": time.monotonic() - started,
         }
-
-    def require_finite(self, ids: Sequence[int]) -> None:
-        """Looks at the weights as `Trainer.require_finite`."""
-        require_finite(self.model, self._score, ids, self.step)
 
     def _rate(self, step: int) -> float:
         rise = min(1.0, (step + 1) / max(1, self.recipe.warmup_steps))
@@ -153,37 +143,33 @@ class SftTrainer(Learner):
             self._chunk = (number, batches)
         return self._chunk[1][step % per_chunk]
 
-    def _update(self, ids: Tensor, mask: Tensor) -> float:
-        tokens = mask[:, 1:].sum()
+    def _whole_pass(self, batch: Sequence[Tokens]) -> int:
+        """Padded, also no more than `SFT_PASS_TOKENS`."""
+        most = super()._whole_pass(batch)
+        padded_most = max(1, SFT_PASS_TOKENS // max(len(one.ids) for one in batch))
+        return most if self._way.packing else min(most, padded_most)
+
+    def _passes(self, batch: Sequence[Encoded]) -> Sequence[Sequence[Encoded]]:
+        """Padded, as many as there are ranks, fewer where it has fewer demonstrations."""
+        if self._way.packing:
+            return token_batches(batch, self._pass_size(batch))
+        each = min(-(-len(batch) // self._ranks.world), self._pass_size(batch))
+        return [batch[start : start + each] for start in range(0, len(batch), each)]
+
+    def _update(self, batch: Sequence[Encoded]) -> float:
+        tokens = sum(sum(one.mask[1:]) for one in batch)
         self._optimizer.zero_grad(set_to_none=True)
         found = 0.0
         with self._seeded("warm start"):
-            for rows, counts in self._ranks.share(_parts(len(ids), ids.shape[1], self._ranks.world)):
-                loss = -self._score(ids[rows], mask[rows] & counts, 1.0).logprobs.sum() / tokens
-                loss.backward()  # type: ignore[no-untyped-call]
-                found += loss.item()
+            for part, counts in self._ranks.share(self._passes(batch)):
+                ids = padded([one.ids for one in part]).to(self._device)
+                mask = padded([one.mask for one in part], False).to(self._device)
+                loss = -self._score(ids, mask, 1.0).logprobs.sum() / tokens
+                (loss if counts else loss * 0.0).backward()  # type: ignore[no-untyped-call]
+                found += loss.item() if counts else 0.0
         whole_loss = self._ranks.summed({"loss": found})["loss"]
-        norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), GRADIENT_NORM)))
-        for name, value in (("loss", whole_loss), ("gradient", norm)):
-            if not math.isfinite(value):
-                self._optimizer.zero_grad(set_to_none=True)
-                raise NotFiniteError(
-                    f"the {name} of warm-start step {self.step} is {value}",
-                    hint="go back to the last checkpoint and lower warm_start.learning_rate",
-                )
+        self._require_finite_value("loss", whole_loss)
         for group in self._optimizer.param_groups:
             group["lr"] = self._rate(self.step)
-        self._optimizer.step()
+        self._take_step(GRADIENT_NORM)
         return whole_loss
-
-
-def _parts(rows: int, width: int, ranks: int) -> list[slice]:
-    """Cuts a batch into as many parts as there are ranks, fewer where it has fewer rows; into more of them where these
-    would have more tokens than a pass may."""
-    each = min(-(-rows // ranks), max(1, SFT_PASS_TOKENS // width))
-    return [slice(start, start + each) for start in range(0, rows, each)]
-
-
-def _collate(chosen: Sequence[Encoded]) -> tuple[Tensor, Tensor]:
-    """Makes ids [B, T] int64 and mask [B, T] bool, padded on the right."""
-    return padded([one.ids for one in chosen]), padded([one.mask for one in chosen], False)

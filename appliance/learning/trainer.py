@@ -3,9 +3,7 @@
 What always holds. A step is a pure function of (weights, optimizer state, records of the step, seed, step): on one
 machine's CPU with one number of threads, replaying the recorded steps from a checkpoint gives the same bits as training
 that was never interrupted. Steps are taken in order, each once. Rollouts are trained on as they were sampled. A step
-whose groups carry no signal changes nothing but the step count. A pass that runs out of memory is tried once more at
-half its size, with the gradient of the minibatch from its beginning; from then on all passes have that size, and the
-checkpoint says so.
+whose groups carry no signal changes nothing but the step count. A pass that runs out of memory is halved (`updates`).
 
 Settings beside the recipe are those of 2508.20722 where it gives them; AdamW's betas (.9, .95) and no weight decay are
 those that were measured on the embedded policy model.
@@ -15,28 +13,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from random import Random
 
-import torch
 from torch import nn
 
 from appliance.inference.shards import whole
 from appliance.learning.batches import Sample, collate, micro_batches, samples
 from appliance.learning.corrections import corrected_losses, mismatch_kl
 from appliance.learning.distillation import TeacherScore, distilled
-from appliance.learning.errors import LearningError, NotFiniteError
+from appliance.learning.errors import LearningError
 from appliance.learning.objectives.registry import OBJECTIVES
-from appliance.learning.optimizers import make_optimizer
 from appliance.learning.packing import token_batches
 from appliance.learning.planning import Plans, credited, find_plans, planning_tokens
-from appliance.learning.prepare import prepare
 from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.recipe import TrainingRecipe
-from appliance.learning.scoring import Scorer, Scores
-from appliance.learning.sharding import scored, split
-from appliance.learning.state import Learner
+from appliance.learning.updates import UpdatingLearner
 from appliance.records.training import Group, Judged
 
 MEANS = ("loss", "entropy", "ratio", "clip_fraction", "corrected_fraction", "masked_fraction")
@@ -45,8 +38,9 @@ MISMATCH = ("mismatch_kl", "ratio_low", "ratio_high")
 """Figures of a step about what sampler and trainer thought of the same tokens before the first update."""
 
 
-class Trainer(Learner):
+class Trainer(UpdatingLearner):
     kind = "training"
+    rows, named, rate = "rollouts", "step", "training.learning_rate"
 
     def __init__(
         self,
@@ -62,13 +56,8 @@ class Trainer(Learner):
     ) -> None:
         """`max_tokens` is the most that a conversation may have, `first_step` the number of the first step, from which
         the warm-up counts; with a `teacher`, each token is worth what that thinks of it, whatever the groups say. The
-        rest is as in `Learner`. With `lora` the model gets its adapter here; of several `ranks` each keeps its part of
-        the model. Raises LearningError for a model that cannot be trained as the recipe says."""
-        recipe.require_learners(ranks.world)
-        prepare(model, recipe, seed)
-        scorer = Scorer(model, packing=recipe.packing, precision=recipe.precision)
-        self._score: Callable[..., Scores] = scorer if ranks.alone else partial(scored, split(model, scorer))
-        super().__init__(model, recipe, seed, make_optimizer(model, recipe), companions, ranks)
+        rest is as in `UpdatingLearner`."""
+        super().__init__(model, recipe, recipe, seed, companions, ranks)
         self.step = self._first = first_step
         self._teacher = teacher
         self.recipe = recipe
@@ -107,7 +96,7 @@ class Trainer(Learner):
         self.model.train()
         with self._seeded("training"):
             for minibatch in self._minibatches(chosen, step):
-                norm, found = self._update_in_memory(minibatch, sums)
+                norm, found = self._in_memory(partial(self._update, sums), minibatch)
                 mismatch = mismatch if norms else found
                 norms.append(norm)
         self.model.eval()
@@ -125,11 +114,6 @@ class Trainer(Learner):
             "learning_rate": rate,
             "seconds": time.monotonic() - started,
         }
-
-    def require_finite(self, ids: Sequence[int]) -> None:
-        """Raises NotFiniteError where a weight that is trained, or what the model makes of these tokens, is not
-        finite."""
-        require_finite(self.model, self._score, ids, self.step)
 
     def _refuse_other_temperatures(self, judged: Sequence[Judged]) -> None:
         others = {one.rollout.temperature for one in judged} - {self.recipe.temperature}
@@ -168,54 +152,13 @@ class Trainer(Learner):
         planned = sum(sum(planning_tokens(one, plans.grams)) for one in chosen)
         return {"planning_fraction": planned / max(1, sum(one.trained_tokens for one in chosen))}
 
-    def _update_in_memory(self, minibatch: Sequence[Sample], sums: dict[str, float]) -> tuple[float, dict[str, float]]:
-        """Takes one optimizer step as `_update` does, with passes of half the size when the memory runs out first."""
-        before = dict(sums)
-        try:
-            return self._update(minibatch, sums)
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-            self._optimizer.zero_grad(set_to_none=True)
-            if self._halved or self._pass_size() < 2 or not self._ranks.alone:
-                raise self._too_small(error) from error
-        self._halved = True
-        sums |= before
-        return self._update_in_memory(minibatch, sums)
-
-    def _pass_size(self) -> int:
-        """Rollouts of one pass, or tokens where they are packed."""
-        size = self.recipe.micro_batch_tokens if self.recipe.packing else self.recipe.micro_batch
-        return max(1, size // 2) if self._halved else size
-
-    def _no_moments(self, error: BaseException) -> LearningError:
-        smaller = ", or training.optimizer to adamw_8bit on an NVIDIA GPU" if self._ranks.alone else ""
-        return LearningError(
-            f"the memory is too small for the optimizer's moments: {_reason(error)}",
-            hint=f"set training.method to lora{smaller}; `assay plan` says what fits",
-        )
-
-    def _too_small(self, error: BaseException) -> LearningError:
-        key, unit = ("micro_batch_tokens", "tokens") if self.recipe.packing else ("micro_batch", "rollouts")
-        reason = _reason(error)
-        if not self._ranks.alone:
-            reason += " (several learners cannot halve it: who had the memory waits inside of the pass)"
-        others = [
-            *(() if self.recipe.gradient_checkpointing else ("set training.gradient_checkpointing to true",)),
-            *(() if self.recipe.method == "lora" else ("set training.method to lora",)),
-            "lower recipe.agent.max_tokens",
-        ]
-        return LearningError(
-            f"the memory is too small for a pass of {self._pass_size()} {unit}"
-            f"{f', which is half of training.{key}' if self._halved else ''}: {reason}",
-            hint=f"set training.{key} lower still, or {', or '.join(others)}; `assay plan` says what fits",
-        )
-
     def _passes(self, minibatch: Sequence[Sample]) -> list[list[Sample]]:
-        size = self._pass_size()
-        return token_batches(minibatch, size) if self.recipe.packing else micro_batches(minibatch, size)
+        size = self._pass_size(minibatch)
+        if not self.recipe.packing:
+            return micro_batches(minibatch, size)
+        return token_batches(sorted(minibatch, key=lambda one: one.rollout), size)
 
-    def _update(self, minibatch: Sequence[Sample], sums: dict[str, float]) -> tuple[float, dict[str, float]]:
+    def _update(self, sums: dict[str, float], minibatch: Sequence[Sample]) -> tuple[float, dict[str, float]]:
         """Takes one optimizer step, adds to `sums` over its tokens, and returns the gradient's norm and what lay
         between sampler and trainer before it."""
         tokens = sum(one.trained_tokens for one in minibatch)
@@ -247,48 +190,8 @@ class Trainer(Learner):
             found["masked_fraction"] += made.correction.masked.sum().item()
             found["entropy"] += scores.entropy.item()
         found, ends = self._ranks.summed(found), self._ranks.largest(ends)
+        norm = self._take_step(self.recipe.gradient_norm)
         for name in MEANS:
             sums[name] += found[name]
         sums["tokens"] += tokens
-        norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.gradient_norm)))
-        if not math.isfinite(norm):
-            self._optimizer.zero_grad(set_to_none=True)
-            raise NotFiniteError(
-                f"the gradient of step {self.step} is {norm}",
-                hint="go back to the last checkpoint and lower training.learning_rate",
-            )
-        try:
-            self._optimizer.step()
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-            # Some weights may have been updated: nothing is tried again from here.
-            raise self._no_moments(error) from error
         return norm, dict(zip(MISMATCH, (found["kl"] / tokens, -ends["low"], ends["high"]), strict=True))
-
-
-def require_finite(model: nn.Module, score: Callable[..., Scores], ids: Sequence[int], step: int) -> None:
-    """Raises NotFiniteError where a weight that is trained, or what the model makes of these tokens, is not finite;
-    `step` is the next one to take."""
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    with torch.no_grad():
-        sound = all(bool(torch.isfinite(parameter).all()) for parameter in trained)
-        read = torch.tensor([list(ids)], dtype=torch.long, device=trained[0].device)
-        scores = score(read, torch.ones_like(read, dtype=torch.bool), 1.0)
-        sound = sound and bool(torch.isfinite(scores.logprobs).all() and torch.isfinite(scores.entropy).all())
-    if not sound:
-        raise NotFiniteError(
-            f"the weights after step {step - 1} give no finite probabilities",
-            hint="go back to the last checkpoint and lower training.learning_rate",
-        )
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or ["no reason given"])[0][:200]
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Says whether an allocator refused, of the GPU or of the processor (which has no class of its own for it)."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)

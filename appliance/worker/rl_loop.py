@@ -15,14 +15,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
 
-import torch
 from torch import nn
 
 from appliance.agent.loop import Agent, calls_outside_sandbox
 from appliance.agent.usage import figures
 from appliance.curriculum.level_states import key_of_step
 from appliance.inference.engine import ModelFiles, NoProbabilitiesError
-from appliance.inference.folder import open_model
 from appliance.inference.weights import push_model, require_proof
 from appliance.learning.checkpoints import prune, step_folder
 from appliance.learning.collapse import FIGURES, CollapseWatch
@@ -31,6 +29,7 @@ from appliance.learning.distillation import every_rollout
 from appliance.learning.early_stopping import Advice, EarlyStopping
 from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.grouping import make_groups, of_attempts
+from appliance.learning.prepare import open_for
 from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import Recipe
 from appliance.learning.trainer import Trainer
@@ -80,8 +79,7 @@ class RlLoop:
         self._cycle = setup.cycle
         self._seed = setup.seed
         self._training = training = setup.recipe.training
-        frozen_half = training.method == "lora" and training.precision == "bfloat16"
-        self._model = model = open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
+        self._model = model = open_for(files, training)
         self._context = context
         self._progress = progress
         renderer = load_renderer(files)

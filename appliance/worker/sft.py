@@ -11,16 +11,17 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 from appliance.curriculum.kept_files import KeptLesson, keep_lessons
 from appliance.inference.engine import ModelFiles, NoProbabilitiesError
-from appliance.inference.folder import open_model, read_model
+from appliance.inference.folder import read_model
 from appliance.inference.weights import push_model
 from appliance.learning.checkpoints import prune, step_folder
 from appliance.learning.errors import LearningError, NotFiniteError
+from appliance.learning.prepare import open_for
 from appliance.learning.ranked_sft import RankedSft
-from appliance.learning.sft import Encoded, SftTrainer, encode
+from appliance.learning.sft import FULL, Encoded, SftTrainer, encode
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
 from appliance.rendering.tools import tools_of
@@ -151,13 +152,15 @@ class SftRun:
         return TrainingResult(folder, best.step, metrics, "collapse", f"a collapse, {reason}")
 
     def _learner(self, source: ModelFiles, encoded: Sequence[Encoded]) -> SftTrainer | RankedSft:
-        """What is taught: here, or in the processes that `context.ranks` is."""
+        """What is taught: here, or in the processes that `context.ranks` is. A seedling has nothing to freeze."""
         recipe, ranks, seed = self._setup.recipe, self._context.ranks, self._setup.seed
-        model, most = open_model(source), recipe.agent.max_tokens
+        way = FULL if self._source is None else recipe.training
+        model, warm = open_for(source, way), recipe.warm_start
+        beside: dict[str, Any] = {"max_tokens": recipe.agent.max_tokens, "way": way, "companions": source}
         if ranks is None:
-            return SftTrainer(model, encoded, recipe.warm_start, seed, max_tokens=most, companions=source)
+            return SftTrainer(model, encoded, warm, seed, **beside)
         self._context.make_room()
-        return RankedSft(ranks, model, encoded, recipe.warm_start, seed, max_tokens=most, companions=source)
+        return RankedSft(ranks, model, encoded, warm, seed, **beside)
 
     def _push(self, learner: SftTrainer | RankedSft) -> None:
         push_model(self._context.engine, learner.model, f"{self._setup.cycle}@{self._name}.{learner.step}")

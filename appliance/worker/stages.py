@@ -121,7 +121,6 @@ class StagedTraining:
         if stage.kind == "sft":
             made, traces = self._sft(number, stage, setup, files)
             made = replace(made, next_step=first)
-            method = "full"
         else:
             with self._teacher(stage, files) as teacher:
                 part = TrainingPart(
@@ -133,8 +132,8 @@ class StagedTraining:
                     teacher=teacher,
                 )
                 made = RlLoop(setup, files, self._context, self._progress, part).run()
-            method = stage.recipe.training.method
-        digest = published(made, method, files, self._context.data / "models") or model.manifest
+        method, models = stage.recipe.training.method, self._context.data / "models"
+        digest = published(made, method, files, models) or model.manifest
         last = number == len(self._stages) or made.ended in ENDS_TRAINING
         kind: TrainingStage = "training" if last else "stage"
         known = self._record(digest, model.manifest, kind, made.step, made.metrics, recipe=stage.digest())

@@ -127,16 +127,37 @@ def test_a_scaled_recipe_fits_in_each_of_its_stages(tmp_path: Path) -> None:
     assert too_large(found.stages, LARGE, machine) == []
 
 
-def test_a_stage_of_sft_takes_what_full_training_takes_whatever_the_others_do(tmp_path: Path) -> None:
-    text = TWO.replace('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"')
-    shown = []
-    for method in ("full", "lora"):
-        (tmp_path / "r.toml").write_text(text.replace("[training]", f'[training]\nmethod = "{method}"'))
+def test_the_shipped_recipe_fits_a_small_gpu_and_with_an_adapter_a_large_model(tmp_path: Path) -> None:
+    """0.6 billion parameters at 24 GiB, 8 billion at 80 GiB, in every stage."""
+    small = qwen(600_000_000, layers=28, hidden=1024, intermediate=3072, attention=2048)
+    large = qwen(8_200_000_000, layers=36, hidden=4096, intermediate=12_288, attention=4096)
+    adapter = Recipe.model_validate({"training": {"method": "lora", "precision": "bfloat16"}})
+    for shape, total, recipe in ((small, 24, Recipe()), (small, 80, Recipe()), (large, 80, adapter)):
+        gpu = Gpu("one", total * GIB, (total - 1) * GIB, 1e15, 3e12)
+        machine = Hardware(memory=256 * GIB, cores=16, gpus=(gpu,))
+        found = scaled(read_recipe("rstar2-agent", recipe), shape, machine)
+        assert too_large(found.stages, shape, machine) == []
+        assert [stage.recipe.agent.max_tokens for stage in found.stages] == [8192, 8192, 12288, 12288]
+
+
+def qwen(parameters: int, *, layers: int, hidden: int, intermediate: int, attention: int) -> Shape:
+    sides = ((attention, hidden), (1024, hidden), (1024, hidden), (hidden, attention))
+    sides += ((intermediate, hidden), (intermediate, hidden), (hidden, intermediate))
+    sizes = (layers, hidden, intermediate, attention, 1024, 151_936)
+    return Shape(parameters, sides * layers, *sizes, tied=hidden == 1024, positions=40_960, file_bytes=2 * parameters)
+
+
+def test_a_stage_of_sft_is_planned_as_it_learns(tmp_path: Path) -> None:
+    text = TWO.replace('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"').replace("max_tokens = 96", "max_tokens = 8192")
+    shown = {}
+    for way in ("", 'method = "lora"', "gradient_checkpointing = true", "packing = true\nmicro_batch_tokens = 16384"):
+        (tmp_path / "r.toml").write_text(text.replace("[training]", f"[training]\n{way}").replace("120", "8192"))
         stages = read_recipe(str(tmp_path / "r.toml"), Recipe()).stages
-        shown.append([row[-1] for row in rows_of(stages, LARGE, Hardware(memory=128 * GIB, cores=16))])
-    (sft, rl), (beside_lora, lora) = shown
-    assert sft == beside_lora
-    assert rl != lora
+        row = rows_of(stages, LARGE, Hardware(memory=128 * GIB, cores=16))[0]
+        shown[way] = (row[7].split()[0], float(row[-1].split()[0]))
+    (full, padded), (lora, adapted), (_, again), (_, packed) = shown.values()
+    assert (full, lora) == ("full", "lora")
+    assert max(adapted, again) < padded < packed, "padded passes have 8192 tokens"
 
 
 def test_what_learners_on_a_cluster_hold_is_not_judged_by_this_machine(tmp_path: Path) -> None:
@@ -158,6 +179,15 @@ def test_a_training_that_begins_says_which_stages_do_not_fit(tmp_path: Path) -> 
     (tmp_path / "r.toml").write_text(TWO)
     fitting = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"))
     assert (fitting.returncode, "this machine" in fitting.stderr) == (3, False), fitting.stderr
+
+
+def test_a_training_that_begins_says_what_was_scaled_and_one_that_goes_on_does_not(tmp_path: Path) -> None:
+    said = "rstar2-agent: tokens times 0.0208: the longest conversation that fits is 256 of 12288"
+    for form, shown in (((), True), (("--json",), True), (("--resume",), False)):
+        begun = assay(tmp_path, "train", "--recipe", "rstar2-agent", *form)
+        assert (begun.returncode, said in begun.stderr) == (3, shown), begun.stderr
+    begun = assay(tmp_path, "train", "--recipe", "rstar2-agent", ASSAY_PLACEMENT__LEARNERS="cluster")
+    assert (begun.returncode, "rstar2-agent: not scaled: learners are on" in begun.stderr) == (3, True), begun.stderr
 
 
 def test_the_engine_of_a_model_that_scores_is_planned_with(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import torch
 from learning_builders import tiny_model, varied
 from test_learning_ranks import LORA, SMALL, files_of, furthest, trained
+from test_learning_sft import LORA as ADAPTED
 from test_learning_sft import RECIPE as SHOWN
 from test_learning_sft import demonstrations
 from test_learning_trainer import records, same_bits, weights
@@ -31,7 +32,7 @@ from appliance.learning.ranked_sft import RankedSft
 from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.ranks import ALONE
 from appliance.learning.recipe import TrainingRecipe
-from appliance.learning.sft import SftTrainer
+from appliance.learning.sft import FULL, SftTrainer
 from appliance.learning.trainer import Trainer
 from runtime.errors import InfrastructureError
 
@@ -95,12 +96,14 @@ def test_a_teacher_is_asked_here_and_teaches_there(process: RankProcesses, tmp_p
     assert asked == 1, "a step without rollouts asks no teacher"
 
 
+@pytest.mark.parametrize("way", [FULL, ADAPTED], ids=["full", "lora"])
 def test_what_it_learns_from_demonstrations_is_the_same_and_each_goes_on_from_the_others_checkpoint(
-    process: RankProcesses, tmp_path: Path
+    process: RankProcesses, way: TrainingRecipe, tmp_path: Path
 ) -> None:
     files = files_of(tiny_model(), tmp_path / "model")
     theirs, ours = open_model(files), open_model(files)
-    shown, settings = demonstrations(100), {"max_tokens": 20, "companions": files}
+    shown = demonstrations(100)
+    settings: dict[str, Any] = {"max_tokens": 20, "companions": files, "way": way}
     there = RankedSft(process, theirs, shown, SHOWN, 3, **settings)
     here = SftTrainer(ours, shown, SHOWN, 3, **settings)
     for learner in (there, here):
@@ -182,14 +185,15 @@ def test_what_is_handed_over_lies_where_its_size_has_room_and_goes_once_it_is_th
     assert not any(place.exists() for place in places)
 
 
+@pytest.mark.parametrize("way", [FULL, ADAPTED], ids=["full", "lora"])
 def test_several_learn_from_demonstrations_what_one_learns(
-    ranks: Callable[[int], RankProcesses], tmp_path: Path
+    ranks: Callable[[int], RankProcesses], way: TrainingRecipe, tmp_path: Path
 ) -> None:
     """Three, of which one has a row less than the others."""
     files = files_of(varied(layers=2), tmp_path / "model")
     theirs, ours = open_model(files), open_model(files)
     recipe = SHOWN.model_copy(update={"batch": 5})
-    settings: dict[str, Any] = {"max_tokens": 20, "companions": files}
+    settings: dict[str, Any] = {"max_tokens": 20, "companions": files, "way": way}
     there = RankedSft(ranks(3), theirs, demonstrations(40), recipe, 3, **settings)
     here = SftTrainer(ours, demonstrations(40), recipe, 3, **settings)
     assert there.run_steps(3)["loss"] == pytest.approx(here.run_steps(3)["loss"], rel=1e-5)

@@ -297,6 +297,22 @@ def test_a_pass_without_memory_is_halved_once_and_the_step_is_what_it_would_have
     assert asked == [2, 2, 2], "what goes on from there does not try the larger pass again"
 
 
+@pytest.mark.parametrize("packing", [False, True])
+def test_passes_that_would_hold_more_than_there_is_are_halved_to_less_than_that(packing: bool) -> None:
+    short = trainer_of(LORA.model_copy(update={"micro_batch": 128, "packing": packing}))
+    sizes: list[int] = []
+
+    def take(_module: Any, given: Any, _made: Any) -> None:
+        sizes.append(given[0].numel())
+        if len(sizes) == 1:
+            torch.empty(1 << 55)
+
+    short.model.get_input_embeddings().register_forward_hook(take)  # type: ignore[operator]
+    learn(short, 1)
+    assert short.halved
+    assert max(sizes[1:]) < 0.7 * sizes[0]
+
+
 def test_when_half_a_pass_is_too_much_it_says_what_to_change() -> None:
     trainer = trainer_of(LORA.model_copy(update={"method": "full", "micro_batch": 4}))
     before = weights_digest(trainer.model)

@@ -7,17 +7,22 @@ from random import Random
 
 import pytest
 import torch
-from learning_builders import VOCABULARY, tiny_model
+from learning_builders import VOCABULARY, tiny_model, varied
+from test_learning_lora import short_of_memory
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
+from appliance import planning
+from appliance.inference.adapters import adapter_parameters, base_digest
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
-from appliance.learning.recipe import WarmStartRecipe
+from appliance.learning.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.scoring import score
 from appliance.learning.sft import CHUNK_BATCHES, Encoded, SftTrainer, encode
 from appliance.rendering.markers import SEEDLING, MarkerRenderer
 from appliance.rendering.renderer import Renderer
 
 RECIPE = WarmStartRecipe(steps=40, batch=4, warmup_steps=3, learning_rate=1e-2)
+LEAST = TrainingRecipe(packing=True, micro_batch_tokens=24, gradient_checkpointing=True)
+LORA = LEAST.model_copy(update={"method": "lora", "lora_rank": 4})
 
 
 def renderer() -> Renderer:
@@ -177,3 +182,66 @@ def test_a_large_batch_is_learned_in_passes_and_comes_to_the_same(monkeypatch: p
     assert found["loss"] == pytest.approx(whole["loss"], rel=1e-5)
     for mine, theirs in zip(parts.model.parameters(), once.model.parameters(), strict=True):
         assert torch.allclose(mine, theirs, atol=1e-3)
+
+
+@pytest.mark.parametrize("way", [LEAST, TrainingRecipe(micro_batch=2)], ids=["packed", "padded"])
+def test_smaller_passes_come_to_the_same_and_hold_no_more_than_is_planned(way: TrainingRecipe) -> None:
+    once, parts = warm_start(), SftTrainer(tiny_model(), demonstrations(100), RECIPE, 3, max_tokens=20, way=way)
+    sizes: list[int] = []
+    parts.model.get_input_embeddings().register_forward_hook(lambda _, given, __: sizes.append(given[0].numel()))  # type: ignore[operator]
+    whole, found = once.run_steps(3), parts.run_steps(3)
+    assert len(sizes) > 3
+    assert max(sizes) <= planning.pass_tokens(planning.sft_way(RECIPE, way, 20), 20)
+    again = any(getattr(one, "gradient_checkpointing", False) for one in parts.model.modules())
+    assert again is way.gradient_checkpointing
+    assert found["loss"] == pytest.approx(whole["loss"], rel=1e-5)
+    for mine, theirs in zip(parts.model.parameters(), once.model.parameters(), strict=True):
+        assert torch.allclose(mine, theirs, atol=1e-3)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_an_adapter_learns_what_is_shown_and_goes_on_after_a_restart_bit_by_bit(tmp_path: Path, precision: str) -> None:
+    way = LORA.model_copy(update={"precision": precision})
+    recipe = RECIPE.model_copy(update={"steps": 15, "learning_rate": 3e-2})
+
+    def adapted() -> SftTrainer:
+        model = varied().to(torch.bfloat16 if precision == "bfloat16" else torch.float32)
+        return SftTrainer(model, demonstrations(100), recipe, 3, max_tokens=20, way=way)
+
+    whole, again = adapted(), adapted()
+    base = base_digest(whole.model)
+    first = whole.run_steps(5)["loss"]
+    whole.save(tmp_path / "five")
+    assert (tmp_path / "five" / "adapter_model.safetensors").is_file()
+    assert again.restore(tmp_path / "five") == {}
+    assert whole.run_steps(10)["loss"] < 0.9 * first
+    again.run_steps(10)
+    assert base_digest(whole.model) == base
+    mine, theirs = (adapter_parameters(one.model) for one in (whole, again))
+    assert all(torch.equal(one, theirs[name]) for name, one in mine.items())
+    with pytest.raises(CheckpointError, match="an adapter for the base model"):
+        SftTrainer(tiny_model(), demonstrations(9), recipe, 3, max_tokens=20, way=LORA).restore(tmp_path / "five")
+
+
+def test_a_pass_without_memory_is_halved_once_and_the_step_is_what_it_would_have_been(tmp_path: Path) -> None:
+    plain, short, again = warm_start(), warm_start(), warm_start()
+    asked = short_of_memory(short, rows=2)
+    expected, found = plain.run_steps(1), short.run_steps(1)
+    assert asked == [4, 2, 2]
+    assert found["loss"] == pytest.approx(expected["loss"], rel=1e-5)
+    short.save(tmp_path / "step")
+    again.restore(tmp_path / "step")
+    asked = short_of_memory(again, rows=2)
+    again.run_steps(1)
+    assert asked == [2, 2], "what goes on from there does not try the larger pass again"
+
+
+def test_when_half_a_pass_is_too_much_it_says_what_to_change() -> None:
+    start = warm_start()
+    before = {name: tensor.clone() for name, tensor in start.model.state_dict().items()}
+    short_of_memory(start, rows=1)
+    with pytest.raises(LearningError, match="too small for a pass of 2 demonstrations, which is half of") as caught:
+        start.run_steps(1)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in start.model.state_dict().items())
+    for named in ("training.micro_batch", "gradient_checkpointing", "method to lora", "assay plan"):
+        assert named in caught.value.hint

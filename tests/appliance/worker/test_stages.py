@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import safetensors.torch
 import torch
-from short_nights import SHORT, cycle_of, run_night, train_night
+from short_nights import FIXTURE, SHORT, cycle_of, run_night, train_night
 
 from appliance.inference.engine import NoProbabilitiesError
 from appliance.learning.recipe import Recipe
+from appliance.learning.sft import SftTrainer
 from appliance.learning.stages import Stage
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.policy_files import load_policy
@@ -41,6 +42,12 @@ def put_training(context: WorkContext, name: str, *stages: Stage) -> None:
 
 def texts(ledger: SqliteLedger, kind: str) -> list[str]:
     return [event.text for _, event in ledger.events(limit=10_000) if event.kind == kind]
+
+
+def plan_of(ledger: SqliteLedger, name: str) -> dict[str, Any]:
+    cycle = ledger.cycle(name)
+    assert cycle is not None
+    return cycle.plan
 
 
 class Cut(Exception):
@@ -194,3 +201,41 @@ def test_sft_that_collapses_goes_back_to_its_best_validation_and_leaves_the_stag
     assert cycle.plan["candidate"] == cycle.plan["start"]
     (said,) = texts(ledger, "collapse")
     assert "goes back to step 0" in said
+
+
+def test_an_adapter_that_learned_from_demonstrations_goes_on_after_a_cut_and_is_what_the_next_stage_begins_from(
+    context: WorkContext, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way = {"method": "lora", "lora_rank": 4, "packing": True, "micro_batch_tokens": 256, "gradient_checkpointing": True}
+    adapted = stage("format", "sft", training=way)
+    warm = adapted.recipe.warm_start.model_copy(update={"validate_every": 4, "warmup_steps": 1})
+    adapted = adapted.model_copy(update={"recipe": adapted.recipe.model_copy(update={"warm_start": warm})})
+    real, cut = SftTrainer.run_steps, [True]
+
+    def run_steps(learner: SftTrainer, count: int) -> dict[str, float]:
+        if learner.step and cut:
+            raise Cut
+        return real(learner, count)
+
+    monkeypatch.setattr(SftTrainer, "run_steps", run_steps)
+    put_training(context, "t", adapted, stage("after", training={**way, "steps": 1}))
+    with pytest.raises(Cut):
+        train_night(context, "t")
+    cut.clear()
+    train_night(context, "t")
+    assert texts(ledger, "resume") == ["goes on from step 2"]
+    put_training(context, "whole", adapted)
+    train_night(context, "whole")
+    first, second = (plan_of(ledger, "t")[f"stage_{number}"] for number in (1, 2))
+    whole = plan_of(ledger, "whole")["stage_1"]
+    assert first["checkpoint"] == whole["checkpoint"], "what was cut learned the same, to the bit"
+    made, last = (ledger.checkpoint(one["checkpoint"]) for one in (first, second))
+    assert made is not None
+    assert last is not None
+    assert (second["ended"], made.manifest in (last.parent, last.manifest)) == ("steps", True)
+    before, after = (
+        safetensors.torch.load_file(folder / "model.safetensors") for folder in (FIXTURE, context.data / made.folder)
+    )
+    moved = {name for name, weight in after.items() if not weight.equal(before[name])}
+    assert moved
+    assert all("_proj" in name for name in moved), "only what has an adapter moves"
