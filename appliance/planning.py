@@ -90,11 +90,16 @@ class Layout:
     learners: int = 1
     """Each on a GPU of its own, with its part of weights, gradients and moments (FSDP2)."""
     engines: int = 1
-    """All on the same GPUs, each with all rows."""
+    """Each with all rows; on GPUs of its own where those of engines suffice, otherwise all on the same."""
     tensor_parallel: int = 1
     """GPUs that hold an engine together."""
     engine_gpus: int = 1
     """That learners leave to engines where there are enough others."""
+
+    @property
+    def together(self) -> int:
+        """Engines that are on the same GPUs."""
+        return 1 if self.engines * self.tensor_parallel <= self.engine_gpus else self.engines
 
     def apart(self, gpus: int) -> bool:
         """Whether no learner is on a GPU of an engine's."""
@@ -176,7 +181,7 @@ def plan(
     that scores in an engine of its own, like the others. Of GPUs, each figure is that of the one that holds most."""
     gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever a learner gets, it fits there
     layout = layout if gpu else ONE
-    engine = engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * layout.engines // layout.tensor_parallel
+    engine = engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * layout.together // layout.tensor_parallel
     scoring = engine_bytes(teacher, max_tokens, rows, gpu=gpu is not None) // layout.tensor_parallel if teacher else 0
     alone = layout.apart(len(machine.gpus))
     whole = learner_parts(shape, recipe, max_tokens)
@@ -449,7 +454,7 @@ def _hours(
     learning = each * shape.parameters * trained / flops / layout.learners
     read = shape.parameters * (2 if gpu else 4) / bandwidth / max(1, rows)
     sampling = sampled * max(read, 2 * shape.parameters / flops)
-    return (learning + sampling / layout.tensor_parallel) / 3600
+    return (learning + sampling / layout.tensor_parallel * layout.together / layout.engines) / 3600
 
 
 def with_pass(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:

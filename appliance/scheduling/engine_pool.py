@@ -23,7 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from appliance.inference.engine import Engine, EngineCapacity, GenerationRequest, NoProbabilitiesError, PushProof, Turn
-from appliance.inference.engines import make_engine
+from appliance.inference.engines import make_engines
 from appliance.scheduling.joining import joined
 from appliance.scheduling.lengths import LengthTable
 from appliance.scheduling.scheduler import Scheduler, SchedulerState
@@ -395,8 +395,7 @@ class EnginePool:
 def make_pool(name: str, count: int, *, rows: int, slots: int, threads: int | None = None, **chosen: Any) -> EnginePool:
     """Makes a pool of so many engines of this name, each of `rows` conversations at once, of at most `slots` tokens;
     `chosen` is the rest of `make_engine`. Raises ModelError."""
-    made = [make_engine(name, rows=rows, slots=slots, threads=threads, **chosen) for _ in range(count)]
-    return EnginePool(made, slots)
+    return EnginePool(make_engines(name, count, rows=rows, slots=slots, threads=threads, **chosen), slots)
 
 
 def _expected(weights: Weights, version: str) -> tuple[Weights, PushProof]:

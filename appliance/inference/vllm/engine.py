@@ -74,8 +74,10 @@ class VllmEngine:
         start: Start | None = None,
         settings: VllmSettings | None = None,
         gpu: bool = False,
+        place: tuple[int, int] = (0, 1),
     ) -> None:
-        """`dtype` is what is computed in: float32 without a GPU, bfloat16 on one. `start` starts another process than
+        """`dtype` is what is computed in: float32 without a GPU, bfloat16 on one. `place` is the engine's number and
+        how many there are, which share the GPUs that `settings` name. `start` starts another process than
         vLLM's on this machine, and `gpu` says whether that has one. Raises ModelError where vLLM has no environment, or
         this machine not what `settings` ask for."""
         if rows < 1 or slots < 2:
@@ -86,7 +88,7 @@ class VllmEngine:
             settings.require(environment)
             gpu = environment.package == "vllm" and torch.cuda.is_available()
             waits = patience or Patience()
-            gpus = settings.gpus
+            gpus = settings.gpus_of(*place)
             network: Literal["own", "shared"] = "shared" if settings.transfer == "nccl" else "own"
             start = lambda asked: VllmProcess(  # noqa: E731
                 environment, asked, threads=threads, patience=waits, gpus=gpus, network=network
