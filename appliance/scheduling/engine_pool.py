@@ -16,16 +16,26 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from appliance.inference.engine import Engine, EngineCapacity, GenerationRequest, NoProbabilitiesError, PushProof, Turn
+from appliance.inference.engine import (
+    Engine,
+    EngineCapacity,
+    GenerationRequest,
+    ModelError,
+    NoProbabilitiesError,
+    PushProof,
+    Turn,
+    WorksApart,
+)
 from appliance.inference.engines import make_engines
 from appliance.scheduling.joining import joined
 from appliance.scheduling.lengths import LengthTable
+from appliance.scheduling.pushing import push_to_all
 from appliance.scheduling.scheduler import Scheduler, SchedulerState
 from runtime.errors import InfrastructureError
 
@@ -193,16 +203,25 @@ class EnginePool:
         self._place()
         turns: list[Turn] = []
         busy = any(self._engines[name].runnable for name in self._serving)
-        started = self._clock()
+        started, failure = self._clock(), None
         try:
+            for engine in (self._engines[name] for name in self._serving):
+                if isinstance(engine, WorksApart):  # which works while others are waited for
+                    engine.begin_step()
             for name in tuple(self._serving):
-                turns += [self._ended(turn) for turn in self._asking(name, self._engines[name].step) or ()]
-        except NoProbabilitiesError:
-            for number in tuple(self._rows):
-                self.withdraw(number)
-            raise
+                if failure is not None and not isinstance(self._engines[name], WorksApart):
+                    continue
+                try:
+                    turns += [self._ended(turn) for turn in self._asking(name, self._engines[name].step) or ()]
+                except ModelError as error:  # what others were asked is answered first
+                    failure = failure or error
         finally:
             self._worked += self._clock() - started if busy else 0.0
+        if isinstance(failure, NoProbabilitiesError):
+            for number in tuple(self._rows):
+                self.withdraw(number)
+        if failure is not None:
+            raise failure
         return turns
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
@@ -245,25 +264,17 @@ class EnginePool:
 
     def _push(self, weights: Weights, version: str) -> PushProof:
         """Gives them to every engine, whatever became of it before; nothing runs on any."""
-        expected = None
-        if len(self._engines) > 1:
-            weights, expected = _expected(weights, version)
         self._retire(self._serving)
         self._version, proof, failure = "", None, InfrastructureError("there is no engine")
-        for name, engine in self._engines.items():
-            try:
-                found = engine.push(weights, version)
-            except InfrastructureError as error:
-                failure = error
-            else:
-                if expected in (None, found):
-                    proof = found
-                    self._serve(name, engine.capacity)
-                    continue
-                failure = InfrastructureError(f"it holds other weights than it was given as {version}")
+        for name, found in push_to_all(self._engines, weights, version).items():
+            if isinstance(found, PushProof):
+                proof = found
+                self._serve(name, self._engines[name].capacity)
+                continue
+            failure = found
             self._counts["engines_lost"] += 1
             log.warning("%s serves nobody: %s", name, failure)
-            engine.close()
+            self._engines[name].close()
         if proof is None:
             raise failure
         self._version = version
@@ -396,12 +407,3 @@ def make_pool(name: str, count: int, *, rows: int, slots: int, threads: int | No
     """Makes a pool of so many engines of this name, each of `rows` conversations at once, of at most `slots` tokens;
     `chosen` is the rest of `make_engine`. Raises ModelError."""
     return EnginePool(make_engines(name, count, rows=rows, slots=slots, threads=threads, **chosen), slots)
-
-
-def _expected(weights: Weights, version: str) -> tuple[Weights, PushProof]:
-    """Opens weights once for all engines, and says what each has to prove."""
-    from appliance.inference.folder import open_model
-    from appliance.inference.weights import proof_of
-
-    model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
-    return model, proof_of(model, version)

@@ -19,7 +19,15 @@ import torch
 from torch import nn
 
 from appliance.inference.adapters import frozen_digest, has_adapter
-from appliance.inference.engine import EngineCapacity, GenerationRequest, ModelFiles, PushProof, Turn
+from appliance.inference.engine import (
+    EngineCapacity,
+    GenerationRequest,
+    ModelFiles,
+    PushProof,
+    PushUnderWay,
+    SharedWeights,
+    Turn,
+)
 from appliance.inference.folder import open_model
 from appliance.inference.vllm.environment import require_environment
 from appliance.inference.vllm.placement import VllmSettings
@@ -103,6 +111,8 @@ class VllmEngine:
         """Turns that ended while new weights were handed over."""
         self._submit: list[dict[str, Any]] = []
         self._abort: list[int] = []
+        self._begun: bool | EngineFault = False
+        """Whether a step was asked for whose answer nobody has fetched yet, or why that went wrong."""
         self.tokens_sampled = 0
 
     @property
@@ -124,6 +134,12 @@ class VllmEngine:
             raise RuntimeError(f"{len(self._rows)} requests are unfinished: new weights would answer half of each")
         return self.supervisor.push(_opened(weights, version), version)
 
+    def begin_push(self, weights: SharedWeights, version: str) -> PushUnderWay:
+        """See `WorksApart`."""
+        if self._rows:
+            raise RuntimeError(f"{len(self._rows)} requests are unfinished: new weights would answer half of each")
+        return self.supervisor.begin_push(weights, version)
+
     def push_in_flight(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
         """As `push`, in the middle of conversations: each goes on from its tokens, and its turns say which weights drew
         which of them. Beside a new adapter for the same frozen weights, what is under way keeps the adapter that it
@@ -132,7 +148,7 @@ class VllmEngine:
         in_use = {row.adapter for row in map(self._rows.__getitem__, self._by_dispatch.values())}
         beside = has_adapter(model) and len(in_use) < ADAPTERS and self.supervisor.base == frozen_digest(model)
         if not beside:
-            self._withdraw()
+            self._ready += self.pause()
         pid = self.supervisor.pid
         proof = self.supervisor.push(model, version, sorted(in_use) if beside else ())
         if not beside or self.supervisor.pid != pid:
@@ -180,12 +196,23 @@ class VllmEngine:
                 self._abort.append(row.dispatch)
 
     def withdraw(self, request: int) -> Turn:
-        """See `Engine`. What vLLM has sampled since the last step is lost."""
+        """See `Engine`. What vLLM has sampled since the last step is lost, unless it was paused."""
         if request not in self._rows:
             raise KeyError(request)
         turn = self.under_way(request)
         self.finish(request)
         return turn
+
+    def pause(self) -> list[Turn]:
+        """See `WorksApart`."""
+        self._submit, self._abort = [], []
+        if not self._by_dispatch:
+            return []
+        try:
+            return self._taken(self.supervisor.ask("drain")["reports"])
+        except EngineFault as fault:
+            self.supervisor.replace(fault)
+            return []
 
     def under_way(self, request: int) -> Turn:
         row = self._rows.get(request)
@@ -209,20 +236,28 @@ class VllmEngine:
         """Takes at least one decoding step. Raises ModelError when the weights give no finite probabilities,
         InfrastructureError when no engine can be kept alive."""
         turns, self._ready = self._ready, []
-        if turns or not self._by_dispatch:
+        if not self._begun and (turns or not self._by_dispatch):
             return turns
-        submit, abort = self._submit, self._abort
-        self._submit, self._abort = [], []
         try:
-            reports = self.supervisor.ask("step", submit=submit, abort=abort)["reports"]
+            reports = self._progress()["reports"]
         except EngineFault as fault:
             self.supervisor.replace(fault)
             self._dispatch_again()
         else:
-            turns = self._taken(reports)
+            turns += self._taken(reports)
         if turns:
             self.supervisor.succeeded()
         return turns
+
+    def begin_step(self) -> None:
+        """See `WorksApart`."""
+        if self._begun or self._ready or not self._by_dispatch:
+            return
+        self._begun = True
+        try:
+            self.supervisor.begin("step", **self._changes())
+        except EngineFault as fault:
+            self._begun = fault
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
         """See `Engine`. Raises InfrastructureError when no engine can be kept alive."""
@@ -243,7 +278,19 @@ class VllmEngine:
         """Ends the process and removes its files. Closing again does nothing."""
         self.supervisor.close()
         self._rows, self._by_dispatch = {}, {}
-        self._ready, self._submit, self._abort = [], [], []
+        self._ready, self._submit, self._abort, self._begun = [], [], [], False
+
+    def _progress(self) -> dict[str, Any]:
+        begun, self._begun = self._begun, False
+        if isinstance(begun, EngineFault):
+            raise begun
+        return self.supervisor.answer("step") if begun else self.supervisor.ask("step", **self._changes())
+
+    def _changes(self) -> dict[str, list[Any]]:
+        """Takes out what vLLM is still to be told of requests."""
+        changes: dict[str, list[Any]] = {"submit": self._submit, "abort": self._abort}
+        self._submit, self._abort = [], []
+        return changes
 
     def _scored(self, conversations: list[list[int]], temperature: float) -> list[list[float]]:
         while True:
@@ -258,18 +305,6 @@ class VllmEngine:
             except EngineFault as fault:
                 self.supervisor.replace(fault)
                 self._dispatch_again()
-
-    def _withdraw(self) -> None:
-        """Ends what samples now, and keeps what it has sampled."""
-        self._submit, self._abort = [], []
-        if not self._by_dispatch:
-            return
-        try:
-            reports = self.supervisor.ask("drain")["reports"]
-        except EngineFault as fault:
-            self.supervisor.replace(fault)
-        else:
-            self._ready += self._taken(reports)
 
     def _dispatch_again(self) -> None:
         rows = [self._rows[number] for number in self._by_dispatch.values()]
