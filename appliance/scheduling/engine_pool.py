@@ -68,6 +68,8 @@ class _PooledRow:
     engine: str | None = None
     waits: bool = False
     """For its caller."""
+    over: Turn | None = None
+    """The rest of its turn, which ended while new weights were waited for, and is handed out with the next step."""
     scheduled: bool = True
     """Known to the scheduler: one that waits without an engine is not."""
 
@@ -115,7 +117,8 @@ class EnginePool:
     @property
     def runnable(self) -> int:
         self._place()
-        return sum(self._engines[name].runnable for name in self._serving)
+        over = sum(row.over is not None for row in self._rows.values())
+        return over + sum(self._engines[name].runnable for name in self._serving)
 
     @property
     def capacity(self) -> EngineCapacity:
@@ -137,6 +140,12 @@ class EnginePool:
     def push_in_flight(self, weights: Weights, version: str) -> PushProof:
         """As `push`, in the middle of requests: each goes on from its tokens under the new weights, which read all of
         them anew. A model must not change under the engines later: hand over a copy of one that is being trained."""
+        for name in tuple(self._serving):
+            engine = self._engines[name]
+            if isinstance(engine, WorksApart):  # it has sampled more than it has said
+                with suppress(InfrastructureError):  # the last one, too, is tried again
+                    for turn in self._asking(name, engine.pause) or ():
+                        self._rows[turn.request].over = turn
         self._take_all_back(lambda row: row.engine is not None)
         self._counts["pushes_in_flight"] += 1
         return self._push(weights, version)
@@ -185,13 +194,13 @@ class EnginePool:
             self._take_back(request, row)
         del self._rows[request]
         self._forget(request, row, ended=False)
-        return row.part or Turn(request, (), (), "withdrawn")
+        return joined(row.part, replace(row.over or Turn(request, (), (), "withdrawn"), ended="withdrawn"))
 
     def under_way(self, request: int) -> Turn:
         row = self._rows.get(request)
         if row is None or row.waits:
             return Turn(request, (), (), "withdrawn")
-        part = Turn(request, (), (), "withdrawn")
+        part = replace(row.over or Turn(request, (), (), "withdrawn"), ended="withdrawn")
         if row.engine is not None:
             part = self._engines[row.engine].under_way(request)
         return joined(row.part, part)
@@ -201,7 +210,8 @@ class EnginePool:
         NoProbabilitiesError, after which nothing is under way: other weights can be pushed."""
         self._make_room()
         self._place()
-        turns: list[Turn] = []
+        over = [row.over for row in self._rows.values() if row.over is not None]
+        turns = [self._ended(turn) for turn in over]
         busy = any(self._engines[name].runnable for name in self._serving)
         started, failure = self._clock(), None
         try:
@@ -327,7 +337,7 @@ class EnginePool:
             part = self._engines[row.engine].withdraw(number)
         row.engine = None
         self._forget(number, row, ended=False)
-        if not row.waits:
+        if not row.waits and row.over is None:
             row.part = joined(row.part, part)
             row.known += part.ids
             self._queue(number, row)
@@ -364,7 +374,7 @@ class EnginePool:
         """Books a turn, and hands it out with what was sampled of it before."""
         row = self._rows[turn.request]
         row.known += turn.ids
-        whole, row.part, row.waits = joined(row.part, turn), None, True
+        whole, row.part, row.over, row.waits = joined(row.part, turn), None, None, True
         if row.engine is not None:
             self._scheduler.grow(str(turn.request), self._held_by(row))
         if turn.ended == "length":

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,3 +124,32 @@ def test_an_engine_that_dies_while_all_are_asked_is_replaced_and_its_requests_go
     finally:
         pool.close()
         processes.end()
+
+
+def test_new_weights_in_the_middle_cost_nothing_that_an_engine_had_sampled_unasked(processes: KeptProcesses) -> None:
+    engine = VllmEngine(3, SLOTS, start=processes.start)
+    pool = EnginePool([engine], SLOTS)
+    push_model(pool, tiny("qwen2", HEAD), "a")
+    long, short = (
+        replace(one, stop=-1, max_tokens=most) for one, most in zip(requests(2, 1), (SLOTS, 10), strict=True)
+    )
+    for request in (long, short):
+        pool.submit(request)
+    turns = list(pool.step())
+    told = {request.id: len(pool.under_way(request.id).ids) for request in (long, short)}
+    process = engine.supervisor._process
+    assert process is not None
+    for _ in range(3):
+        process.ask("figures")  # which is answered behind the next step
+    pool.push_in_flight(tiny("llama", HEAD), "b")
+    assert len(pool.under_way(long.id).ids) >= told[long.id] + 2
+    while pool.unfinished:
+        assert pool.runnable
+        turns += pool.step()
+    assert {turn.request: len(turn.ids) for turn in turns} == {
+        request.id: request.max_tokens - len(request.prompt) for request in (long, short)
+    }
+    (spans,) = ([span.version for span in turn.weights] for turn in turns if turn.request == long.id)
+    assert spans == ["a", "b"]
+    assert pool.tokens_sampled == sum(len(turn.ids) for turn in turns)
+    pool.close()
