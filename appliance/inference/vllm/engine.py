@@ -5,8 +5,9 @@ proved to hold the weights whose version it gets (`supervisor`), and none that c
 is replaced, each conversation goes on from its tokens, as a new request; a failure of an engine is no answer of the
 model.
 
-A conversation is sampled by one request at a time, which has one version of the weights. New weights may come in the
-middle of it (`push_in_flight`): what was sampled is kept, and a new request reads it anew under the new weights.
+A conversation is sampled by one request at a time, which has one version of the weights. Where new ones come in the
+middle of it, the caller takes it back (`pause`, `withdraw`) and submits it again, here or to another engine, which
+reads it anew: none goes on under weights that are older than it needs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from appliance.inference.adapters import frozen_digest, has_adapter
 from appliance.inference.engine import (
     EngineCapacity,
     GenerationRequest,
@@ -32,7 +32,7 @@ from appliance.inference.folder import open_model
 from appliance.inference.vllm.environment import require_environment
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.inference.vllm.process import EngineFault, VllmProcess
-from appliance.inference.vllm.supervisor import ADAPTERS, Start, VllmSupervisor
+from appliance.inference.vllm.supervisor import Start, VllmSupervisor
 from appliance.processes.patience import Patience
 from appliance.records.rollouts import WeightSpan
 
@@ -54,8 +54,6 @@ class _Row:
     """The request that samples it; None while it waits for the caller."""
     version: str = ""
     """Of the weights that this request is answered with."""
-    adapter: str = ""
-    """That samples it, by vLLM's name."""
     sampled: int = 0
     """By this request, so far."""
 
@@ -107,8 +105,6 @@ class VllmEngine:
         """Keeps the process, and says what was put aside and why."""
         self._rows: dict[int, _Row] = {}
         self._by_dispatch: dict[int, int] = {}
-        self._ready: list[Turn] = []
-        """Turns that ended while new weights were handed over."""
         self._submit: list[dict[str, Any]] = []
         self._abort: list[int] = []
         self._begun: bool | EngineFault = False
@@ -125,7 +121,7 @@ class VllmEngine:
 
     @property
     def runnable(self) -> int:
-        return len(self._by_dispatch) + len(self._ready)
+        return len(self._by_dispatch)
 
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
         """See `Engine`. Raises ModelError also for a model that vLLM cannot run, InfrastructureError when no engine
@@ -139,21 +135,6 @@ class VllmEngine:
         if self._rows:
             raise RuntimeError(f"{len(self._rows)} requests are unfinished: new weights would answer half of each")
         return self.supervisor.begin_push(weights, version)
-
-    def push_in_flight(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
-        """As `push`, in the middle of conversations: each goes on from its tokens, and its turns say which weights drew
-        which of them. Beside a new adapter for the same frozen weights, what is under way keeps the adapter that it
-        began with, as long as few versions are in use."""
-        model = _opened(weights, version)
-        in_use = {row.adapter for row in map(self._rows.__getitem__, self._by_dispatch.values())}
-        beside = has_adapter(model) and len(in_use) < ADAPTERS and self.supervisor.base == frozen_digest(model)
-        if not beside:
-            self._ready += self.pause()
-        pid = self.supervisor.pid
-        proof = self.supervisor.push(model, version, sorted(in_use) if beside else ())
-        if not beside or self.supervisor.pid != pid:
-            self._dispatch_again()
-        return proof
 
     def sleep(self) -> None:
         """See `Engine`. Raises InfrastructureError when no engine can be kept alive."""
@@ -187,7 +168,6 @@ class VllmEngine:
     def finish(self, request: int) -> None:
         """Also ends a request that runs or is queued; one that is not there needs no ending."""
         row = self._rows.pop(request, None)
-        self._ready = [turn for turn in self._ready if turn.request != request]
         if row is not None and row.dispatch is not None:
             del self._by_dispatch[row.dispatch]
             known = len(self._submit)
@@ -235,8 +215,8 @@ class VllmEngine:
     def step(self) -> list[Turn]:
         """Takes at least one decoding step. Raises ModelError when the weights give no finite probabilities,
         InfrastructureError when no engine can be kept alive."""
-        turns, self._ready = self._ready, []
-        if not self._begun and (turns or not self._by_dispatch):
+        turns: list[Turn] = []
+        if not self._begun and not self._by_dispatch:
             return turns
         try:
             reports = self._progress()["reports"]
@@ -244,14 +224,14 @@ class VllmEngine:
             self.supervisor.replace(fault)
             self._dispatch_again()
         else:
-            turns += self._taken(reports)
+            turns = self._taken(reports)
         if turns:
             self.supervisor.succeeded()
         return turns
 
     def begin_step(self) -> None:
         """See `WorksApart`."""
-        if self._begun or self._ready or not self._by_dispatch:
+        if self._begun or not self._by_dispatch:
             return
         self._begun = True
         try:
@@ -278,7 +258,7 @@ class VllmEngine:
         """Ends the process and removes its files. Closing again does nothing."""
         self.supervisor.close()
         self._rows, self._by_dispatch = {}, {}
-        self._ready, self._submit, self._abort, self._begun = [], [], [], False
+        self._submit, self._abort, self._begun = [], [], False
 
     def _progress(self) -> dict[str, Any]:
         begun, self._begun = self._begun, False
@@ -318,7 +298,6 @@ class VllmEngine:
         left = request.max_tokens - len(known)
         asked = self.supervisor.request(known, request.stops, left, request.temperature, request.seed)
         row.dispatch, row.version, row.sampled = asked["number"], self.version, 0
-        row.adapter = asked["adapter"]
         self._by_dispatch[asked["number"]] = request.id
         self._submit.append(asked)
 

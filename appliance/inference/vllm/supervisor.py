@@ -42,8 +42,6 @@ log = logging.getLogger(__name__)
 
 REPLACEMENTS = 3
 """Engines that are started in a row, without one turn in between, before the infrastructure has failed."""
-ADAPTERS = 4
-"""Versions of an adapter that are kept at once: the newest, and those that requests under way still need."""
 Start = Callable[[dict[str, Any]], EngineProcess]
 """Starts a process with one engine of these settings."""
 
@@ -124,17 +122,17 @@ class VllmSupervisor:
         """Counts those of all its processes; of one that fails, as many as it has said."""
         return self._preempted + (self._process.count_preemptions() if self._process else 0)
 
-    def push(self, model: Any, version: str, in_use: Sequence[str] = ()) -> PushProof:
+    def push(self, model: Any, version: str) -> PushProof:
         """Has an engine hold a transformers model's weights, and proves it. Of one with an adapter, the frozen weights
-        are handed over only where they are not at hand; adapters `in_use` then stay beside the new one.
+        are handed over only where they are not at hand.
 
         Raises ModelError, InfrastructureError."""
         with SharedWeights(model) as weights:
-            under_way = self.begin_push(weights, version, in_use)
+            under_way = self.begin_push(weights, version)
             under_way.hand_over()
             return under_way.proved()
 
-    def begin_push(self, weights: SharedWeights, version: str, in_use: Sequence[str] = ()) -> PushUnderWay:
+    def begin_push(self, weights: SharedWeights, version: str) -> PushUnderWay:
         """Does what of a push needs the model, or starts a process. Raises as `push`."""
         if not version:
             raise ValueError("weights need a version")
@@ -142,7 +140,7 @@ class VllmSupervisor:
         self._failures = 0
         try:
             if has_adapter(weights.model):
-                return self._begin_adapter(weights, version, expected, in_use)
+                return self._begin_adapter(weights, version, expected)
             self._set_base(weights, version, expected)
             self._start_some_engine()
         except BaseException:
@@ -150,9 +148,7 @@ class VllmSupervisor:
             raise
         return _Push(self, PushProof(version, self.base), self._hand_over)
 
-    def _begin_adapter(
-        self, shared: SharedWeights, version: str, expected: proof.Reference, in_use: Sequence[str]
-    ) -> PushUnderWay:
+    def _begin_adapter(self, shared: SharedWeights, version: str, expected: proof.Reference) -> PushUnderWay:
         model = shared.model
         files = adapter_files(model)
         rank = rank_of(files)
@@ -166,7 +162,7 @@ class VllmSupervisor:
         weights = adapter_parameters(model).items()
         layers = sum(bool(one.any()) for name, one in weights if ".lora_A." in name)
         new = _Adapter(f"{version} {self._pushes}", version, folder, adapter_digest(files), layers, expected)
-        drop = [name for name in self._adapters if name not in in_use]
+        drop = list(self._adapters)
         self._adapters[new.name] = new
         if self._process is None or self._asleep or rank > self._rank:
             self._rank = max(rank, self._rank)
@@ -410,7 +406,7 @@ class VllmSupervisor:
         settings: dict[str, Any] = {"model": str(self._folder), "rows": self._rows, "slots": self._slots}
         settings |= {"dtype": self._dtype, "cache_bytes": cache}
         if rank:
-            settings |= {"adapters": ADAPTERS, "adapter_rank": rank}
+            settings |= {"adapters": 1, "adapter_rank": rank}
         own = self._settings
         if own.needs_gpu:
             settings |= {"parallel": own.tensor_parallel, "memory_share": own.memory_share, "sleeps": own.sleep > 0}
