@@ -1,6 +1,6 @@
 """Measures how much of the time each of several engines samples, and how often it is looked at.
 
-    python -m benchmarks.several_engines [--json FILE]
+    python benchmarks/several_engines.py [--json FILE]
 
 Each engine is the server of an engine's process, over a socket; its steps take 20 ms and do nothing. It is asked as the
 pool of engines does, all before any is waited for, and beside that one after another.
@@ -11,12 +11,15 @@ import itertools
 import json
 import os
 import socket
+import sys
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.inference.vllm.server.serve import VllmServer
 from appliance.inference.vllm.server.wire import JsonFrames, WireError, packed

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from appliance.inference.engine import Engine, PushProof, PushUnderWay, SharedWeights, WorksApart
 from runtime.errors import InfrastructureError
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from appliance.inference.engine import Weights
 
 T = TypeVar("T")
@@ -36,9 +34,7 @@ def push_to_all(
     }
 
 
-def _pushed(
-    engines: Mapping[str, Engine], model: nn.Module, version: str
-) -> dict[str, PushProof | InfrastructureError]:
+def _pushed(engines: Mapping[str, Engine], model: Any, version: str) -> dict[str, PushProof | InfrastructureError]:
     begun: dict[str, PushUnderWay | InfrastructureError] = {}
     found: dict[str, PushProof | InfrastructureError] = {}
     with SharedWeights(model) as weights:
@@ -79,7 +75,7 @@ def _tried(push: Callable[[], T]) -> T | InfrastructureError:
         return error
 
 
-def _expected(weights: Weights, version: str) -> tuple[nn.Module, PushProof]:
+def _expected(weights: Weights, version: str) -> tuple[Any, PushProof]:
     """Opens weights once for all engines, and says what each has to prove."""
     from appliance.inference.folder import open_model
     from appliance.inference.weights import proof_of
