@@ -105,13 +105,18 @@ class Layout:
     learners: int = 1
     """Each on a GPU of its own, with its part of weights, gradients and moments (FSDP2)."""
     engines: int = 1
-    """All on the same GPUs, each with all rows."""
+    """Each with all rows; on GPUs of its own where those of engines suffice, otherwise all on the same."""
     tensor_parallel: int = 1
     """GPUs that hold an engine together."""
     engine_gpus: int = 1
     """That learners leave to engines where there are enough others; 0 where engines are on other hosts."""
     vllm: Vllm | None = None
     """Where engines are vLLM's."""
+
+    @property
+    def together(self) -> int:
+        """Engines that are on the same GPUs."""
+        return 1 if self.engines * self.tensor_parallel <= self.engine_gpus else self.engines
 
     def apart(self, gpus: int) -> bool:
         """Whether no learner is on a GPU of an engine's."""
@@ -201,7 +206,7 @@ def plan(
     gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever a learner gets, it fits there
     layout = layout if gpu else Layout(vllm=layout.vllm)
     vllm, alone = layout.vllm, layout.apart(len(machine.gpus))
-    engine = _engines(shape, max_tokens, rows, gpu, layout, layout.engines)
+    engine = _engines(shape, max_tokens, rows, gpu, layout, layout.together)
     scoring = _engines(teacher, max_tokens, rows, gpu, layout, 1) if teacher else 0
     asleep = gpu is not None and not alone and vllm is not None and vllm.sleep > 0
     whole = learner_parts(shape, recipe, max_tokens)
@@ -209,7 +214,7 @@ def plan(
     parts = {
         "process": PROCESS if gpu is None else GPU_CONTEXT,
         **split_parts(shape, recipe, whole, layout.learners),
-        "engine": 0 if alone else layout.engines * GPU_CONTEXT if asleep else engine,
+        "engine": 0 if alone else layout.together * GPU_CONTEXT if asleep else engine,
         **({} if alone or teacher is None else {"teacher": scoring}),
         **({"offered": offers} if gpu is None and offers else {}),
     }
@@ -229,7 +234,7 @@ def plan(
         if vllm:
             limits["vllm.memory_share"] = engine + scoring if alone else engine, gpu.free
             own = engine_bytes(shape, max_tokens, rows, gpu=True) // layout.tensor_parallel
-            limits["sampling in vllm.memory_share"] = own, engine // layout.engines
+            limits["sampling in vllm.memory_share"] = own, engine // layout.together
     return Plan(
         recipe=recipe,
         max_tokens=max_tokens,
@@ -536,7 +541,7 @@ def least(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layou
     sampling = engine_weight_bytes(shape, gpu=True) // layout.tensor_parallel if layout.engine_gpus else 0
     share = (int(vllm.memory_share * gpu.total) or sampling) if vllm else gpu.total
     if vllm and not vllm.sleep and not layout.apart(len(machine.gpus)):
-        step += layout.engines * share
+        step += layout.together * share
     read = (_opened(shape, recipe) + shape.file_bytes) * (1 + layout.learners)
     return {"gpu": (step, gpu.total), "engine": (sampling, share), "memory": (read, machine.memory)}
 
@@ -566,7 +571,7 @@ def _hours(
     learning = each * shape.parameters * trained / flops / layout.learners
     read = shape.parameters * (2 if gpu else 4) / bandwidth / max(1, rows)
     sampling = sampled * max(read, 2 * shape.parameters / flops)
-    return (learning + sampling / layout.tensor_parallel) / 3600
+    return (learning + sampling / layout.tensor_parallel * layout.together / layout.engines) / 3600
 
 
 def with_pass(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:
@@ -599,4 +604,4 @@ def left_for_engines(
     else:  # each of several has the whole weights once, before they are split
         held = max(sum(parts.values()), whole["weights"] - copies if layout.learners > 1 else 0)
     left = int(gpu.free * GPU_USABLE) - int((GPU_CONTEXT + held) * SLACK)
-    return left // layout.engines - GPU_CONTEXT
+    return left // layout.together - GPU_CONTEXT

@@ -262,9 +262,11 @@ def _handed(one: Plan, free: int) -> str:
 
 def _assumed(layout: Layout, gpus: int) -> str:
     learners = "1 learner" if layout.learners == 1 else f"{layout.learners} learners, a GPU each"
-    engines = "1 engine" if layout.engines == 1 else f"{layout.engines} engines on the same"
+    engines = "1 engine" if layout.engines == 1 else f"{layout.engines} engines"
+    engines += " on the same" if layout.together > 1 else ""
     shared = "apart from learners" if layout.apart(gpus) else "shared with a learner"
     many = "1 GPU" if layout.tensor_parallel == 1 else f"{layout.tensor_parallel} GPUs"
+    many += " each" if layout.together < layout.engines else ""
     if layout.vllm:
         many += f" (vLLM, {100 * layout.vllm.memory_share:.0f} % of each)"
     return f"assumed: {learners}; {engines}, held by {many}, {shared}; memory is that of the fullest GPU"

@@ -12,9 +12,10 @@ they were drawn and are never re-tokenised.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from appliance.records.rollouts import WeightSpan
 from runtime.errors import HintedError, InfrastructureError
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     Weights = ModelFiles | nn.Module
     """What is pushed: a model's files, or a live transformers model."""
+
+T = TypeVar("T")
 
 ADAPTER = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
@@ -183,3 +186,45 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Frees the weights and all rows. Closing again does nothing."""
+
+
+class SharedWeights(ExitStack):
+    """Is a live model that several engines are given: what they need of it is made once, by the first that does. What
+    has to end with the push is registered here. Not thread-safe."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+        self._made: dict[Hashable, Any] = {}
+
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """Returns what was made under this name, or makes it."""
+        if name not in self._made:
+            self._made[name] = make()
+        made: T = self._made[name]
+        return made
+
+
+class PushUnderWay(Protocol):
+    """Is a push whose engine is there, and whose weights are ready to be taken."""
+
+    def hand_over(self) -> None:
+        """Has the engine take and prove them; may run in a thread beside those of other engines, and raises nothing."""
+
+    def proved(self) -> PushProof:
+        """Says what `hand_over` came to; an engine that failed in it is replaced first. Raises as `Engine.push`."""
+
+
+@runtime_checkable
+class WorksApart(Protocol):
+    """Is what an engine in a process of its own can do besides: several of them work at once."""
+
+    def begin_step(self) -> None:
+        """Asks for a step without waiting for it. The next call is `step`, which raises what was wrong here, too."""
+
+    def begin_push(self, weights: SharedWeights, version: str) -> PushUnderWay:
+        """Begins what `push` does. Raises as that."""
+
+    def pause(self) -> Sequence[Turn]:
+        """Ends what samples now, and returns the turns that had ended: of the others, `withdraw` then returns all that
+        was sampled. Raises InfrastructureError."""

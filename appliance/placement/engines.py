@@ -8,8 +8,8 @@ weights and proved; its conversations go on from their tokens (`appliance.infere
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ class PlacedEngineProcess:
     ) -> None:
         """Raises InfrastructureError where no host takes it, ModelError for what never works, EngineFault."""
         self._placed = PlacedChannel(cluster, request)
+        self._kind = ""
+        """What was asked last."""
         self.preempted = 0
         try:
             opened = self.ask("open", engine=engine, threads=threads, **settings)
@@ -64,16 +66,32 @@ class PlacedEngineProcess:
         return self._placed.host
 
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
+        """See `EngineProcess`."""
+        self.begin(kind, **message)
+        return self.answer()
+
+    def begin(self, kind: str, **message: Any) -> None:
         """See `EngineProcess`. What is a path here is copied there first."""
-        try:
+        self._kind = kind
+        with self._ending():
             if kind in FILES:
                 message[FILES[kind]] = self._placed.put(Path(message[FILES[kind]]))
             elif kind == "load":
                 told = message["weights"]
                 message["weights"] = {**told, "path": self._placed.put(Path(told["path"]))}
-            return answered(kind, self._placed.ask({"ask": kind, **message}))
+            self._placed.begin({"ask": kind, **message})
+
+    def answer(self) -> dict[str, Any]:
+        with self._ending():
+            answer = self._placed.answer()
+        return answered(self._kind, answer)
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        try:
+            yield
         except InfrastructureError as error:
-            raise EngineFault(f"the engine on {self.host} ended while it was asked to {kind}: {error}") from error
+            raise EngineFault(f"the engine on {self.host} ended while it was asked to {self._kind}: {error}") from error
 
     def count_preemptions(self) -> int:
         with suppress(EngineFault, DivergedError):  # they are found out by who needs more

@@ -16,16 +16,26 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from appliance.inference.engine import Engine, EngineCapacity, GenerationRequest, NoProbabilitiesError, PushProof, Turn
-from appliance.inference.engines import make_engine
+from appliance.inference.engine import (
+    Engine,
+    EngineCapacity,
+    GenerationRequest,
+    ModelError,
+    NoProbabilitiesError,
+    PushProof,
+    Turn,
+    WorksApart,
+)
+from appliance.inference.engines import make_engines
 from appliance.scheduling.joining import joined
 from appliance.scheduling.lengths import LengthTable
+from appliance.scheduling.pushing import push_to_all
 from appliance.scheduling.scheduler import Scheduler, SchedulerState
 from runtime.errors import InfrastructureError
 
@@ -58,6 +68,8 @@ class _PooledRow:
     engine: str | None = None
     waits: bool = False
     """For its caller."""
+    over: Turn | None = None
+    """The rest of its turn, which ended while new weights were waited for, and is handed out with the next step."""
     scheduled: bool = True
     """Known to the scheduler: one that waits without an engine is not."""
 
@@ -116,7 +128,8 @@ class EnginePool:
     @property
     def runnable(self) -> int:
         self._place()
-        return sum(self._engines[name].runnable for name in self._serving)
+        over = sum(row.over is not None for row in self._rows.values())
+        return over + sum(self._engines[name].runnable for name in self._serving)
 
     @property
     def capacity(self) -> EngineCapacity:
@@ -138,6 +151,12 @@ class EnginePool:
     def push_in_flight(self, weights: Weights, version: str) -> PushProof:
         """As `push`, in the middle of requests: each goes on from its tokens under the new weights, which read all of
         them anew. A model must not change under the engines later: hand over a copy of one that is being trained."""
+        for name in tuple(self._serving):
+            engine = self._engines[name]
+            if isinstance(engine, WorksApart):  # it has sampled more than it has said
+                with suppress(InfrastructureError):  # the last one, too, is tried again
+                    for turn in self._asking(name, engine.pause) or ():
+                        self._rows[turn.request].over = turn
         self._take_all_back(lambda row: row.engine is not None)
         self._counts["pushes_in_flight"] += 1
         return self._push(weights, version)
@@ -186,13 +205,13 @@ class EnginePool:
             self._take_back(request, row)
         del self._rows[request]
         self._forget(request, row, ended=False)
-        return row.part or Turn(request, (), (), "withdrawn")
+        return joined(row.part, replace(row.over or Turn(request, (), (), "withdrawn"), ended="withdrawn"))
 
     def under_way(self, request: int) -> Turn:
         row = self._rows.get(request)
         if row is None or row.waits:
             return Turn(request, (), (), "withdrawn")
-        part = Turn(request, (), (), "withdrawn")
+        part = replace(row.over or Turn(request, (), (), "withdrawn"), ended="withdrawn")
         if row.engine is not None:
             part = self._engines[row.engine].under_way(request)
         return joined(row.part, part)
@@ -202,18 +221,28 @@ class EnginePool:
         NoProbabilitiesError, after which nothing is under way: other weights can be pushed."""
         self._make_room()
         self._place()
-        turns: list[Turn] = []
+        over = [row.over for row in self._rows.values() if row.over is not None]
+        turns = [self._ended(turn) for turn in over]
         busy = any(self._engines[name].runnable for name in self._serving)
-        started = self._clock()
+        started, failure = self._clock(), None
         try:
+            for engine in (self._engines[name] for name in self._serving):
+                if isinstance(engine, WorksApart):  # which works while others are waited for
+                    engine.begin_step()
             for name in tuple(self._serving):
-                turns += [self._ended(turn) for turn in self._asking(name, self._engines[name].step) or ()]
-        except NoProbabilitiesError:
-            for number in tuple(self._rows):
-                self.withdraw(number)
-            raise
+                if failure is not None and not isinstance(self._engines[name], WorksApart):
+                    continue
+                try:
+                    turns += [self._ended(turn) for turn in self._asking(name, self._engines[name].step) or ()]
+                except ModelError as error:  # what others were asked is answered first
+                    failure = failure or error
         finally:
             self._worked += self._clock() - started if busy else 0.0
+        if isinstance(failure, NoProbabilitiesError):
+            for number in tuple(self._rows):
+                self.withdraw(number)
+        if failure is not None:
+            raise failure
         return turns
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
@@ -256,25 +285,17 @@ class EnginePool:
 
     def _push(self, weights: Weights, version: str) -> PushProof:
         """Gives them to every engine, whatever became of it before; nothing runs on any."""
-        expected = None
-        if len(self._engines) > 1:
-            weights, expected = _expected(weights, version)
         self._retire(self._serving)
         self._version, proof, failure = "", None, InfrastructureError("there is no engine")
-        for name, engine in self._engines.items():
-            try:
-                found = engine.push(weights, version)
-            except InfrastructureError as error:
-                failure = error
-            else:
-                if expected in (None, found):
-                    proof = found
-                    self._serve(name, engine.capacity)
-                    continue
-                failure = InfrastructureError(f"it holds other weights than it was given as {version}")
+        for name, found in push_to_all(self._engines, weights, version).items():
+            if isinstance(found, PushProof):
+                proof = found
+                self._serve(name, self._engines[name].capacity)
+                continue
+            failure = found
             self._counts["engines_lost"] += 1
             log.warning("%s serves nobody: %s", name, failure)
-            engine.close()
+            self._engines[name].close()
         if proof is None:
             raise failure
         self._version = version
@@ -330,7 +351,7 @@ class EnginePool:
             part = self._engines[row.engine].withdraw(number)
         row.engine = None
         self._forget(number, row, ended=False)
-        if not row.waits:
+        if not row.waits and row.over is None:
             row.part = joined(row.part, part)
             row.known += part.ids
             self._queue(number, row)
@@ -367,7 +388,7 @@ class EnginePool:
         """Books a turn, and hands it out with what was sampled of it before."""
         row = self._rows[turn.request]
         row.known += turn.ids
-        whole, row.part, row.waits = joined(row.part, turn), None, True
+        whole, row.part, row.over, row.waits = joined(row.part, turn), None, None, True
         if row.engine is not None:
             self._scheduler.grow(str(turn.request), self._held_by(row))
         if turn.ended == "length":
@@ -409,14 +430,4 @@ class EnginePool:
 def make_pool(name: str, count: int, *, rows: int, slots: int, threads: int | None = None, **chosen: Any) -> EnginePool:
     """Makes a pool of so many engines of this name, each of `rows` conversations at once, of at most `slots` tokens;
     `chosen` is the rest of `make_engine`. Raises ModelError."""
-    made = [make_engine(name, rows=rows, slots=slots, threads=threads, **chosen) for _ in range(count)]
-    return EnginePool(made, slots)
-
-
-def _expected(weights: Weights, version: str) -> tuple[Weights, PushProof]:
-    """Opens weights once for all engines, and says what each has to prove."""
-    from appliance.inference.folder import open_model
-    from appliance.inference.weights import proof_of
-
-    model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
-    return model, proof_of(model, version)
+    return EnginePool(make_engines(name, count, rows=rows, slots=slots, threads=threads, **chosen), slots)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.engine import Engine, ModelError, ModelFiles
-from appliance.inference.engines import make_engine
+from appliance.inference.engines import make_engines
 from appliance.inference.gpu_numbers import VISIBLE
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.folders import read_verified
@@ -129,7 +129,7 @@ class WorkContext:
                 said=partial(self._say, "placed"),
                 **wanted,
             )
-        return [make_engine(self._engine_name, **wanted) for _ in range(count)]
+        return make_engines(self._engine_name, count, **wanted)
 
     @cached_property
     def ranks(self) -> RankGroup | None:

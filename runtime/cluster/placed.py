@@ -12,6 +12,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,16 @@ class PlacedChannel:
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """Sends a message and returns its answer. Raises InfrastructureError."""
-        answer: dict[str, Any] = self._request(do="ask", message=message)["answer"]
+        self.begin(message)
+        return self.answer()
+
+    def begin(self, message: dict[str, Any]) -> None:
+        """Sends a message; its `answer` is fetched before anything else is asked. Raises InfrastructureError."""
+        self._send(do="ask", message=message)
+
+    def answer(self) -> dict[str, Any]:
+        """Returns the answer to what was begun. Raises InfrastructureError."""
+        answer: dict[str, Any] = self._received()["answer"]
         return answer
 
     def put(self, path: Path) -> str:
@@ -96,19 +106,26 @@ class PlacedChannel:
         if self._closed:
             return
         self._closed = True
+        with contextlib.suppress(OSError):  # wakes a thread that waits for an answer
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._listener.process.wait(CLOSE_SECONDS)
         self._listener.kill()
 
     def _request(self, **request: Any) -> dict[str, Any]:
+        self._send(**request)
+        return self._received()
+
+    def _send(self, **request: Any) -> None:
         if self._closed:
             raise InfrastructureError("what was placed in the cluster has ended")
-        try:
+        with _broken():
             self._socket.sendall(Frame(FrameKind.PACKET, body=json.dumps(request).encode()).encoded())
+
+    def _received(self) -> dict[str, Any]:
+        with _broken():
             return self._receive()
-        except OSError as error:
-            raise InfrastructureError(f"the way into the cluster broke: {error.strerror}") from error
 
     def _receive(self) -> dict[str, Any]:
         while not self._frames:
@@ -120,3 +137,11 @@ class PlacedChannel:
             raise WireFailure.model_validate_json(frame.body).exception()
         message: dict[str, Any] = json.loads(frame.body)
         return message
+
+
+@contextlib.contextmanager
+def _broken() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InfrastructureError(f"the way into the cluster broke: {error.strerror}") from error

@@ -320,6 +320,9 @@ def test_an_engine_that_several_gpus_hold_takes_a_part_of_each_and_several_engin
     assert split.engine_share == pytest.approx(one.engine_share / 2)
     assert twice.engine_share == pytest.approx(one.engine_share * 2)
     assert split.phases["sampling"] < one.phases["sampling"] < twice.phases["sampling"]
+    each = plan(llama(8.0), FOUR, LORA, layout=Layout(engines=2, engine_gpus=2), **sizes)
+    assert (each.engine_share, each.phases) == (one.engine_share, one.phases)
+    assert each.hours < twice.hours == one.hours, "they work at once"
 
 
 def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_would_fit_is_said() -> None:
@@ -342,6 +345,10 @@ def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_wou
     row = report.rows[1]
     assert (row["method"], row["fits"], row["fewest_learners"]) == ("full", False, 3)
     assert "2 learners, a GPU each; 1 engine, held by 2 GPUs, apart from" in _assumed(Layout(2, 1, 2, 2), 4)
+    apart = layout_of(settings(VllmSettings(gpus=(1, 2, 3)), engines=3), FOUR)
+    assert (apart, apart.together) == (Layout(1, 3, 1, 3), 1)
+    assert "3 engines, held by 1 GPU each, apart from learners" in _assumed(apart, 4)
+    assert "2 engines on the same, held by 1 GPU" in _assumed(layout_of(settings(one, engines=2), FOUR), 4)
     found = _report(settings(one, learners=3), llama(8.0), FOUR)
     assert found.configured.fits
     eight_bit = WHOLE.model_copy(update={"optimizer": "adamw_8bit"})

@@ -15,7 +15,7 @@ class EngineFactory(Protocol):
     """Makes an engine of so many rows and slots, with so many threads (None: as many as its libraries like)."""
 
     def __call__(self, rows: int, slots: int, threads: int | None, **chosen: Any) -> Engine:
-        """`chosen` has what somebody chose of `device`, `dtype` and `vllm`, as `make_engine` says."""
+        """`chosen` has what somebody chose of `device`, `dtype`, `vllm` and `place`, as `make_engine` says."""
 
 
 def _torch(rows: int, slots: int, threads: int | None, **chosen: Any) -> Engine:
@@ -41,7 +41,8 @@ def _vllm(rows: int, slots: int, threads: int | None, **chosen: Any) -> Engine:
             "the engine vllm runs on what its environment was built for",
             hint="set model.device to auto, or model.engine to torch",
         )
-    return VllmEngine(rows, slots, threads, dtype=chosen.get("dtype", ""), settings=chosen.get("vllm"))
+    settings, place = chosen.get("vllm"), chosen.get("place", (0, 1))
+    return VllmEngine(rows, slots, threads, dtype=chosen.get("dtype", ""), settings=settings, place=place)
 
 
 ENGINES: dict[str, EngineFactory] = {"torch": _torch, "vllm": _vllm}
@@ -56,13 +57,14 @@ def make_engine(
     device: str = "auto",
     dtype: str = "auto",
     vllm: VllmSettings | None = None,
+    place: tuple[int, int] = (0, 1),
 ) -> Engine:
     """Makes the engine of this name: `rows` conversations at once, of at most `slots` tokens. Raises ModelError, and
     InfrastructureError for a GPU that is not there.
 
     `threads` are the process's: sampling and training give the same bits only under the same number of them. `device`
     and `dtype` are what `[model]` says, and "auto" leaves them to the engine; `vllm` says where an engine of that name
-    runs.
+    runs, and `place` which of how many it is: several take GPUs of their own where there are enough.
     """
     if name not in ENGINES:
         raise ModelError(
@@ -70,5 +72,10 @@ def make_engine(
         )
     chosen: dict[str, Any] = {key: value for key, value in (("device", device), ("dtype", dtype)) if value != "auto"}
     if name == "vllm" and vllm not in (None, VllmSettings()):
-        chosen["vllm"] = vllm
+        chosen |= {"vllm": vllm, "place": place}
     return ENGINES[name](rows, slots, threads, **chosen)
+
+
+def make_engines(name: str, count: int, **asked: Any) -> list[Engine]:
+    """Makes so many engines of this name, of which `make_engine` is `asked` the same. Raises ModelError."""
+    return [make_engine(name, **asked, place=(number, count)) for number in range(count)]

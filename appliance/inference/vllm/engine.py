@@ -5,8 +5,9 @@ proved to hold the weights whose version it gets (`supervisor`), and none that c
 is replaced, each conversation goes on from its tokens, as a new request; a failure of an engine is no answer of the
 model.
 
-A conversation is sampled by one request at a time, which has one version of the weights. New weights may come in the
-middle of it (`push_in_flight`): what was sampled is kept, and a new request reads it anew under the new weights.
+A conversation is sampled by one request at a time, which has one version of the weights. Where new ones come in the
+middle of it, the caller takes it back (`pause`, `withdraw`) and submits it again, here or to another engine, which
+reads it anew: none goes on under weights that are older than it needs.
 """
 
 from __future__ import annotations
@@ -18,13 +19,20 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from appliance.inference.adapters import frozen_digest, has_adapter
-from appliance.inference.engine import EngineCapacity, GenerationRequest, ModelFiles, PushProof, Turn
+from appliance.inference.engine import (
+    EngineCapacity,
+    GenerationRequest,
+    ModelFiles,
+    PushProof,
+    PushUnderWay,
+    SharedWeights,
+    Turn,
+)
 from appliance.inference.folder import open_model
 from appliance.inference.vllm.environment import require_environment
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.inference.vllm.process import EngineFault, VllmProcess
-from appliance.inference.vllm.supervisor import ADAPTERS, Start, VllmSupervisor
+from appliance.inference.vllm.supervisor import Start, VllmSupervisor
 from appliance.processes.patience import Patience
 from appliance.records.rollouts import WeightSpan
 
@@ -46,8 +54,6 @@ class _Row:
     """The request that samples it; None while it waits for the caller."""
     version: str = ""
     """Of the weights that this request is answered with."""
-    adapter: str = ""
-    """That samples it, by vLLM's name."""
     sampled: int = 0
     """By this request, so far."""
 
@@ -74,8 +80,10 @@ class VllmEngine:
         start: Start | None = None,
         settings: VllmSettings | None = None,
         gpu: bool = False,
+        place: tuple[int, int] = (0, 1),
     ) -> None:
-        """`dtype` is what is computed in: float32 without a GPU, bfloat16 on one. `start` starts another process than
+        """`dtype` is what is computed in: float32 without a GPU, bfloat16 on one. `place` is the engine's number and
+        how many there are, which share the GPUs that `settings` name. `start` starts another process than
         vLLM's on this machine, and `gpu` says whether that has one. Raises ModelError where vLLM has no environment, or
         this machine not what `settings` ask for."""
         if rows < 1 or slots < 2:
@@ -86,7 +94,7 @@ class VllmEngine:
             settings.require(environment)
             gpu = environment.package == "vllm" and torch.cuda.is_available()
             waits = patience or Patience()
-            gpus = settings.gpus
+            gpus = settings.gpus_of(*place)
             network: Literal["own", "shared"] = "shared" if settings.transfer == "nccl" else "own"
             start = lambda asked: VllmProcess(  # noqa: E731
                 environment, asked, threads=threads, patience=waits, gpus=gpus, network=network
@@ -97,10 +105,10 @@ class VllmEngine:
         """Keeps the process, and says what was put aside and why."""
         self._rows: dict[int, _Row] = {}
         self._by_dispatch: dict[int, int] = {}
-        self._ready: list[Turn] = []
-        """Turns that ended while new weights were handed over."""
         self._submit: list[dict[str, Any]] = []
         self._abort: list[int] = []
+        self._begun: bool | EngineFault = False
+        """Whether a step was asked for whose answer nobody has fetched yet, or why that went wrong."""
         self.tokens_sampled = 0
 
     @property
@@ -113,7 +121,7 @@ class VllmEngine:
 
     @property
     def runnable(self) -> int:
-        return len(self._by_dispatch) + len(self._ready)
+        return len(self._by_dispatch)
 
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
         """See `Engine`. Raises ModelError also for a model that vLLM cannot run, InfrastructureError when no engine
@@ -122,20 +130,11 @@ class VllmEngine:
             raise RuntimeError(f"{len(self._rows)} requests are unfinished: new weights would answer half of each")
         return self.supervisor.push(_opened(weights, version), version)
 
-    def push_in_flight(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
-        """As `push`, in the middle of conversations: each goes on from its tokens, and its turns say which weights drew
-        which of them. Beside a new adapter for the same frozen weights, what is under way keeps the adapter that it
-        began with, as long as few versions are in use."""
-        model = _opened(weights, version)
-        in_use = {row.adapter for row in map(self._rows.__getitem__, self._by_dispatch.values())}
-        beside = has_adapter(model) and len(in_use) < ADAPTERS and self.supervisor.base == frozen_digest(model)
-        if not beside:
-            self._withdraw()
-        pid = self.supervisor.pid
-        proof = self.supervisor.push(model, version, sorted(in_use) if beside else ())
-        if not beside or self.supervisor.pid != pid:
-            self._dispatch_again()
-        return proof
+    def begin_push(self, weights: SharedWeights, version: str) -> PushUnderWay:
+        """See `WorksApart`."""
+        if self._rows:
+            raise RuntimeError(f"{len(self._rows)} requests are unfinished: new weights would answer half of each")
+        return self.supervisor.begin_push(weights, version)
 
     def sleep(self) -> None:
         """See `Engine`. Raises InfrastructureError when no engine can be kept alive."""
@@ -169,7 +168,6 @@ class VllmEngine:
     def finish(self, request: int) -> None:
         """Also ends a request that runs or is queued; one that is not there needs no ending."""
         row = self._rows.pop(request, None)
-        self._ready = [turn for turn in self._ready if turn.request != request]
         if row is not None and row.dispatch is not None:
             del self._by_dispatch[row.dispatch]
             known = len(self._submit)
@@ -178,12 +176,23 @@ class VllmEngine:
                 self._abort.append(row.dispatch)
 
     def withdraw(self, request: int) -> Turn:
-        """See `Engine`. What vLLM has sampled since the last step is lost."""
+        """See `Engine`. What vLLM has sampled since the last step is lost, unless it was paused."""
         if request not in self._rows:
             raise KeyError(request)
         turn = self.under_way(request)
         self.finish(request)
         return turn
+
+    def pause(self) -> list[Turn]:
+        """See `WorksApart`."""
+        self._submit, self._abort = [], []
+        if not self._by_dispatch:
+            return []
+        try:
+            return self._taken(self.supervisor.ask("drain")["reports"])
+        except EngineFault as fault:
+            self.supervisor.replace(fault)
+            return []
 
     def under_way(self, request: int) -> Turn:
         row = self._rows.get(request)
@@ -206,13 +215,11 @@ class VllmEngine:
     def step(self) -> list[Turn]:
         """Takes at least one decoding step. Raises ModelError when the weights give no finite probabilities,
         InfrastructureError when no engine can be kept alive."""
-        turns, self._ready = self._ready, []
-        if turns or not self._by_dispatch:
+        turns: list[Turn] = []
+        if not self._begun and not self._by_dispatch:
             return turns
-        submit, abort = self._submit, self._abort
-        self._submit, self._abort = [], []
         try:
-            reports = self.supervisor.ask("step", submit=submit, abort=abort)["reports"]
+            reports = self._progress()["reports"]
         except EngineFault as fault:
             self.supervisor.replace(fault)
             self._dispatch_again()
@@ -221,6 +228,16 @@ class VllmEngine:
         if turns:
             self.supervisor.succeeded()
         return turns
+
+    def begin_step(self) -> None:
+        """See `WorksApart`."""
+        if self._begun or not self._by_dispatch:
+            return
+        self._begun = True
+        try:
+            self.supervisor.begin("step", **self._changes())
+        except EngineFault as fault:
+            self._begun = fault
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
         """See `Engine`. Raises InfrastructureError when no engine can be kept alive."""
@@ -241,7 +258,19 @@ class VllmEngine:
         """Ends the process and removes its files. Closing again does nothing."""
         self.supervisor.close()
         self._rows, self._by_dispatch = {}, {}
-        self._ready, self._submit, self._abort = [], [], []
+        self._submit, self._abort, self._begun = [], [], False
+
+    def _progress(self) -> dict[str, Any]:
+        begun, self._begun = self._begun, False
+        if isinstance(begun, EngineFault):
+            raise begun
+        return self.supervisor.answer("step") if begun else self.supervisor.ask("step", **self._changes())
+
+    def _changes(self) -> dict[str, list[Any]]:
+        """Takes out what vLLM is still to be told of requests."""
+        changes: dict[str, list[Any]] = {"submit": self._submit, "abort": self._abort}
+        self._submit, self._abort = [], []
+        return changes
 
     def _scored(self, conversations: list[list[int]], temperature: float) -> list[list[float]]:
         while True:
@@ -257,18 +286,6 @@ class VllmEngine:
                 self.supervisor.replace(fault)
                 self._dispatch_again()
 
-    def _withdraw(self) -> None:
-        """Ends what samples now, and keeps what it has sampled."""
-        self._submit, self._abort = [], []
-        if not self._by_dispatch:
-            return
-        try:
-            reports = self.supervisor.ask("drain")["reports"]
-        except EngineFault as fault:
-            self.supervisor.replace(fault)
-        else:
-            self._ready += self._taken(reports)
-
     def _dispatch_again(self) -> None:
         rows = [self._rows[number] for number in self._by_dispatch.values()]
         self._by_dispatch, self._submit, self._abort = {}, [], []
@@ -281,7 +298,6 @@ class VllmEngine:
         left = request.max_tokens - len(known)
         asked = self.supervisor.request(known, request.stops, left, request.temperature, request.seed)
         row.dispatch, row.version, row.sampled = asked["number"], self.version, 0
-        row.adapter = asked["adapter"]
         self._by_dispatch[asked["number"]] = request.id
         self._submit.append(asked)
 

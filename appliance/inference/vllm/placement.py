@@ -26,7 +26,7 @@ NO_GPU = "this machine has no NVIDIA GPU"
 class VllmSettings(FrozenModel):
     gpus: Annotated[tuple[int, ...], UnitName("numbers of GPUs")] = ()
     """The NVIDIA GPUs that vLLM samples on, by the numbers that `nvidia-smi` lists; otherwise all that the worker sees.
-    """
+    Where they suffice, each of several engines has its own."""
     tensor_parallel: Annotated[int, UnitName("GPUs")] = Field(1, ge=1, le=64)
     """GPUs that hold one model together; each reads its part of a push from the same file."""
     memory_share: Annotated[float | None, UnitName("share")] = Field(None, gt=0, lt=1)
@@ -72,6 +72,14 @@ class VllmSettings(FrozenModel):
         """Names the first GPU that is not vLLM's, as torch does under this CUDA_VISIBLE_DEVICES."""
         taken = self.torch_gpus(visible)
         return f"cuda:{next(number for number in itertools.count() if number not in taken)}"
+
+    def gpus_of(self, number: int, count: int) -> tuple[int, ...]:
+        """Lists the GPUs that one of so many engines sees: `tensor_parallel` of its own, where `gpus` names as many for
+        each; otherwise the same as the others."""
+        each = self.tensor_parallel
+        if count == 1 or count * each > len(self.gpus):
+            return self.gpus
+        return self.gpus[number * each : (number + 1) * each]
 
     @property
     def chosen(self) -> tuple[str, ...]:

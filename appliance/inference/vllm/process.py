@@ -13,7 +13,8 @@ import select
 import signal
 import socket
 import subprocess
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -56,6 +57,12 @@ class EngineProcess(Protocol):
         """Sends a message and returns its answer. Raises EngineFault, ModelError for what can never work, and
         DivergedError."""
 
+    def begin(self, kind: str, **message: Any) -> None:
+        """Sends a message, and waits for nothing. Raises EngineFault."""
+
+    def answer(self) -> dict[str, Any]:
+        """Returns the answer to what was begun, before anything else is asked. Raises as `ask`."""
+
     def count_preemptions(self) -> int:
         """Asks how many requests were preempted since it was made."""
 
@@ -88,6 +95,8 @@ class VllmProcess:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         self._socket = ours
+        self._kind, self._unsent = "", memoryview(b"")
+        """What was asked last, and what of it is still to be sent."""
         program = START.format(paths=[str(path) for path in paths], module=module)
         try:
             with theirs, (self.folder / "log").open("wb") as log:
@@ -126,11 +135,29 @@ class VllmProcess:
 
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
         """See `EngineProcess`."""
+        self.begin(kind, **message)
+        return self.answer()
+
+    def begin(self, kind: str, **message: Any) -> None:
+        self._kind = kind
+        with self._ending():
+            self._unsent = memoryview(packed({"ask": kind, **message}))
+            with suppress(BlockingIOError):  # what does not go now goes while the answer is waited for
+                self._unsent = self._unsent[self._socket.send(self._unsent) :]
+
+    def answer(self) -> dict[str, Any]:
+        with self._ending():
+            answer = self._exchange()
+        return answered(self._kind, answer)
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
         try:
-            answer = self._exchange(kind, packed({"ask": kind, **message}))
+            yield
         except (WireError, OSError, ValueError) as error:  # a ValueError is a socket that was closed
-            raise EngineFault(f"the engine ended while it was asked to {kind}: {error}{self._last_words()}") from error
-        return answered(kind, answer)
+            raise EngineFault(
+                f"the engine ended while it was asked to {self._kind}: {error}{self._last_words()}"
+            ) from error
 
     def count_preemptions(self) -> int:
         """Asks how many requests were preempted since it was made. One that fails, or whose weights turn out to have
@@ -139,21 +166,23 @@ class VllmProcess:
             self.preempted = int(self.ask("figures")["preemptions"])
         return self.preempted
 
-    def _exchange(self, kind: str, question: bytes) -> dict[str, Any]:
-        wait, unsent = Wait(lambda: effort_of({self.pid}), self.patience), memoryview(question)
+    def _exchange(self) -> dict[str, Any]:
+        wait: Wait | None = None  # to look at all processes takes longer than most answers
         while True:
             if (message := self._frames.next()) is not None:
                 return message
-            come, goes, _ = select.select([self._socket], [self._socket] if unsent else [], [], 0.5)
+            come, goes, _ = select.select([self._socket], [self._socket] if self._unsent else [], [], 0.5)
             if come:
                 self._frames.read(self._socket)
             elif goes:
-                unsent = unsent[self._socket.send(unsent) :]
+                self._unsent = self._unsent[self._socket.send(self._unsent) :]
             elif os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
                 # It is not waited for before `kill`: until then its number, which is its group's, is nobody else's.
                 raise WireError("its process is gone")
+            elif wait is None:
+                wait = Wait(lambda: effort_of({self.pid}), self.patience)
             elif reason := wait.over():
-                raise EngineFault(f"the engine (process {self.pid}) gives no answer to {kind}: {reason}")
+                raise EngineFault(f"the engine (process {self.pid}) gives no answer to {self._kind}: {reason}")
 
     def _last_words(self) -> str:
         if self._memory.more:

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from appliance.inference.adapters import (
     has_adapter,
     without_adapter,
 )
-from appliance.inference.engine import ModelError, NoProbabilitiesError, PushProof
+from appliance.inference.engine import ModelError, NoProbabilitiesError, PushProof, PushUnderWay, SharedWeights
 from appliance.inference.gpu_numbers import VISIBLE
 from appliance.inference.vllm import proof
 from appliance.inference.vllm.answers import require_answer
@@ -43,8 +44,6 @@ log = logging.getLogger(__name__)
 
 REPLACEMENTS = 3
 """Engines that are started in a row, without one turn in between, before the infrastructure has failed."""
-ADAPTERS = 4
-"""Versions of an adapter that are kept at once: the newest, and those that requests under way still need."""
 Start = Callable[[dict[str, Any]], EngineProcess]
 """Starts a process with one engine of these settings."""
 
@@ -125,51 +124,55 @@ class VllmSupervisor:
         """Counts those of all its processes; of one that fails, as many as it has said."""
         return self._preempted + (self._process.count_preemptions() if self._process else 0)
 
-    def push(self, model: Any, version: str, in_use: Sequence[str] = ()) -> PushProof:
+    def push(self, model: Any, version: str) -> PushProof:
         """Has an engine hold a transformers model's weights, and proves it. Of one with an adapter, the frozen weights
-        are handed over only where they are not at hand; adapters `in_use` then stay beside the new one.
+        are handed over only where they are not at hand.
 
         Raises ModelError, InfrastructureError."""
+        with SharedWeights(model) as weights:
+            under_way = self.begin_push(weights, version)
+            under_way.hand_over()
+            return under_way.proved()
+
+    def begin_push(self, weights: SharedWeights, version: str) -> PushUnderWay:
+        """Does what of a push needs the model, or starts a process. Raises as `push`."""
         if not version:
             raise ValueError("weights need a version")
-        expected = self._expected(model, version)
+        expected = self._expected(weights, version)
         self._failures = 0
         try:
-            if has_adapter(model):
-                return self._push_adapter(model, version, expected, in_use)
-            self._set_base(model, version, expected)
-            self._prove_some_engine()
+            if has_adapter(weights.model):
+                return self._begin_adapter(weights, version, expected)
+            self._set_base(weights, version, expected)
+            self._start_some_engine()
         except BaseException:
             self.close()
             raise
-        return PushProof(version, self.base)
+        return _Push(self, PushProof(version, self.base), self._hand_over)
 
-    def _push_adapter(self, model: Any, version: str, expected: proof.Reference, in_use: Sequence[str]) -> PushProof:
+    def _begin_adapter(self, shared: SharedWeights, version: str, expected: proof.Reference) -> PushUnderWay:
+        model = shared.model
         files = adapter_files(model)
         rank = rank_of(files)
         base = frozen_digest(model)
         if base != self.base:
             with without_adapter(model):
-                self._set_base(model, base, self._expected(model, base))
+                self._set_base(shared, base, self._expected(shared, base, "base"))
         self._pushes += 1
         with _room():
             folder = write_files(files)
         weights = adapter_parameters(model).items()
         layers = sum(bool(one.any()) for name, one in weights if ".lora_A." in name)
         new = _Adapter(f"{version} {self._pushes}", version, folder, adapter_digest(files), layers, expected)
-        drop = [name for name in self._adapters if name not in in_use]
+        drop = list(self._adapters)
         self._adapters[new.name] = new
         if self._process is None or self._asleep or rank > self._rank:
             self._rank = max(rank, self._rank)
-            self._prove_some_engine()
+            self._start_some_engine()
+            hand_over = self._hand_over
         else:
-            try:
-                self._adapt(new, drop)
-                for name in drop:
-                    remove_folder(self._adapters.pop(name).folder)
-            except EngineFault as fault:
-                self.replace(fault)
-        return PushProof(version, new.digest, base)
+            hand_over = partial(self._hand_over, partial(self._take_beside, new, drop))
+        return _Push(self, PushProof(version, new.digest, base), hand_over)
 
     def sleep(self) -> None:
         """Has the engine give back what it holds of a GPU, where that is asked for; the next push wakes it."""
@@ -184,24 +187,44 @@ class VllmSupervisor:
         for name in list(self._adapters)[:-1]:
             remove_folder(self._adapters.pop(name).folder)
 
-    def _set_base(self, model: Any, version: str, expected: proof.Reference) -> None:
+    def _set_base(self, shared: SharedWeights, version: str, expected: proof.Reference) -> None:
         """Has the weights of this model be those that the next engine is given."""
+        model: Any = shared.model
         own = self._settings
-        device = own.offering_device(os.environ.get(VISIBLE)) if self._gpu else "cpu"
+        way, device = own.transfer, own.offering_device(os.environ.get(VISIBLE)) if self._gpu else "cpu"
+
+        def offered() -> OfferedWeights:
+            made = offer_weights(model, way, device=device)
+            shared.callback(made.let_go)
+            return made
+
         with _room():
-            weights = offer_weights(model, own.transfer, device=device)
+            weights = shared.once(("weights", way, device), offered).held()
         old, self._base = self._base, _Base(version, weights, written_config(model), expected)
         if old is not None:
-            old.weights.offer.remove()
+            old.weights.let_go()
         self._forget_adapters()
         self.vocabulary = model.get_input_embeddings().weight.shape[0]
 
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
         """Asks the proved engine. Raises EngineFault, which is an order to `replace` it, and ModelError."""
+        return self._answered(kind, lambda process: process.ask(kind, **message))
+
+    def begin(self, kind: str, **message: Any) -> None:
+        """Asks it without waiting: `answer` is called next, with this kind. Raises EngineFault."""
+        if self._process is None:
+            raise EngineFault("there is no engine")
+        self._process.begin(kind, **message)
+
+    def answer(self, kind: str) -> dict[str, Any]:
+        """Returns the answer to what was begun. Raises as `ask`."""
+        return self._answered(kind, lambda process: process.answer())
+
+    def _answered(self, kind: str, ask: Callable[[EngineProcess], dict[str, Any]]) -> dict[str, Any]:
         if self._process is None:
             raise EngineFault("there is no engine")
         try:
-            answer = self._process.ask(kind, **message)
+            answer = ask(self._process)
         except DivergedError as error:
             version = self.version
             self.close()
@@ -213,7 +236,7 @@ class VllmSupervisor:
         """Puts the engine aside, and has another one hold the weights in use. Raises InfrastructureError."""
         try:
             self._quarantine(fault)
-            self._prove_some_engine()
+            self.prove_some_engine()
         except BaseException:
             self.close()
             raise
@@ -251,40 +274,70 @@ class VllmSupervisor:
         self._stop()
         self._forget_adapters()
         if self._base is not None:
-            self._base.weights.offer.remove()
+            self._base.weights.let_go()
         self._base = None
 
     @property
     def _newest(self) -> _Adapter:
         return next(reversed(self._adapters.values()))
 
-    def _expected(self, model: Any, version: str) -> proof.Reference:
+    def _expected(self, shared: SharedWeights, version: str, of: str = "all") -> proof.Reference:
+        """`of` names what of the model computes now."""
+        model: Any = shared.model
         positions = getattr(model.config, "max_position_embeddings", None)
         if positions is not None and positions < self._slots:
             raise ModelError(
                 f"{type(model).__name__} has {positions} positions, and a conversation may have {self._slots} tokens",
                 hint=f"set the budget of a conversation to at most {positions} tokens",
             )
-        expected = proof.reference(model, self._slots)
+        expected = shared.once(("reference", of, self._slots), lambda: proof.reference(model, self._slots))
         if not expected.finite:
             raise _diverged(version)
         return expected
 
-    def _prove_some_engine(self) -> None:
+    def prove_some_engine(self) -> None:
         """Has the engine at hand, or else a fresh one, take the weights in use and prove it."""
+        self._start_some_engine()
+        while not self._hand_over():
+            self._start_some_engine()
+
+    def _start_some_engine(self) -> None:
+        """Has a process be there. The kernel ends it with the thread that started it."""
         while True:
             base = self._base
             assert base is not None
             try:
                 self._ready_process((base.config, self._rank))
-                self._load(base)
-                if self._adapters:
-                    self._adapt(self._newest, ())
-                    for name in list(self._adapters)[:-1]:
-                        remove_folder(self._adapters.pop(name).folder)
                 return
             except EngineFault as fault:
                 self._quarantine(fault)
+
+    def _hand_over(self, take: Callable[[], None] | None = None) -> bool:
+        """Has the engine at hand take the weights in use and prove it; says whether it did, or was put aside."""
+        try:
+            (take or self._take_all)()
+        except EngineFault as fault:
+            self._quarantine(fault)
+            return False
+        return True
+
+    def _take_all(self) -> None:
+        base = self._base
+        assert base is not None
+        if self._asleep:
+            self.ask("wake")
+            self._asleep = False
+        self._load(base)
+        if self._adapters:
+            self._adapt(self._newest, ())
+            for name in list(self._adapters)[:-1]:
+                remove_folder(self._adapters.pop(name).folder)
+
+    def _take_beside(self, new: _Adapter, drop: Sequence[str]) -> None:
+        """Has it take an adapter beside the frozen weights that it holds."""
+        self._adapt(new, drop)
+        for name in drop:
+            remove_folder(self._adapters.pop(name).folder)
 
     def _load(self, base: _Base) -> None:
         """Hands over a whole model and proves it. Raises EngineFault."""
@@ -346,9 +399,6 @@ class VllmSupervisor:
     def _ready_process(self, shape: tuple[str, int]) -> None:
         """Starts a process whose engine has this shape (config.json, rank of adapters) unless it is there."""
         if self._process is not None and self._shape == shape:
-            if self._asleep:
-                self.ask("wake")
-                self._asleep = False
             return
         self._stop()
         config, rank = shape
@@ -358,7 +408,7 @@ class VllmSupervisor:
         settings: dict[str, Any] = {"model": str(self._folder), "rows": self._rows, "slots": self._slots}
         settings |= {"dtype": self._dtype, "cache_bytes": cache}
         if rank:
-            settings |= {"adapters": ADAPTERS, "adapter_rank": rank}
+            settings |= {"adapters": 1, "adapter_rank": rank}
         own = self._settings
         if own.needs_gpu:
             settings |= {"parallel": own.tensor_parallel, "memory_share": own.memory_share, "sleeps": own.sleep > 0}
@@ -396,6 +446,32 @@ class VllmSupervisor:
         if self._adapters and self._process is not None:
             self._stop()  # with its adapters; a new base rarely comes below them
         self._adapters, self._rank = {}, 0
+
+
+class _Push:
+    """Is a `PushUnderWay`."""
+
+    def __init__(self, supervisor: VllmSupervisor, proof: PushProof, hand_over: Callable[[], bool]) -> None:
+        self._supervisor, self._proof, self._hand_over = supervisor, proof, hand_over
+        self._taken = False
+        self._error: BaseException | None = None
+
+    def hand_over(self) -> None:
+        try:
+            self._taken = self._hand_over()
+        except BaseException as error:  # noqa: BLE001 - raised by who waits for it
+            self._error = error
+
+    def proved(self) -> PushProof:
+        try:
+            if self._error is not None:
+                raise self._error
+            if not self._taken:
+                self._supervisor.prove_some_engine()
+        except BaseException:
+            self._supervisor.close()
+            raise
+        return self._proof
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import nn
@@ -21,12 +21,25 @@ from appliance.inference.vllm.transfers.buffer import DTYPES
 from appliance.inference.vllm.transfers.folders import SHARED_MEMORY, private_folder, remove_folder
 
 
-@dataclass(frozen=True)
+@dataclass
 class OfferedWeights:
+    """Weights for engines to take; they stay until the last of those who hold them has let them go."""
+
     offer: WeightOffer
     digest: str
     aliases: dict[str, str]
     """Names of tensors that are another's twin (a tied head), and that one's name."""
+    holders: int = 1
+
+    def held(self) -> Self:
+        """Has one more hold them."""
+        self.holders += 1
+        return self
+
+    def let_go(self) -> None:
+        self.holders -= 1
+        if self.holders == 0:
+            self.offer.remove()
 
 
 def offer_weights(

@@ -19,6 +19,7 @@ from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.process import EngineFault
 from appliance.inference.weights import push_model
 from appliance.processes.patience import Patience
+from appliance.scheduling.engine_pool import EnginePool
 
 ANYTHING = tuple(range(1, VOCABULARY))
 
@@ -124,14 +125,16 @@ def test_a_request_that_goes_on_behind_another_one_is_sampled_as_it_asks(
 
 
 def test_a_push_in_the_middle_of_conversations_keeps_the_process(there: VllmEngine) -> None:
-    there.submit(asked(3))
-    while len(there.under_way(3).ids) < 2:
-        there.step()
-    pid, before = there.supervisor.pid, there.under_way(3).ids
-    there.push_in_flight(tiny("qwen2"), "b")
+    pool = EnginePool([there], SLOTS)
+    push_model(pool, tiny("qwen2"), "a")
+    pool.submit(asked(3))
+    while len(pool.under_way(3).ids) < 2:
+        pool.step()
+    pid, before = there.supervisor.pid, pool.under_way(3).ids
+    pool.push_in_flight(tiny("qwen2"), "b")
     turns: list[Turn] = []
     while not turns:
-        turns += there.step()
+        turns += pool.step()
     assert (there.supervisor.quarantined, there.supervisor.pid) == ([], pid)
     assert [span.version for span in turns[0].weights] == ["a", "b"]
     assert turns[0].ids[: len(before)] == before

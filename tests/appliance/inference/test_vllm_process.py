@@ -22,8 +22,8 @@ from appliance.config import ModelSettings
 from appliance.config_layers import ConfigError
 from appliance.errors import UsageError
 from appliance.inference.engine import ModelError
-from appliance.inference.engines import make_engine
-from appliance.inference.vllm import environment, placement
+from appliance.inference.engines import make_engine, make_engines
+from appliance.inference.vllm import engine, environment, placement
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.environment import VllmEnvironment
 from appliance.inference.vllm.placement import VllmSettings
@@ -263,6 +263,34 @@ def test_weights_are_sent_from_a_gpu_that_is_not_vllms_as_torch_counts_the_visib
         with pytest.raises(ModelError) as refused:
             chosen.require(found, 4, visible)
         assert said in f"{refused.value} {refused.value.hint}"
+
+
+def test_each_of_several_engines_has_gpus_of_its_own_where_there_are_as_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seen_by(count: int, **chosen: object) -> list[tuple[int, ...]]:
+        settings = VllmSettings.model_validate(chosen)
+        return [settings.gpus_of(number, count) for number in range(count)]
+
+    assert seen_by(2, gpus=[2, 3, 5, 7], tensor_parallel=2) == [(2, 3), (5, 7)]
+    assert seen_by(2, gpus=[1, 2, 3]) == [(1,), (2,)]
+    for count, chosen in ((3, {"gpus": [1, 2]}), (1, {"gpus": [1, 2]}), (2, {})):
+        assert seen_by(count, **chosen) == [tuple(chosen.get("gpus", ()))] * count
+
+    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path)
+    monkeypatch.setattr(placement, "count_gpus", lambda: 4)
+    installed(tmp_path, "vllm", "0.32.0")
+    started: list[tuple[int, ...]] = []
+
+    def process(*_: object, gpus: tuple[int, ...], **__: object) -> None:
+        started.append(gpus)
+        raise ModelError("enough was seen")
+
+    monkeypatch.setattr(engine, "VllmProcess", process)
+    for made in make_engines("vllm", 2, rows=1, slots=48, vllm=VllmSettings(gpus=(1, 3))):
+        with pytest.raises(ModelError, match="enough was seen"):
+            made.push(tiny("qwen3"), "a")
+    assert started == [(1,), (3,)]
 
 
 def test_settings_of_vllm_beside_another_engine_are_said_to_change_nothing() -> None:

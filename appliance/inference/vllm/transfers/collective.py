@@ -38,11 +38,17 @@ class Broadcast:
 
     def __init__(self, tensors: Mapping[str, Tensor], settings: OfferSettings) -> None:
         self._settings = settings
+        self._lock = threading.Lock()
         self._tensors = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
 
     @contextmanager
     def taken(self, readers: int) -> Iterator[dict[str, Any]]:
-        """Raises RuntimeError where the group broke although the readers say nothing of it."""
+        """Sends to one engine at a time. Raises RuntimeError where the group broke although its readers say nothing."""
+        with self._lock, self._sent(readers) as told:
+            yield told
+
+    @contextmanager
+    def _sent(self, readers: int) -> Iterator[dict[str, Any]]:
         device = torch.device(self._settings.device)
         backend = "nccl" if device.type == "cuda" else "gloo"
         folder = private_folder(0, self._settings.shared)

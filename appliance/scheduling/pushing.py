@@ -1,0 +1,84 @@
+"""Gives several engines the same weights: those in processes of their own at once, the others one after another.
+
+What always holds: each engine proves what it holds. A process is started by the thread that asks for the push, with
+whose end the kernel would end it. Where a push is broken off, no engine is left half way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from appliance.inference.engine import Engine, PushProof, PushUnderWay, SharedWeights, WorksApart
+from runtime.errors import InfrastructureError
+
+if TYPE_CHECKING:
+    from appliance.inference.engine import Weights
+
+T = TypeVar("T")
+
+
+def push_to_all(
+    engines: Mapping[str, Engine], weights: Weights, version: str
+) -> dict[str, PushProof | InfrastructureError]:
+    """Pushes to all of them, and says what each proved, or why it is not to be used. Raises ModelError."""
+    if len(engines) == 1:
+        return {name: _tried(partial(engine.push, weights, version)) for name, engine in engines.items()}
+    model, expected = _expected(weights, version)
+    found = _pushed(engines, model, version)
+    other = InfrastructureError(f"it holds other weights than it was given as {version}")
+    return {
+        name: one if isinstance(one, InfrastructureError) or one == expected else other for name, one in found.items()
+    }
+
+
+def _pushed(engines: Mapping[str, Engine], model: Any, version: str) -> dict[str, PushProof | InfrastructureError]:
+    begun: dict[str, PushUnderWay | InfrastructureError] = {}
+    found: dict[str, PushProof | InfrastructureError] = {}
+    with SharedWeights(model) as weights:
+        try:
+            for name, engine in engines.items():
+                if isinstance(engine, WorksApart):
+                    begun[name] = _tried(partial(engine.begin_push, weights, version))
+            _hand_over({name: one for name, one in begun.items() if not isinstance(one, InfrastructureError)}, engines)
+            for name, engine in engines.items():
+                one = begun.get(name)
+                if isinstance(one, InfrastructureError):
+                    found[name] = one
+                else:
+                    found[name] = _tried(partial(engine.push, model, version) if one is None else one.proved)
+        except BaseException:
+            for name in begun:
+                engines[name].close()
+            raise
+    return found
+
+
+def _hand_over(begun: Mapping[str, PushUnderWay], engines: Mapping[str, Engine]) -> None:
+    if not begun:
+        return
+    with ThreadPoolExecutor(len(begun), "push") as threads:
+        try:
+            wait([threads.submit(one.hand_over) for one in begun.values()])
+        except BaseException:
+            for name in begun:  # nobody waits for answers that nobody wants
+                engines[name].close()
+            raise
+
+
+def _tried(push: Callable[[], T]) -> T | InfrastructureError:
+    try:
+        return push()
+    except InfrastructureError as error:
+        return error
+
+
+def _expected(weights: Weights, version: str) -> tuple[Any, PushProof]:
+    """Opens weights once for all engines, and says what each has to prove."""
+    from appliance.inference.folder import open_model
+    from appliance.inference.weights import proof_of
+
+    model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
+    return model, proof_of(model, version)
