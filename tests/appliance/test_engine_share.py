@@ -65,7 +65,8 @@ def test_it_is_enough_for_each_stage_and_several_engines_have_a_part_each() -> N
     ]
     shown, scored = ways_of(recipe, stages)
     tokens = recipe.agent.max_tokens
-    assert (shown, scored) == (Way(sft_way(recipe.warm_start, tokens), tokens), Way(ADAPTER, tokens, scored=True))
+    taught = Way(sft_way(recipe.warm_start, ADAPTER, tokens), tokens)
+    assert (shown, scored) == (taught, Way(ADAPTER, tokens, scored=True))
     each = [share_of(settings(ASLEEP), SMALL, [one]) for one in (shown, scored)]
     assert share_of(settings(ASLEEP), SMALL, [shown, scored]) == min(each)
     assert share_of(settings(engines=2), SMALL, ways_of(recipe)) < share_of(settings(), SMALL, ways_of(recipe)) / 2
