@@ -39,6 +39,7 @@ from appliance.inference.engine import (
 )
 from appliance.inference.folder import open_model
 from appliance.inference.long_reads import LongReads
+from appliance.inference.memory import SHORT
 from appliance.inference.rows import RowTable
 from appliance.inference.sampling import draw
 from appliance.inference.slots import SlotCache
@@ -46,9 +47,6 @@ from appliance.inference.weights import proof_of
 
 SHRINK_BELOW = 0.75
 """The batch shrinks when fewer than this share of its rows hold a request."""
-
-SHORT = 1024
-"""Tokens of the longest conversation up to which slots are for all of it: then nothing is in blocks."""
 
 PROMPT_TOKENS_KEPT = 8192
 """Prompts are remembered, with their keys and values, up to this many tokens in all; with blocks, four chunks."""
@@ -91,6 +89,7 @@ class TorchEngine:
         self._version = ""
         self._sampled = 0
         self._cache = SlotCache(rows, slots, slots, self._paging, self._placement.device)
+        self._cache.pool.allow(self._room)
         self._table = RowTable(rows, slots)
         self._long = None if self._paging is None else LongReads(self._cache, self._table, self._paging, self._room)
         self._at: dict[int, int] = {}
@@ -151,24 +150,32 @@ class TorchEngine:
             decoder = make_decoder(model, self._slots, placement=self._placement, version=version, paged=paged)
             room = None
             if self._long is not None and self._asked is None:
+                self._cache.free()  # what it holds is not free, and no row needs it
+                if self._placement.device.type == "cuda":
+                    torch.cuda.empty_cache()
                 room = self._affordable(token_bytes(model.config, self._placement.dtype))
             proof = proof_of(model, version)
         self._decoder, self._version = decoder, version
         if self._long is not None and room is not None:
             self._long.room = room
+            self._cache.pool.allow(room)
         self._prompts.clear()
         self._cache.clear()
         self._table.clear()
         return proof
 
     def _affordable(self, each: int) -> int:
-        """Counts the tokens that memory holds; `each` takes so many bytes. Raises OutOfMemoryError."""
-        memory = self._placement.kv_memory()
+        """Counts the tokens that memory holds beside the window; `each` takes so many bytes. Raises
+        OutOfMemoryError."""
+        window = self._cache.capacity * self._capacity * each
+        memory = max(0, self._placement.kv_memory() - window)
         if memory // each < self._slots:
             raise OutOfMemoryError(
                 f"keys and values of a conversation of {self._slots} tokens take {self._slots * each / 2**30:.1f} GiB, "
-                f"and there is room for {memory / 2**30:.1f}",
-                hint=f"set agent.max_tokens to at most {memory // each}",
+                f"and there is room for {memory / 2**30:.1f} beside {window / 2**30:.1f} of the rows' newest tokens",
+                hint=f"set agent.max_tokens to at most {memory // each}"
+                if memory // each > SHORT
+                else "lower agent.concurrent",
             )
         return min(memory // each, self._capacity * self._slots)
 
