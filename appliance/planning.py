@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from appliance.inference.memory import SHORT, WINDOW
 from appliance.inference.vllm.sizes import CACHE_BYTES
 from appliance.learning.recipe import SFT_PASS_TOKENS, TrainingRecipe, WarmStartRecipe
 
@@ -415,9 +416,11 @@ def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
 def engine_bytes(shape: Shape, max_tokens: int, rows: int, *, gpu: bool) -> int:
     """Bytes of the engine beside the learner: its own copy of the weights, and keys and values of its rows.
 
-    On a processor all is float32, and a row has slots for two conversations; on a GPU it is bfloat16.
+    On a processor all is float32, and a row has slots for two conversations; on a GPU it is bfloat16, and long ones
+    are in blocks beside a window.
     """
-    cache = rows * max_tokens * (1 if gpu else 2) * shape.layers * 2 * shape.key_value * (2 if gpu else 4)
+    slots = max_tokens + WINDOW if gpu and max_tokens > SHORT else 2 * max_tokens
+    cache = rows * slots * shape.layers * 2 * shape.key_value * (2 if gpu else 4)
     return engine_weight_bytes(shape, gpu=gpu) + cache
 
 

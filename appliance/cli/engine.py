@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.options import Data, Json, settings_of
 from appliance.cli.show import short, show_fields, show_json, show_line
+from appliance.printable import printable
+
+if TYPE_CHECKING:
+    from appliance.inference.engine import ModelFiles
+    from appliance.rendering.renderer import Ids
 
 app = typer.Typer(
     help="Serve a model's tokens and log-probabilities to what trains through them.", no_args_is_help=True
@@ -46,35 +52,28 @@ def serve(
 ) -> None:
     """Serve `/inference/v1/generate` on this machine's loopback address, until Ctrl-C or SIGTERM.
 
+    SIGUSR1 pushes what MODEL stands for now: a new champion, or other files of the folder, which have to be whole by
+    then. It is said when it is done; what cannot be pushed is said on standard error, and the weights stay as they are.
+
     Token ids go in; ids, log-probabilities and the weights' version come out, as from vLLM. The engine is the
     configuration's ([model] engine, device, dtype), and so are rows and tokens ([recipe.agent]) where they are not
     given. 2: the model or the port cannot be used; 5: the engine failed.
 
     Example: assay engine serve champion --port 8200
     """
-    from appliance.cli.check_judge import digest_of
     from appliance.errors import AssayError, ExitCode, UsageError
-    from appliance.inference.engine import ADAPTER, ModelError, ModelFiles
+    from appliance.inference.engine import ModelError
     from appliance.inference.engines import make_engine
-    from appliance.inference.folder import read_model
     from appliance.inference.generate_server import GenerateServer, read_key
-    from appliance.learning.folders import MANIFEST, read_verified, verify
-    from appliance.model_export import published
-    from appliance.rendering.guarded import end_tokens
     from appliance.rendering.renderer import RenderingError
     from runtime.service_manager import ServiceManager
 
     manager = ServiceManager.adopt()
     settings = settings_of(context, data)
-    budget, source = settings.recipe.agent, published(model, settings.data)
-    if (source / ADAPTER).is_file():
-        raise UsageError(f"{source} holds an adapter and no model", "write a whole one first: `assay model export`")
+    budget = settings.recipe.agent
     most = tokens or budget.max_tokens
     try:
-        published_here = (source / MANIFEST).exists()
-        version = verify(source) if published_here else ""
-        files: ModelFiles = read_verified(source, expect=version) if published_here else read_model(source)
-        version, ends = version or digest_of(files), end_tokens(files)
+        files, version, ends = _read(model, settings.data)
         key_path = key_file or settings.data / "engine.key"
         engine = make_engine(
             settings.model.engine,
@@ -91,16 +90,14 @@ def serve(
         )
     except (ModelError, RenderingError) as error:
         raise UsageError(str(error), error.hint) from error
-    stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
-    with server:
+
+    def show(said: str, version: str) -> None:
         if as_json:
             from appliance.cli.documents.models import ServedEngine
 
             show_json(ServedEngine(base_url=server.address, model=name or model, version=version, key=str(key_path)))
         else:
-            show_line("the engine is served; Ctrl-C ends it")
+            show_line(said)
             show_fields(
                 [
                     ("base_url", server.address),
@@ -109,8 +106,27 @@ def serve(
                     ("key", f"in {key_path}"),
                 ]
             )
+
+    def push_again() -> None:
+        try:
+            files, version, new_ends = _read(model, settings.data)
+            if new_ends != ends:
+                raise UsageError("its files name other tokens as the end of what it writes", "start the engine again")
+            show("the engine has new weights", server.push(files, version).version)
+        except Exception as error:  # noqa: BLE001 - what is served goes on with the weights that it has
+            hint = getattr(error, "hint", "")
+            typer.echo(printable(f"no new weights: {error}" + f"; {hint}" * bool(hint)), err=True)
+
+    stopped, asked = threading.Event(), threading.Event()
+    for number, event in ((signal.SIGINT, stopped), (signal.SIGTERM, stopped), (signal.SIGUSR1, asked)):
+        signal.signal(number, lambda *_, event=event: event.set())
+    with ThreadPoolExecutor(1) as pushes, server:  # a push waits for what is under way, and a stop does not
+        show("the engine is served; Ctrl-C ends it", version)
         manager.ready(f"serving {name or model} at {server.address}")
         while not stopped.wait(SECONDS):
+            if asked.is_set():
+                asked.clear()
+                pushes.submit(push_again)
             if server.failure is not None:
                 raise AssayError(
                     f"the engine failed: {server.failure}",
@@ -118,3 +134,23 @@ def serve(
                     ExitCode.INFRASTRUCTURE,
                 )
         manager.stopping()
+
+
+def _read(model: str, data: Path) -> tuple[ModelFiles, str, Ids]:
+    """What the name stands for now: files that were read and compared with their manifest, their digest, and the tokens
+    that end what the model writes. Raises what `assay engine serve` ends with."""
+    from appliance.cli.check_judge import digest_of
+    from appliance.errors import UsageError
+    from appliance.inference.engine import ADAPTER
+    from appliance.inference.folder import read_model
+    from appliance.learning.folders import MANIFEST, read_verified, verify
+    from appliance.model_export import published
+    from appliance.rendering.guarded import end_tokens
+
+    source = published(model, data)
+    if (source / ADAPTER).is_file():
+        raise UsageError(f"{source} holds an adapter and no model", "write a whole one first: `assay model export`")
+    here = (source / MANIFEST).exists()
+    version = verify(source) if here else ""
+    files: ModelFiles = read_verified(source, expect=version) if here else read_model(source)
+    return files, version or digest_of(files), end_tokens(files)

@@ -1,9 +1,10 @@
 """Keeps what long conversations hold of keys and values in blocks, and attends to all blocks at once.
 
 What always holds: a block belongs to one row and is full; the blocks in use are the first `count` of the pool, so one
-batched product reads all of them without a copy. When a row's blocks are given back, the last ones in use move into
-the holes. Memory follows the tokens that are there: it grows by a quarter, one layer after the other, and shrinks when
-three quarters are unused. (Blocks are vLLM's idea: PagedAttention, arXiv:2309.06180. There each row gathers its own.)
+batched product reads all of them without a copy. When a row's blocks are given back, the last ones in use move into the
+holes. Memory follows the tokens that are there: it grows by a quarter, up to what is allowed, one layer after the
+other, and shrinks when three quarters are unused. (Blocks are vLLM's idea: PagedAttention, arXiv:2309.06180. There each
+row gathers its own.)
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from appliance.inference.memory import WINDOW
 
 LEAST = 8
 """Blocks that are made room for at once."""
@@ -23,7 +26,7 @@ class Paging:
 
     block: int = 128
     """Tokens of a block."""
-    window: int = 512
+    window: int = WINDOW
     """Slots of the newest tokens, which all rows share; more than twice a block."""
     chunk: int = 512
     """What is read in one go: tokens of a longer prompt or tool's output, a part in each step."""
@@ -45,6 +48,11 @@ class BlockPool:
         self._of: dict[int, list[int]] = {}
         """The blocks of each row, in the order of its tokens."""
         self._index: Tensor | None = None
+        self._most: int | None = None
+
+    def allow(self, tokens: int) -> None:
+        """Says how many tokens there is memory for: no more room is made in advance."""
+        self._most = tokens // self.block if self.block else 0
 
     @property
     def count(self) -> int:
@@ -74,7 +82,8 @@ class BlockPool:
             return
         start, end = self.count, self.count + more
         if end > len(self.keys[0]):
-            self._resize(max(LEAST, end + end // 4))
+            ahead = max(LEAST, end + end // 4)
+            self._resize(ahead if self._most is None else max(end, min(ahead, self._most)))
         for wholes, parts in ((self.keys, keys), (self.values, values)):
             for whole, part in zip(wholes, parts, strict=True):
                 whole[start:end] = part.reshape(part.shape[0], more, self.block, -1).transpose(0, 1)

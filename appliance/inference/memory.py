@@ -1,9 +1,14 @@
-"""Says how much memory there is to use."""
+"""Says how much memory there is to use, and what of it keys and values take."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+
+SHORT = 1024
+"""Tokens of the longest conversation up to which each row has slots for two of them: then nothing is in blocks."""
+WINDOW = 512
+"""Slots of each row beside the blocks, where conversations may be longer."""
 
 
 def memory_limit() -> int:

@@ -39,6 +39,7 @@ from appliance.inference.engine import (
 )
 from appliance.inference.folder import open_model
 from appliance.inference.long_reads import LongReads
+from appliance.inference.memory import SHORT
 from appliance.inference.rows import RowTable
 from appliance.inference.sampling import draw
 from appliance.inference.slots import SlotCache
@@ -46,9 +47,6 @@ from appliance.inference.weights import proof_of
 
 SHRINK_BELOW = 0.75
 """The batch shrinks when fewer than this share of its rows hold a request."""
-
-SHORT = 1024
-"""Tokens of the longest conversation up to which slots are for all of it: then nothing is in blocks."""
 
 PROMPT_TOKENS_KEPT = 8192
 """Prompts are remembered, with their keys and values, up to this many tokens in all; with blocks, four chunks."""
@@ -91,6 +89,7 @@ class TorchEngine:
         self._version = ""
         self._sampled = 0
         self._cache = SlotCache(rows, slots, slots, self._paging, self._placement.device)
+        self._cache.pool.allow(self._room)
         self._table = RowTable(rows, slots)
         self._long = None if self._paging is None else LongReads(self._cache, self._table, self._paging, self._room)
         self._at: dict[int, int] = {}
@@ -151,25 +150,33 @@ class TorchEngine:
             decoder = make_decoder(model, self._slots, placement=self._placement, version=version, paged=paged)
             room = None
             if self._long is not None and self._asked is None:
+                self._cache.free()  # what it holds is not free, and no row needs it
+                if self._placement.device.type == "cuda":
+                    torch.cuda.empty_cache()
                 room = self._affordable(token_bytes(model.config, self._placement.dtype))
             proof = proof_of(model, version)
         self._decoder, self._version = decoder, version
         if self._long is not None and room is not None:
             self._long.room = room
+            self._cache.pool.allow(room)
         self._prompts.clear()
         self._cache.clear()
         self._table.clear()
         return proof
 
     def _affordable(self, each: int) -> int:
-        """Counts the tokens that memory holds; `each` takes so many bytes. Raises OutOfMemoryError where a conversation
-        has no room now, and ModelError where it never has."""
-        memory, most = self._placement.kv_memory(), self._placement.most_kv_memory()
+        """Counts the tokens that memory holds beside the window; `each` takes so many bytes. Raises OutOfMemoryError
+        where a conversation has no room now, and ModelError where it never has."""
+        window = self._cache.capacity * self._capacity * each
+        memory, most = (
+            max(0, room - window) for room in (self._placement.kv_memory(), self._placement.most_kv_memory())
+        )
         if memory // each < self._slots:
-            takes, room = self._slots * each / 2**30, memory / 2**30
-            said = f"keys and values of a conversation of {self._slots} tokens take {takes:.1f} GiB, "
-            said += f"and there is room for {room:.1f}"
-            hint = f"set recipe.agent.max_tokens to at most {memory // each}"
+            takes, room, newest = (size / 2**30 for size in (self._slots * each, memory, window))
+            said = f"keys and values of a conversation of {self._slots} tokens take {takes:.1f} GiB, and there is room "
+            said += f"for {room:.1f} beside {newest:.1f} of the rows' newest tokens"
+            shorter = f"set recipe.agent.max_tokens to at most {memory // each}"
+            hint = shorter if memory // each > SHORT else "lower recipe.agent.concurrent"
             if most // each < self._slots:
                 raise ModelError(said, hint=hint)
             raise OutOfMemoryError(said, hint=f"end what else uses the GPU, or {hint}")

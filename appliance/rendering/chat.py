@@ -47,7 +47,6 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "kimi-k2.5": {},
     "gemma4": {},
     "deepseek-v3": {},
-    "deepseek-r1": {},
     "deepseek-v4": {},
     "minimax-m2": {},
     "nemotron-3": {},
@@ -101,6 +100,9 @@ class ChatRenderer:
         asked = [{"role": "user", "content": _ASKED}]
         self._tells = self._render(asked, TOOLS, open_turn=True) != self._render(asked, (), open_turn=True)
         self.other_stops: Ids = stops[1:]
+        self._calls_first = not self._writes(
+            [*asked, {"role": "assistant", "content": "2"}, self._result("x", _NO_CALL)]
+        )
         self._prove_guard()
 
     def refuses(self, tools: Sequence[ToolSchema]) -> str:
@@ -223,7 +225,10 @@ class ChatRenderer:
         return {"role": message.role, "content": self._guard(message.text)}
 
     def _result(self, text: str, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        called: Mapping[str, Any] = calls[0] if calls else {"id": _call_id(0), "function": {"name": "python"}}
+        """What is said of a turn: a tool's message, but where the format has none behind a turn without a call."""
+        if not calls and self._calls_first:
+            return {"role": "user", "content": self._guard(text)}
+        called = (calls or _NO_CALL)[0]
         return {
             "role": "tool",
             "content": self._guard(text),
@@ -239,6 +244,13 @@ class ChatRenderer:
         except Exception as error:  # the library's own, of many kinds
             raise RenderingError(f"a conversation cannot be written: {_first(error)}", hint=SAY_IT) from error
         return tuple(made)
+
+    def _writes(self, messages: list[dict[str, Any]]) -> bool:
+        try:
+            self._render(messages, TOOLS, open_turn=True)
+        except RenderingError:
+            return False
+        return True
 
     def _prove_guard(self) -> None:
         """Raises RenderingError where text that spells every mark becomes more marks than other text."""
@@ -289,6 +301,10 @@ def without_marks(tokenizer: GuardedTokenizer, turn: Ids, text: str) -> str:
 def _call_id(place: int, tool: str = "python") -> str:
     """Names a call that the model gave no name, as Kimi's format does; others do not show it."""
     return f"functions.{tool}:{place}"
+
+
+_NO_CALL: Sequence[Mapping[str, Any]] = ({"id": _call_id(0), "function": {"name": "python"}},)
+"""Names the call that a result is of where the turn has none."""
 
 
 def _first(error: BaseException) -> str:

@@ -41,7 +41,6 @@ _TRIED: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
     ("kimi-k2.5", {}, (*_KIMI, "<|media_begin|>")),
     ("gemma4", {}, ("<|turn>", "<turn|>")),
     ("deepseek-v3", {}, _DEEPSEEK),
-    ("deepseek-r1", {}, _DEEPSEEK),
     ("deepseek-v4", {}, _DEEPSEEK),
     ("minimax-m2", {}, ("]~b]", "[e~[")),
 )

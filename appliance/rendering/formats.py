@@ -25,7 +25,7 @@ __all__ = ["FAMILY_NAMES", "FILES", "FORMATS", "load_renderer", "load_tokenizer"
 
 FAMILY_NAMES = (
     *("qwen3", "qwen3.5", "qwen3.6", "qwen3.8", "llama-3", "gpt-oss", "glm-4.5", "glm-5", "glm-5.1", "glm-5.3"),
-    *("kimi-k2", "kimi-k2.5", "gemma4", "deepseek-v3", "deepseek-r1", "deepseek-v4", "minimax-m2", "nemotron-3"),
+    *("kimi-k2", "kimi-k2.5", "gemma4", "deepseek-v3", "deepseek-v4", "minimax-m2", "nemotron-3"),
     *("nemotron-3.5", "hy3"),
 )
 """Families of chat models that the library `renderers` writes."""

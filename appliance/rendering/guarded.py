@@ -17,7 +17,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from appliance.rendering.model_files import CONFIG, SPECIAL_MAP, TOKENIZER, eos_ids, json_table
+from appliance.rendering.model_files import CONFIG, SPECIAL_MAP, TOKENIZER, chat_templates, eos_ids, json_table
 from appliance.rendering.renderer import NO_TOKENIZER, SAY_IT, Ids, RenderingError
 
 _OPEN, _CLOSE = "guard5c1be8f07d93open", "guard5c1be8f07d93close"
@@ -52,6 +52,7 @@ class GuardedTokenizer:
     """Encodes and decodes with a model's tokenizer; has what the library `renderers` asks of a tokenizer."""
 
     name_or_path = ""
+    """A model here is a folder, so the library chooses nothing by where it comes from."""
 
     def __init__(self, files: Mapping[str, bytes], whole: Tokenizer | None = None) -> None:
         """`whole` is the tokenizer where it is there already. Raises RenderingError where tokenizer.json is missing or
@@ -84,6 +85,8 @@ class GuardedTokenizer:
         self._ids = {text: token for token, text in self.marks.items()}
         texts = sorted(self._ids, key=len, reverse=True)
         self._mark = re.compile("|".join(f"{sides[t][0]}(?:{re.escape(t)}){sides[t][1]}" for t in texts) or r"(?!)")
+        self.chat_template = chat_templates(files)[0]
+        """For the library, which tells Gemma 4's two revisions apart by it."""
         special = {**json_table(files, CONFIG), **json_table(files, SPECIAL_MAP)}
         self.special: dict[str, str] = {
             name: text

@@ -264,29 +264,49 @@ def test_a_key_is_made_once_and_refused_where_others_may_read_it(tmp_path: Path)
             GenerateServer(SilentEngine(), model="x", most_tokens=8, key=key)
 
 
-def test_the_command_serves_a_folder_until_it_is_told_to_stop(tmp_path: Path) -> None:
+def test_the_command_serves_a_folder_and_what_it_holds_later_until_it_is_told_to_stop(tmp_path: Path) -> None:
     tiny("qwen3").save_pretrained(tmp_path / "model")
-    (tmp_path / "model" / "generation_config.json").write_text(json.dumps({"eos_token_id": [*range(VOCABULARY)]}))
+    ends = json.dumps({"eos_token_id": [*range(VOCABULARY)]}).encode()
+    (tmp_path / "model" / "generation_config.json").write_bytes(ends)
     command = [sys.executable, "-c", COMMAND]
     given = ["engine", "serve", str(tmp_path / "model"), "--name", "tiny", "--data", str(tmp_path), "--json"]
     environment = {**os.environ, "ASSAY_MODEL__DEVICE": "cpu"}
-    ran = subprocess.Popen([*command, *given], stdout=subprocess.PIPE, text=True, env=environment)
+    ran = subprocess.Popen(
+        [*command, *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
     try:
-        assert ran.stdout is not None
-        lines = []
-        for line in ran.stdout:
-            lines.append(line)
-            if line.startswith("}") or line.rstrip().endswith("}"):
-                break
-        said = json.loads("".join(lines))
+        said = next_document(ran)
         client = Client(said["base_url"], Path(said["key"]).read_text().strip())
         status, answer = client.ask("/inference/v1/generate", {**IDS, "model": "tiny"})
         choice = answer["choices"][0]
         assert (status, choice["weight_versions"][0]["version"]) == (200, said["version"])
         assert (len(choice["token_ids"]), choice["finish_reason"]) == (1, "stop"), "each token is an end by its files"
+        (tmp_path / "model" / "config.json").rename(tmp_path / "config.json")
+        ran.send_signal(signal.SIGUSR1)
+        assert ran.stderr is not None
+        assert "no new weights" in ran.stderr.readline()
+        assert client.ask("/v1/models")[1]["data"][0]["weight_version"] == said["version"]
+        tiny("qwen3", head=16).save_pretrained(tmp_path / "model")
+        (tmp_path / "model" / "generation_config.json").write_bytes(ends)
+        ran.send_signal(signal.SIGUSR1)
+        new = next_document(ran)
+        assert new["version"] != said["version"]
+        assert client.ask("/v1/models")[1]["data"][0]["weight_version"] == new["version"]
+        status, answer = client.ask("/inference/v1/generate", {**IDS, "model": "tiny"})
+        assert (status, answer["choices"][0]["weight_versions"][0]["version"]) == (200, new["version"])
     finally:
         ran.send_signal(signal.SIGTERM)
         assert ran.wait(240) == 0
+
+
+def next_document(ran: subprocess.Popen[str]) -> Any:
+    assert ran.stdout is not None
+    lines = []
+    for line in ran.stdout:
+        lines.append(line)
+        if line.startswith("}"):
+            break
+    return json.loads("".join(lines))
 
 
 COMMAND = "import sys; from appliance.cli.entry import main; sys.argv[0] = 'assay'; main()"

@@ -16,8 +16,11 @@ from transformers import DynamicCache, Qwen2Config, Qwen2ForCausalLM
 from appliance.inference.blocks import BlockPool, Paging
 from appliance.inference.device import Placement, choose_placement
 from appliance.inference.engine import GenerationRequest, ModelError, OutOfMemoryError, Turn
+from appliance.inference.memory import SHORT
 from appliance.inference.slots import SlotCache
 from appliance.inference.torch_engine import TorchEngine
+from appliance.model_shape import EMBEDDED
+from appliance.planning import engine_bytes, engine_weight_bytes
 from runtime.errors import InfrastructureError
 
 SLOTS = 48
@@ -183,6 +186,41 @@ def test_a_long_prompt_that_many_share_is_read_once() -> None:
     assert steps <= 3 + 8 + 10, "three chunks of one prompt, a step for each row to copy it, and ten tokens"
 
 
+def most_held(engine: TorchEngine, tokens: int, steps: int) -> int:
+    """What keys and values of full rows took at most."""
+    for number in range(2 * engine.capacity.rows):
+        prompt = tuple((number * 7 + at) % VOCABULARY for at in range(tokens - 100))
+        engine.submit(GenerationRequest(number, prompt, -1, tokens, 1.0, number))
+    most = 0
+    for _ in range(steps):
+        engine.step()
+        most = max(most, engine.kv_bytes)
+    return most
+
+
+@pytest.mark.parametrize("share", [1, 3])
+def test_keys_and_values_take_no_more_than_the_memory_that_there_is_for_them(
+    monkeypatch: pytest.MonkeyPatch, share: int
+) -> None:
+    rows, tokens = 12, 1400
+    limit = 256 * rows * (tokens // share + Paging().window)
+    monkeypatch.setattr(Placement, "kv_memory", lambda self: limit)
+    engine = TorchEngine(rows, tokens)
+    engine.push(long_model(), "long")
+    held = most_held(engine, tokens, 60)
+    assert 0.8 * limit < held <= limit
+
+
+@pytest.mark.parametrize("tokens", [SHORT, SHORT + 100])
+def test_a_plan_counts_what_keys_and_values_take_on_a_gpu(tokens: int) -> None:
+    model, rows = long_model(), 6
+    engine = TorchEngine(rows, tokens, placement=Placement(torch.device("cpu"), torch.bfloat16))
+    engine.push(model, "planned")
+    shape = dataclasses.replace(EMBEDDED, layers=2, key_value=16)
+    planned = engine_bytes(shape, tokens, rows, gpu=True) - engine_weight_bytes(shape, gpu=True)
+    assert 0.8 * planned < most_held(engine, tokens, 40) <= planned
+
+
 @torch.inference_mode()
 def test_blocks_stay_together_when_rows_come_and_go() -> None:
     pool, random = BlockPool(block=2), Random(1)
@@ -207,7 +245,8 @@ def test_blocks_stay_together_when_rows_come_and_go() -> None:
 def test_a_model_that_keeps_more_than_memory_holds_is_refused_with_what_would_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Placement, "kv_memory", lambda self: 256 * 2000)
+    monkeypatch.setattr(Placement, "kv_memory", lambda self: 256 * (2000 + window))
+    window = 4 * Paging().window
     engine = TorchEngine(4, LONG)
     with pytest.raises(ModelError, match="8192 tokens") as caught:
         engine.push(long_model(), "long")
@@ -216,13 +255,14 @@ def test_a_model_that_keeps_more_than_memory_holds_is_refused_with_what_would_fi
     smaller.push(long_model(), "long")
     assert smaller.kv_tokens == 2000
     scores = smaller.score([tuple(range(1, 9))])
-    monkeypatch.setattr(Placement, "kv_memory", lambda self: 256 * 1000)
-    with pytest.raises(ModelError, match="1500 tokens"):
+    monkeypatch.setattr(Placement, "kv_memory", lambda self: 256 * (1000 + window))
+    with pytest.raises(ModelError, match="1500 tokens") as caught:
         smaller.push(long_model(seed=2), "too much")
-    monkeypatch.setattr(Placement, "most_kv_memory", lambda self: 256 * 2000)
+    assert caught.value.hint == "lower recipe.agent.concurrent"
+    monkeypatch.setattr(Placement, "most_kv_memory", lambda self: 256 * (2000 + window))
     with pytest.raises(OutOfMemoryError, match="1500 tokens") as full:  # somebody else has it now
         smaller.push(long_model(seed=2), "too much for now")
-    assert full.value.hint == "end what else uses the GPU, or set recipe.agent.max_tokens to at most 1000"
+    assert full.value.hint == "end what else uses the GPU, or lower recipe.agent.concurrent"
     assert (smaller.version, smaller.kv_tokens, smaller.score([tuple(range(1, 9))])) == ("long", 2000, scores)
     with pytest.raises(ValueError, match="does not hold one"):
         TorchEngine(4, SLOTS, kv_tokens=SLOTS - 1)

@@ -9,6 +9,7 @@ from inference_models import VOCABULARY
 from test_long_contexts import long_model
 
 from appliance.inference.device import Placement
+from appliance.inference.memory import WINDOW
 from appliance.inference.torch_core import TorchCore
 
 SLOTS, EACH = 1100, 256
@@ -18,7 +19,7 @@ SLOTS, EACH = 1100, 256
 def test_a_conversation_that_waits_gives_way_when_another_needs_its_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Placement, "kv_memory", lambda self: EACH * SLOTS)
+    monkeypatch.setattr(Placement, "kv_memory", lambda self: EACH * (SLOTS + 4 * WINDOW))
     long_model().save_pretrained(tmp_path)
     core = TorchCore(str(tmp_path), rows=4, slots=SLOTS, dtype="float32", device="cpu")
     core.load({"path": str(tmp_path / "model.safetensors")}, {}, "a")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.rendering import chat
-from appliance.rendering.chat import FAMILIES, ChatRenderer
+from appliance.rendering.chat import FAMILIES, HARMONY, ChatRenderer
 from appliance.rendering.formats import FAMILY_NAMES, load_renderer
 from appliance.rendering.guarded import GuardedTokenizer, guard
 from appliance.rendering.markers import TextMessage
@@ -36,8 +36,17 @@ def family(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def test_the_families_are_those_of_the_table() -> None:
-    assert set(FAMILY_NAMES) == FAMILIES.keys()
+def test_the_families_are_those_of_the_table_and_each_is_tried_here_but_the_one_that_knows_its_vocabulary() -> None:
+    assert set(FAMILY_NAMES) == FAMILIES.keys() == {*MARKS, HARMONY}
+    with pytest.raises(RenderingError, match=r"cannot be used: .* hash mismatch"):
+        ChatRenderer(made("qwen3")[0], HARMONY, {})
+
+
+@pytest.mark.parametrize("named", ["{{ messages }}", "<|turn>model\\n<|channel>thought\\n<channel|>"])
+def test_gemma_4_begins_a_turn_as_the_model_s_own_template_does(named: str) -> None:
+    renderer = load_renderer({**files_of("gemma4"), "chat_template.jinja": named.encode()})
+    begins = "<|turn>model\n<|channel>thought\n<channel|>" if "thought" in named else "<|turn>model\n"
+    assert renderer.text(renderer.question("1 + 1?")).endswith(begins)
 
 
 def test_c13_a_call_and_an_answer_are_read_back_and_the_conversation_only_grows(family: str) -> None:
