@@ -181,19 +181,19 @@ def test_c10_a_host_that_is_killed_in_the_middle_of_rollouts_costs_no_rollout_an
     here: Night, nodes: Nodes, runtime: RuntimeSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With one of two engines, and with half of the sandboxes. It is the short form of the night that loses none."""
-    real, killed = PlacedEngineProcess.ask, threading.Event()
+    real, killed = PlacedEngineProcess.answer, threading.Event()
 
-    def ask(self: PlacedEngineProcess, kind: str, **message: Any) -> dict[str, Any]:
-        answer = real(self, kind, **message)
-        in_training = kind == "step" and (tmp_path / "cycles" / "n" / "checkpoints").exists()
+    def answer(self: PlacedEngineProcess) -> dict[str, Any]:
+        found = real(self)
+        in_training = self._kind == "step" and (tmp_path / "cycles" / "n" / "checkpoints").exists()
         if in_training and self.host == "host-1" and not killed.is_set():
-            turns = [report for report in answer["reports"] if report["ended"]]
+            turns = [report for report in found["reports"] if report["ended"]]
             if turns:  # tools are called now, and the next turns are asked of it
                 killed.set()
                 kill(nodes, 1)
-        return answer
+        return found
 
-    monkeypatch.setattr(PlacedEngineProcess, "ask", ask)
+    monkeypatch.setattr(PlacedEngineProcess, "answer", answer)
     night = trained(tmp_path, runtime, nodes, engines=2)
     assert killed.is_set()
     assert night.starts == 1, "the worker went on"
