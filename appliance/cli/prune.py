@@ -24,8 +24,9 @@ def prune(
     """Drop the tokens of old training rollouts from the ledger.
 
     The code and results of their calls go with them. Verdicts, answers, evaluations, decisions, approvals, bundles and
-    the audit log stay. The file keeps its size; the room in it is used for what is written next. `retention.training_nights` has it done after each cycle. What was
-    dropped of the results of tools `assay curriculum audit` can compare no more: it says so, and is not clean then.
+    the audit log stay. The file keeps its size; the room in it is used for what is written next.
+    `retention.training_nights` has it done after each cycle. What was dropped of the results of tools `assay curriculum
+    audit` can compare no more: it says so, and is not clean then.
 
     Example: assay prune --nights 30 --dry-run
     """
