@@ -101,12 +101,15 @@ class UpdatingLearner(Learner):
             if not is_out_of_memory(error):
                 raise
             # Some weights may have been updated: nothing is tried again from here.
-            smaller = ", or training.optimizer to adamw_8bit on an NVIDIA GPU" if self._ranks.alone else ""
-            raise LearningError(
-                f"the memory is too small for the optimizer's moments: {_reason(error)}",
-                hint=f"set training.method to lora{smaller}; `assay plan` says what fits",
-            ) from error
+            raise self._no_moments(error) from error
         return norm
+
+    def _no_moments(self, error: BaseException) -> LearningError:
+        smaller = ", or training.optimizer to adamw_8bit on an NVIDIA GPU" if self._ranks.alone else ""
+        return LearningError(
+            f"the memory is too small for the optimizer's moments: {_reason(error)}",
+            hint=f"set training.method to lora{smaller}; `assay plan` says what fits",
+        )
 
     def _require_finite_value(self, what: str, value: float) -> None:
         if not math.isfinite(value):
