@@ -38,6 +38,8 @@ class Assignment:
     """What lies in the session's working folder at first beside the task's own files, by name."""
     max_calls: int | None = None
     """Tool calls at most, where that is fewer than the agent and the task allow."""
+    max_completion: int | None = None
+    """Tokens behind the prompt at most, where that is fewer than the agent and the task allow."""
 
 
 def needs_world(task: Task) -> bool:

@@ -248,13 +248,11 @@ class Agent:
         """A rollout at its beginning. A task's budget is its own, and never more than the agent's."""
         task, budget = assignment.task, self._budget
         calls = [one for one in (budget.max_calls, task.turns, assignment.max_calls) if one is not None]
-        return LiveRollout(
-            assignment,
-            min(budget.max_tokens, task.tokens or budget.max_tokens),
-            min(calls),
-            self._clock(),
-            Conversation.begin(self.renderer, task),
-        )
+        said = Conversation.begin(self.renderer, task)
+        tokens = [budget.max_tokens, task.tokens or budget.max_tokens]
+        if assignment.max_completion is not None:
+            tokens.append(len(said.ids) + assignment.max_completion)
+        return LiveRollout(assignment, min(tokens), min(calls), self._clock(), said)
 
     @property
     def _world_rollouts(self) -> int:

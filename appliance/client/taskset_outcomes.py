@@ -17,8 +17,8 @@ from runtime.model import FrozenModel
 
 MOST_REASONS = 2
 ENDED = {CycleState.FAILED: "failed", CycleState.CANCELLED: "was cancelled"}
-Limits = tuple[int, str]
-"""Tokens of a conversation, and its tool calls in words."""
+Limits = tuple[int, str, str]
+"""Tokens of a conversation; in words, where it is cut, and its tool calls."""
 
 
 class OutcomeState(StrEnum):
@@ -69,8 +69,11 @@ def outcomes_of(cycle: Cycle, counts: Sequence[PassCount], evaluations: Sequence
         return []
     recipe, left_out = plan.get("recipe", {}), plan.get("left_out", {})
     agent = recipe.get("agent", {})
-    calls, first = int(agent.get("max_calls", 0)), int(recipe.get("training", {}).get("turns", {}).get("first", 0))
-    limits = (int(agent.get("max_tokens", 0)), f"{first} to {calls}" if 0 < first < calls else str(calls))
+    training = recipe.get("training", {})
+    calls, first = int(agent.get("max_calls", 0)), int(training.get("turns", {}).get("first", 0))
+    tokens = int(agent.get("max_tokens", 0))
+    cut = f"{tokens} tokens" + (" or was cut as a straggler" if training.get("stragglers", {}).get("past") else "")
+    limits = (tokens, cut, f"{first} to {calls}" if 0 < first < calls else str(calls))
     trained = [one for one in counts if one.purpose is Purpose.TRAIN]
     sealed = _sealed(evaluations)
     none_asked = _none_asked(cycle)
@@ -143,10 +146,10 @@ def _outcome(
 def why_unsolved(counts: Sequence[PassCount], limits: Limits) -> str:
     """What most of these rollouts, none of which passed, ended with."""
     rollouts = sum(one.rollouts for one in counts)
-    tokens, calls = limits
+    tokens, cut, calls = limits
     ways = {
         f"the question has no room in {tokens} tokens": sum(one.no_room for one in counts),
-        f"ran out of {tokens} tokens": sum(one.cut for one in counts),
+        f"ran out of {cut}": sum(one.cut for one in counts),
         f"asked for more than the {calls} tool calls that there are": sum(one.turns for one in counts),
         "no answer in the form that is asked for": sum(one.formless for one in counts),
         "a wrong answer": sum(one.wrong for one in counts),

@@ -19,6 +19,7 @@ from appliance.learning.errors import LearningError
 from appliance.learning.loss_recipe import MismatchRecipe, PlanningRecipe, mismatch_refusal, whole_distribution
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.proposer_recipe import ProposerRecipe
+from appliance.learning.straggler_limit import StragglerRecipe
 from appliance.learning.turn_budget import TurnRecipe
 from appliance.records.record import FiniteRecord, Record
 from curriculum.names import CALCULATORS
@@ -145,11 +146,12 @@ class TrainingRecipe(FiniteRecord):
     what the steps before came to; it needs `max_staleness = 0`."""
 
     turns: TurnRecipe = TurnRecipe()
+    stragglers: StragglerRecipe = StragglerRecipe()
 
     _LATER: ClassVar = (
         "reward", "top_p", "top_k", "min_p", "mismatch", "planning", "method", "lora_rank", "lora_alpha", "precision",
         "gradient_checkpointing", "packing", "micro_batch_tokens", "optimizer", "max_staleness",
-        "branching", "collapse", "difficulty", "turns",
+        "branching", "collapse", "difficulty", "turns", "stragglers",
     )  # fmt: skip
     """Fields that the first version did not have, whose checkpoints name the digest without them."""
 

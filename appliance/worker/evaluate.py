@@ -94,9 +94,10 @@ def assignments(
     seed: Callable[[Task, int], int],
     samples: int = 1,
     max_calls: int | None = None,
+    max_completion: int | None = None,
 ) -> list[Assignment]:
     """`samples` rollouts of each task, task by task; `prefix` begins their ids, `seed` gives that of each, `max_calls`
-    bounds their tool calls further."""
+    bounds their tool calls further, and `max_completion` the tokens behind their prompts."""
     return [
         Assignment(
             id=f"{prefix}.{task.id}.{sample}",
@@ -109,6 +110,7 @@ def assignments(
             seed=seed(task, sample),
             tier=tier_of(policy, purpose, task.taskset),
             max_calls=max_calls,
+            max_completion=max_completion,
         )
         for task in tasks
         for sample in range(samples)

@@ -33,7 +33,6 @@ from appliance.learning.prepare import open_for
 from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import Recipe
 from appliance.learning.trainer import Trainer
-from appliance.learning.turn_budget import TurnBudget
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Group, Judged, StepRecord
 from appliance.rendering.formats import load_renderer
@@ -46,6 +45,7 @@ from appliance.worker.known_levels import in_words, known_at
 from appliance.worker.partial_rollouts import PartialRollouts
 from appliance.worker.progress import CycleProgress
 from appliance.worker.proposer import Proposer, of_solvers
+from appliance.worker.rollout_limits import RolloutLimits
 from appliance.worker.separation import apart, say_thrown_out
 from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
 from appliance.worker.step_sampling import LookAhead, SamplingTook, StepSample, seen_of, staleness
@@ -91,7 +91,7 @@ class RlLoop:
         self._stopping = EarlyStopping(drop=training.watch_drop, items=training.watch_items)
         self._collapse = CollapseWatch()
         self._difficulty = Difficulty() if training.difficulty == "adaptive" else None
-        self._turns = training.turns.begun(setup.recipe.agent.max_calls)
+        self._limits = RolloutLimits(setup.recipe, progress)
         rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
         self._thrown_out: dict[str, Match] = {}
         exhausted = partial(say_exhausted, progress, setup.catalog)
@@ -132,8 +132,7 @@ class RlLoop:
             self._collapse = CollapseWatch.model_validate(notes.get("collapse", {}))
             if self._difficulty is not None:
                 self._difficulty = Difficulty.model_validate(notes.get("difficulty", {}))
-            if self._turns is not None and "turns" in notes:
-                self._turns = TurnBudget.model_validate(notes["turns"])
+            self._limits.restore(notes)
         elif self._difficulty is not None:
             self._difficulty = self._begun_with(first)
         if self._proposer is not None:
@@ -226,7 +225,7 @@ class RlLoop:
             **failure_figures(sample.tasks, judged),
             **took.figures(),
             **self._seconds.figures(),
-            **({} if self._turns is None else {"turn_budget": float(self._turns.calls)}),
+            **self._limits.figures(step, judged),
             "staleness_mean": sum(old) / max(1, len(old)),
             "staleness_max": float(max(old, default=0)),
             "learner_wait_share": waited / max(1e-9, waited + self._learned),
@@ -273,7 +272,8 @@ class RlLoop:
             refilled=alone,
             known=known,
             proposed=proposed,
-            max_calls=None if self._turns is None else self._turns.calls,
+            max_calls=self._limits.max_calls,
+            max_completion=self._limits.max_completion(step),
         )
 
     def _forget_kept(self, step: int) -> None:
@@ -311,14 +311,7 @@ class RlLoop:
         seen = seen_of(asked, judged)
         if self._difficulty is not None:
             self._difficulty = self._difficulty.after(seen)
-        if self._turns is not None:
-            before, self._turns = (
-                self._turns,
-                self._turns.after(seen, self._training.turns, self._setup.recipe.agent.max_calls),
-            )
-            if self._turns.calls > before.calls:
-                text = f"from step {self._trainer.step + 1} on a rollout may make {self._turns.calls} tool calls"
-                self._progress.say("turns", text, calls=float(self._turns.calls), before=float(before.calls))
+        self._limits.observe(self._trainer.step, seen, judged)
 
     def _push(self, step: int) -> None:
         """Gives the engines the weights as they are, in the middle of rollouts where some are under way."""
@@ -393,8 +386,7 @@ class RlLoop:
         with self._seconds.of(CHECKPOINT):
             watch, collapse = self._stopping.model_dump(mode="json"), self._collapse.model_dump(mode="json")
             known = {} if self._difficulty is None else {"difficulty": self._difficulty.model_dump(mode="json")}
-            turns = {} if self._turns is None else {"turns": self._turns.model_dump(mode="json")}
-            self._trainer.save(folder, {"watch": watch, "collapse": collapse, **known, **turns})
+            self._trainer.save(folder, {"watch": watch, "collapse": collapse, **known, **self._limits.notes()})
             spare = step_folder(self._checkpoints, self._stopping.best_step)
             prune(self._checkpoints, KEEP, spare=(spare,))
             self._progress.save()

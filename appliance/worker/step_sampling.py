@@ -56,12 +56,13 @@ class StepSample:
         known: Difficulty | None = None,
         proposed: Sequence[ProvenTask] = (),
         max_calls: int | None = None,
+        max_completion: int | None = None,
     ) -> None:
         """`refilled`: fresh tasks make up for those without signal. `known`: which levels are asked more often.
-        `proposed`: what takes the place of as many tasks of the stream. `max_calls`: of each rollout, where that is
-        fewer than the agent's."""
+        `proposed`: what takes the place of as many tasks of the stream. `max_calls` and `max_completion` (tokens behind
+        the prompt): of each rollout, where that is fewer than the agent's."""
         self._known = known
-        self._max_calls = max_calls
+        self._max_calls, self._max_completion = max_calls, max_completion
         self._proposed = proven_tasks(proposed)
         self._drawn = 0
         self.step = step
@@ -96,6 +97,7 @@ class StepSample:
             seed=lambda task, sample: derive("train", self._setup.seed, step, task.id, sample),
             samples=places - self._training.branching.places(places),
             max_calls=self._max_calls,
+            max_completion=self._max_completion,
         )
 
     @property

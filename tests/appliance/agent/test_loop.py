@@ -65,6 +65,17 @@ def roll(renderer: Renderer, pool: SessionPool, *scripts: list[tuple[int, ...]],
     return rollouts
 
 
+def test_a_rollout_ends_where_its_assignment_says_how_much_may_follow_its_prompt(
+    renderer: Renderer, sessions: SessionPool
+) -> None:
+    asked = [replace(assignment(number), max_completion=most) for number, most in enumerate((3, None, 10_000))]
+    engine = ScriptedEngine(dict.fromkeys(range(3), [renderer.answer("\\boxed{6}" * 200)]))
+    cut, whole, no_further = Agent(engine, sessions, renderer, AgentBudget(max_tokens=60), time.monotonic).roll(asked)
+    prompt = len(cut.nodes[0].ids)
+    assert (cut.ended, cut.tokens) == (RolloutEnd.TOKENS, prompt + 3)
+    assert whole.tokens == no_further.tokens == 60, "it is never more than the agent's"
+
+
 def test_a_call_is_run_and_its_result_is_forced_back_unsampled(renderer: Renderer, sessions: SessionPool) -> None:
     call, final = renderer.call("import math\nprint(math.gcd(12,18))"), renderer.answer("\\boxed{6}")
     (rollout,) = roll(renderer, sessions, [call, final])

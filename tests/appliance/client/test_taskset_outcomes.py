@@ -8,7 +8,7 @@ from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
 from appliance.records.rollouts import Purpose
 from appliance.records.training import PassCount
 
-LIMITS = (448, "4")
+LIMITS = (448, "448 tokens", "4")
 
 
 def count(level: int = 0, family: str = "digits", **figures: int) -> PassCount:
@@ -80,3 +80,11 @@ def test_nothing_is_said_before_it_is_known_what_is_asked_nor_where_nothing_is_t
     night = cycle("digits")
     assert outcomes_of(night.model_copy(update={"plan": {"recipe": {}}}), [], []) == []
     assert outcomes_of(night.model_copy(update={"kind": "evaluation"}), [], []) == []
+
+
+def test_where_stragglers_are_cut_the_conversations_tokens_are_not_the_only_end_that_is_named() -> None:
+    known = cycle("digits")
+    recipe = {**known.plan["recipe"], "training": {"stragglers": {"past": 2.0}}}
+    known = known.model_copy(update={"plan": {**known.plan, "recipe": recipe}})
+    (one,) = outcomes_of(known, [count(cut=8)], [])
+    assert one.said == "never solved: 8 of 8: ran out of 448 tokens or was cut as a straggler"

@@ -1,0 +1,83 @@
+"""What a rollout of training may use, by what the steps before came to: tool calls and tokens.
+
+What always holds: the limits of a step are a pure function of the recorded steps before it and of what the newest
+checkpoint says. Held-out and sealed questions have all that the agent allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from appliance.learning.grouping import is_masked, of_attempts
+from appliance.learning.recipe import Recipe
+from appliance.learning.straggler_limit import StragglerLimit
+from appliance.learning.turn_budget import TurnBudget
+from appliance.records.rollouts import Rollout, RolloutEnd
+from appliance.records.training import Judged
+from appliance.worker.progress import CycleProgress
+from appliance.worker.proposer import of_solvers
+from curriculum.difficulty import Seen
+
+
+class RolloutLimits:
+    """Belongs to one part of a training."""
+
+    def __init__(self, recipe: Recipe, progress: CycleProgress) -> None:
+        self._recipe, self._training, self._progress = recipe, recipe.training, progress
+        self._turns = self._training.turns.begun(recipe.agent.max_calls)
+        self._stragglers = StragglerLimit()
+
+    def restore(self, notes: Mapping[str, Any]) -> None:
+        """Takes what a checkpoint says."""
+        if self._turns is not None and "turns" in notes:
+            self._turns = TurnBudget.model_validate(notes["turns"])
+        self._stragglers = StragglerLimit.model_validate(notes.get("stragglers", {}))
+
+    def notes(self) -> dict[str, Any]:
+        """What a checkpoint is to say."""
+        turns = {} if self._turns is None else {"turns": self._turns.model_dump(mode="json")}
+        cuts = {"stragglers": self._stragglers.model_dump(mode="json")} if self._training.stragglers.past else {}
+        return {**turns, **cuts}
+
+    @property
+    def max_calls(self) -> int | None:
+        """Tool calls of a rollout; None where that is the agent's affair."""
+        return None if self._turns is None else self._turns.calls
+
+    def max_completion(self, step: int) -> int | None:
+        """Tokens behind the prompt of a rollout of this step; None where that is the agent's affair."""
+        return self._stragglers.of_step(step, self._training.stragglers, self._training.max_staleness)
+
+    def observe(self, step: int, seen: Sequence[Seen], judged: Sequence[Judged]) -> None:
+        """Takes what a recorded step came to."""
+        if self._turns is not None:
+            before, self._turns = (
+                self._turns,
+                self._turns.after(seen, self._training.turns, self._recipe.agent.max_calls),
+            )
+            if self._turns.calls > before.calls:
+                text = f"from step {step + 1} on a rollout may make {self._turns.calls} tool calls"
+                self._progress.say("turns", text, calls=float(self._turns.calls), before=float(before.calls))
+        whole = [one.rollout for one in of_attempts(of_solvers(judged)) if not is_masked(one)]
+        self._stragglers = self._stragglers.after(
+            step, [completion_of(one) for one in whole], self._training.stragglers, self._training.max_staleness
+        )
+
+    def figures(self, step: int, judged: Sequence[Judged]) -> dict[str, float]:
+        """A step's metrics: `turn_budget`, `straggler_limit` in tokens, and how many were cut there."""
+        turns = {} if self._turns is None else {"turn_budget": float(self._turns.calls)}
+        limit = self.max_completion(step)
+        if limit is None:
+            return turns
+        cut = sum(
+            one.rollout.ended is RolloutEnd.TOKENS and completion_of(one.rollout) >= limit for one in of_solvers(judged)
+        )
+        return {**turns, "straggler_limit": float(limit), "stragglers_cut": float(cut)}
+
+
+def completion_of(rollout: Rollout) -> int:
+    """Counts the tokens behind a rollout's prompt, of its longest conversation where it has several: what its model
+    wrote and was given back."""
+    longest = max((sum(len(node.ids) for node in sample) for sample in rollout.samples), default=0)
+    return longest - sum(len(node.ids) for node in rollout.nodes[:1])
