@@ -22,7 +22,7 @@ def gpu_layout(
     if there is not None and vllm.memory_share is not None:
         there = Vllm(vllm.memory_share, there.sleep, there.files)
     if not gpus:
-        return Layout(vllm=there)
+        return Layout(engines=model.engines if engines_here else 1, vllm=there)
     taken = sampled_on(model.engine, vllm, visible, here=engines_here)
     if placement.learners == "here":
         learner_devices(model.device, model.learners, gpus, taken)

@@ -101,7 +101,7 @@ class Vllm:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the GPUs of a machine are shared out; on a processor only `vllm` counts."""
+    """How the GPUs of a machine are shared out; on a processor `engines` and `vllm` count."""
 
     learners: int = 1
     """Each on a GPU of its own, with its part of weights, gradients and moments (FSDP2)."""
@@ -205,7 +205,7 @@ def plan(
     decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation), `teacher` a model
     that scores in an engine of its own, like the others. Of GPUs, each figure is that of the one that holds most."""
     gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever a learner gets, it fits there
-    layout = layout if gpu else Layout(vllm=layout.vllm)
+    layout = layout if gpu else Layout(engines=layout.engines, vllm=layout.vllm)
     vllm, alone = layout.vllm, layout.apart(len(machine.gpus))
     engine = _engines(shape, max_tokens, rows, gpu, layout, layout.together)
     scoring = _engines(teacher, max_tokens, rows, gpu, layout, 1) if teacher else 0

@@ -34,6 +34,9 @@ The arms `stale1` and `stale4` learn from tokens that are up to so many steps ol
 tokens trained on a minute, beside those of an arm that takes turns, say what the pipeline gains where sampler and
 learner share one processor, and need a machine with nothing beside them. The bound on age is never exceeded: a step
 whose tokens are older ends the run.
+
+The arms `cut` and `cut_soon` cut stragglers: at 1.5 times the length that nine of ten rollouts of the steps before
+stayed within, and at 1.1 times that of half of them, which is far more often than anybody should.
 """
 
 from __future__ import annotations
@@ -71,6 +74,8 @@ ARMS: dict[str, dict[str, Any]] = {
     "branch_plain": {"selector": "uniform", "branching": {"where": "highest_entropy"}},
     "stale1": {"selector": "uniform", "max_staleness": 1},
     "stale4": {"selector": "uniform", "max_staleness": 4},
+    "cut": {"selector": "uniform", "stragglers": {"past": 1.5}},
+    "cut_soon": {"selector": "uniform", "stragglers": {"past": 1.1, "share": 0.5}},
 }
 """The training recipe of each; what is not named is as usual (the objective is `dapo`). Plain GRPO is the first."""
 
@@ -80,6 +85,8 @@ SMALL: dict[str, Any] = {
 }
 LEAST_A_STEP = 1500
 """Sampled tokens of a step, at least: an arm with a budget of tokens takes so few steps that it can be spent."""
+ENDS = 5
+"""First and last steps whose lengths are told."""
 T_975 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 """Student's t, by degrees of freedom: intervals over seeds."""
 
@@ -175,6 +182,8 @@ def one_seed(
             spent = learned = taken = 0
             waits: list[float] = []
             ages: list[float] = []
+            lengths: list[float] = []
+            cut = 0.0
             for step in ledger.recorded_steps(cycle.id):
                 record = ledger.step(cycle.id, step)
                 assert record is not None
@@ -186,6 +195,8 @@ def one_seed(
                 taken += 1
                 waits.append(record.metrics["learner_wait_share"])
                 ages.append(record.metrics["staleness_mean"])
+                lengths.append(record.metrics["length"])
+                cut += record.metrics.get("stragglers_cut", 0.0)
             calls = sum(len(one.rollout.calls) for one in trained)
             figures = {
                 "arm": arm,
@@ -214,6 +225,9 @@ def one_seed(
                 "ended": str(utc_now()),
                 "learner_wait_share": waits[-1] if waits else 0.0,
                 "staleness": mean(ages) if ages else 0.0,
+                "length_first": mean(lengths[:ENDS]) if lengths else 0.0,
+                "length_last": mean(lengths[-ENDS:]) if lengths else 0.0,
+                "cut": cut,
             }
             with results.open("a") as file:
                 file.write(json.dumps(figures) + "\n")
@@ -342,6 +356,8 @@ def table(found: list[dict[str, Any]], arms: list[str], beside: str = PLAIN) -> 
         f"over {'plain GRPO' if beside == PLAIN else beside}, points, 95 % over questions",
         "95 % over seeds",
         "tool errors in held-out right answers",
+        "tokens of a rollout, first and last steps",
+        "cut",
         "age of tokens, steps",
         "seconds of training, of these the learner waits",
         "tokens trained on, a minute",
@@ -350,10 +366,11 @@ def table(found: list[dict[str, Any]], arms: list[str], beside: str = PLAIN) -> 
     rows = [columns, ("---",) * len(columns)]
     for arm in arms:
         parts = [one[arm] for one in found if arm in one]
-        tokens, steps, after, greedy, errors, age, waits = (
+        tokens, steps, after, greedy, errors, age, waits, first, last, cut = (
             mean(part.get(name, 0.0) for part in parts)
             for name in (
-                "tokens", "steps", "after", "greedy_after", "errors_held_out", "staleness", "learner_wait_share"
+                "tokens", "steps", "after", "greedy_after", "errors_held_out", "staleness", "learner_wait_share",
+                "length_first", "length_last", "cut",
             )
         )  # fmt: skip
         seconds = f"{mean(part['seconds']['training'] for part in parts):.0f}, {100 * waits:.0f} %"
@@ -362,7 +379,8 @@ def table(found: list[dict[str, Any]], arms: list[str], beside: str = PLAIN) -> 
         rows.append(
             (
                 *(arm, str(len(parts)), f"{tokens / 1000:.0f}", f"{steps:.0f}", f"{after:.3f}", f"{greedy:.3f}"),
-                *(*against, f"{errors:.3f}", f"{age:.2f}", seconds, pace, ratio),
+                *(*against, f"{errors:.3f}", f"{first:.1f}, {last:.1f}", f"{cut:.0f}"),
+                *(f"{age:.2f}", seconds, pace, ratio),
             )
         )
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)

@@ -63,7 +63,7 @@ class Work:
     """Rollouts of one batch, in blocks: final length, prompt, and at which length each calls its tool and for how
     long it waits then."""
 
-    def __init__(self, rng: np.random.Generator, count: int, known: Recorded | None) -> None:
+    def __init__(self, rng: np.random.Generator, count: int, known: Recorded | None, longest: int = LONGEST) -> None:
         groups = -(-count // GROUP)
         if known is None:
             scale = np.repeat(np.where(rng.random(groups) < 0.25, 2.0, 1.0), GROUP)[:count]
@@ -72,8 +72,8 @@ class Work:
             tasks = [known[rng.integers(len(known))] for _ in range(groups)]
             drawn = np.concatenate([task[rng.integers(len(task), size=GROUP)] for task in tasks])[:count]
             prompts, tokens = drawn.T
-        self.prompt = np.clip(np.ceil(prompts / BLOCK), 1, LONGEST // BLOCK - 2).astype(int)
-        self.final = np.clip(np.ceil(tokens / BLOCK), self.prompt + 2, LONGEST // BLOCK).astype(int)
+        self.prompt = np.clip(np.ceil(prompts / BLOCK), 1, longest // BLOCK - 2).astype(int)
+        self.final = np.clip(np.ceil(tokens / BLOCK), self.prompt + 2, longest // BLOCK).astype(int)
         self.group = np.repeat(np.arange(groups), GROUP)[:count]
         calls = rng.integers(0, 5, count)
         self.waits = np.zeros((count, int(self.final.max()) + 1), np.int16)
@@ -267,7 +267,7 @@ def aimd(engines: Engines, memory: dict[str, Any]) -> None:
 def ours(engines: Engines, memory: dict[str, Any]) -> None:
     names = {f"engine-{number}": engines.memory * BLOCK for number in range(len(engines.waiting))}
     number_of = {name: number for number, name in enumerate(names)}
-    state = memory.get("state") or SchedulerState(lengths=LengthTable(longest=LONGEST))
+    state = memory.get("state") or SchedulerState(lengths=LengthTable(longest=memory.get("longest", LONGEST)))
     scheduler = Scheduler(names, state)
     for one in range(len(engines.work)):
         scheduler.submit(str(one), str(engines.work.group[one]), int(engines.length[one]) * BLOCK)

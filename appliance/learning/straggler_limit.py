@@ -44,7 +44,7 @@ class StragglerRecipe(FiniteRecord):
 
 
 class StragglerLimit(FrozenModel):
-    lengths: dict[int, int] = {}
+    lengths: dict[int, int] = Field(default_factory=dict)
     """By step: the tokens behind their prompts that most rollouts stayed within."""
 
     def of_step(self, step: int, recipe: StragglerRecipe, staleness: int = 0) -> int | None:

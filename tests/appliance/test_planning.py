@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -12,11 +13,13 @@ from hypothesis import strategies as st
 from appliance.cli.plan import _advice, _assumed, _report, layout_of, machine_of
 from appliance.config import ModelSettings, Settings
 from appliance.config_layers import ConfigError
+from appliance.gpu_layout import gpu_layout
 from appliance.hardware import MIB, read_gpus
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.recipe import TrainingRecipe
 from appliance.model_shape import EMBEDDED, shape_of
+from appliance.placement.settings import PlacementSettings
 from appliance.planning import (
     GIB,
     ONE,
@@ -323,6 +326,17 @@ def test_an_engine_that_several_gpus_hold_takes_a_part_of_each_and_several_engin
     each = plan(llama(8.0), FOUR, LORA, layout=Layout(engines=2, engine_gpus=2), **sizes)
     assert (each.engine_share, each.phases) == (one.engine_share, one.phases)
     assert each.hours < twice.hours == one.hours, "they work at once"
+
+
+def test_on_a_processor_each_engine_is_there_as_often_as_it_is_configured() -> None:
+    def taken(engine: str, engines: int, *, where: Literal["here", "cluster"] = "here") -> int:
+        model, placement = ModelSettings(engine=engine, engines=engines), PlacementSettings(engines=where)
+        layout = gpu_layout(model, VllmSettings(), placement, 0, None)
+        return plan(llama(0.6), LAPTOP, WHOLE, max_tokens=2048, rows=8, layout=layout).parts["engine"]
+
+    for engine in ("torch", "vllm"):
+        assert taken(engine, 3) == 3 * taken(engine, 1)
+    assert taken("torch", 3, where="cluster") == taken("torch", 1), "they are on other hosts"
 
 
 def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_would_fit_is_said() -> None:

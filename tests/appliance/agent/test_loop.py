@@ -69,7 +69,7 @@ def test_a_rollout_ends_where_its_assignment_says_how_much_may_follow_its_prompt
     renderer: Renderer, sessions: SessionPool
 ) -> None:
     asked = [replace(assignment(number), max_completion=most) for number, most in enumerate((3, None, 10_000))]
-    engine = ScriptedEngine(dict.fromkeys(range(3), [renderer.answer("\\boxed{6}" * 200)]))
+    engine = ScriptedEngine({number: [renderer.answer("\\boxed{6}" * 200)] for number in range(3)})
     cut, whole, no_further = Agent(engine, sessions, renderer, AgentBudget(max_tokens=60), time.monotonic).roll(asked)
     prompt = len(cut.nodes[0].ids)
     assert (cut.ended, cut.tokens) == (RolloutEnd.TOKENS, prompt + 3)

@@ -92,9 +92,10 @@ def test_of_a_conversation_that_was_written_anew_the_longest_part_counts() -> No
     def node(parent: int | None, tokens: int) -> Message:
         return Message(parent=parent, role=Role.TOOL, ids=(1,) * tokens, sampled=False)
 
+    nodes = (node(None, 10), node(0, 40), node(None, 15), node(2, 5))
     made = Rollout(
         id="r", cycle="c", step=0, task="t", sample=0, purpose=Purpose.TRAIN, temperature=1.0, seconds=0.0,
-        nodes=(node(None, 10), node(0, 40), node(None, 15), node(2, 5)), ended=RolloutEnd.TOKENS, answer=None, answers=0,
+        nodes=nodes, ended=RolloutEnd.TOKENS, answer=None, answers=0,
     )  # fmt: skip
     assert completion_of(made) == 40
     assert completion_of(made.model_copy(update={"nodes": ()})) == 0
