@@ -29,7 +29,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from appliance.learning.straggler_limit import WINDOW, StragglerLimit, StragglerRecipe
+from appliance.learning.straggler_limit import WINDOW, StragglerLimits, StragglerRecipe
 from benchmarks.scheduler import BLOCK, LONGEST, Engines, Recorded, Work, ours, recorded, rollouts_for
 
 PASTS = (0.0, 3.0, 2.0, 1.5, 1.1)
@@ -53,20 +53,20 @@ class Watched(Engines):
 def measured(
     past: float, engines: int, seed: int, longest: int, tight: bool, known: Recorded | None
 ) -> dict[str, float]:
-    recipe, limits = StragglerRecipe(past=past), StragglerLimit()
+    recipe, limits = StragglerRecipe(past=past), StragglerLimits()
     memory: dict[str, Any] = {"longest": longest}
     found = []
     for step in range(WINDOW + MEASURED):
         work = Work(np.random.default_rng((seed, engines, step)), rollouts_for(engines), known, longest)
         wanted = work.final - work.prompt
         held = int(work.final.sum())
-        limit = limits.of_step(step, recipe)
+        limit = limits.of_step(step, recipe).get("all")
         most = wanted.max() if limit is None else math.ceil(limit / BLOCK)
         work.final = work.prompt + np.minimum(wanted, most)
         there = Watched(work, engines, math.ceil(held / 3 / engines) if tight else 2 * held)
         ours(there, memory)
         got = work.final - work.prompt
-        limits = limits.after(step, (got * BLOCK).tolist(), recipe)
+        limits = limits.after(step, {"all": (got * BLOCK).tolist()}, recipe)
         if step >= WINDOW:
             rows = max(there.there)
             found.append(

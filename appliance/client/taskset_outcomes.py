@@ -72,7 +72,9 @@ def outcomes_of(cycle: Cycle, counts: Sequence[PassCount], evaluations: Sequence
     training = recipe.get("training", {})
     calls, first = int(agent.get("max_calls", 0)), int(training.get("turns", {}).get("first", 0))
     tokens = int(agent.get("max_tokens", 0))
-    cut = f"{tokens} tokens" + (" or was cut as a straggler" if training.get("stragglers", {}).get("past") else "")
+    recipes = [recipe, *(stage.get("recipe", {}) for stage in plan.get("stages", ()))]
+    cuts = any(one.get("training", {}).get("stragglers", {}).get("past") for one in recipes)
+    cut = f"{tokens} tokens" + (" or was cut as a straggler" if cuts else "")
     limits = (tokens, cut, f"{first} to {calls}" if 0 < first < calls else str(calls))
     trained = [one for one in counts if one.purpose is Purpose.TRAIN]
     sealed = _sealed(evaluations)

@@ -8,6 +8,7 @@ ends on success as well as on steps is ours, after the turn budgets of 2509.0875
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -15,13 +16,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from appliance.inference.local_api import EndpointError, require_local
-from appliance.learning.recipe import Recipe
+from appliance.learning.recipe import Recipe, TrainingRecipe
 from appliance.records.record import FiniteRecord, Record
 from runtime.model import UnitName
 
 MOST = 16
 """Stages of one training."""
 
+_LATER = ("stragglers",)
+"""Keys of [training] that came after trainings in stages were first begun by digest."""
 _KEPT = 'optimizer = "keep" needs a stage of full training with the same optimizer directly before it'
 
 MOST_TRACES = 64 << 20
@@ -72,6 +75,15 @@ class Stage(Record):
     teacher: TeacherRecipe = TeacherRecipe()
     scored_by: str = Field(default="", max_length=100)
     """Digest of the published model whose log-probabilities are learned from."""
+
+    def digest(self) -> str:
+        """As `Record.digest`, without later fields that are at their defaults: a training that an earlier version began
+        goes on by the recipe that it began with."""
+        training = self.recipe.training
+        usual = TrainingRecipe.model_construct()
+        same = {name for name in _LATER if getattr(training, name) == getattr(usual, name)}
+        text = self.model_dump_json(exclude={"recipe": {"training": same}} if same else None)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def steps(self) -> int:

@@ -7,8 +7,9 @@ next run starts, and a run that is there whole is not made again after a restart
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from appliance.agent.assignment import Assignment
 from appliance.agent.isolation import tier_of
@@ -29,6 +30,8 @@ from curriculum.registry import key_of
 from curriculum.seeds import derive
 from policies.policy import Policy
 from verifiers.contract.verdict import Outcome
+
+NO_LIMITS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,10 @@ def assignments(
     seed: Callable[[Task, int], int],
     samples: int = 1,
     max_calls: int | None = None,
-    max_completion: int | None = None,
+    max_completion: Mapping[str, int] = NO_LIMITS,
 ) -> list[Assignment]:
     """`samples` rollouts of each task, task by task; `prefix` begins their ids, `seed` gives that of each, `max_calls`
-    bounds their tool calls further, and `max_completion` the tokens behind their prompts."""
+    bounds their tool calls further, and `max_completion`, by taskset, the tokens behind their prompts."""
     return [
         Assignment(
             id=f"{prefix}.{task.id}.{sample}",
@@ -110,7 +113,7 @@ def assignments(
             seed=seed(task, sample),
             tier=tier_of(policy, purpose, task.taskset),
             max_calls=max_calls,
-            max_completion=max_completion,
+            max_completion=max_completion.get(task.taskset),
         )
         for task in tasks
         for sample in range(samples)

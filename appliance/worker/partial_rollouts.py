@@ -49,6 +49,8 @@ class PartialRollouts:
         self._parts: dict[str, PartialRollout] = {}
         self._mine: dict[str, Rollout] = {}
         self._written = clock()
+        self._last = -1
+        """The last step that the file has something of."""
         self._anew: set[str] = set()
         self._went_on: dict[str, int] = {}
         """Sampled tokens that each had."""
@@ -69,6 +71,7 @@ class PartialRollouts:
             return
         self._whole = {one.id: one for one in kept.whole if self._fits(one.step, one.cycle, one.nodes)}
         self._parts = {one.id: one for one in kept.parts if self._fits(one.step, one.cycle, one.drawn)}
+        self._last = max((one.step for one in (*self._whole.values(), *self._parts.values())), default=-1)
         names = {one.id for one in kept.whole} | {one.id for one in kept.parts}
         self._anew = names - self._whole.keys() - self._parts.keys()
 
@@ -106,6 +109,7 @@ class PartialRollouts:
             self._replace(kept.model_dump_json().encode())
         else:
             self._path.unlink(missing_ok=True)
+        self._last = max((one.step for one in (*kept.whole, *kept.parts)), default=-1)
         self._written = self._clock()
 
     def _replace(self, data: bytes) -> None:
@@ -121,9 +125,10 @@ class PartialRollouts:
         self._mine = {name: one for name, one in self._mine.items() if one.step > step}
         self._parts = {name: one for name, one in self._parts.items() if one.step > step}
         self._whole = {name: one for name, one in self._whole.items() if one.step > step}
-        if not (self._mine or self._parts or self._whole):
+        if self._last <= step:
             self._path.unlink(missing_ok=True)
-            self._written = self._clock()  # nothing is lost by a kill before that
+        if not self._staleness:  # else rollouts of later steps are under way
+            self._written = self._clock()
         said = ""
         if self._went_on or self._anew:
             tokens = sum(self._went_on.values())

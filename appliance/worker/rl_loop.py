@@ -225,7 +225,7 @@ class RlLoop:
             **failure_figures(sample.tasks, judged),
             **took.figures(),
             **self._seconds.figures(),
-            **self._limits.figures(step, judged),
+            **self._limits.figures(step, sample.tasks, judged),
             "staleness_mean": sum(old) / max(1, len(old)),
             "staleness_max": float(max(old, default=0)),
             "learner_wait_share": waited / max(1e-9, waited + self._learned),
@@ -311,7 +311,7 @@ class RlLoop:
         seen = seen_of(asked, judged)
         if self._difficulty is not None:
             self._difficulty = self._difficulty.after(seen)
-        self._limits.observe(self._trainer.step, seen, judged)
+        self._limits.observe(self._trainer.step, seen, asked, judged)
 
     def _push(self, step: int) -> None:
         """Gives the engines the weights as they are, in the middle of rollouts where some are under way."""

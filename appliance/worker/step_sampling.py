@@ -13,7 +13,7 @@ was sampled is thrown away for its age. The learner's steps are taken in order, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TypeVar
@@ -30,7 +30,7 @@ from appliance.learning.roc import carry_signal
 from appliance.records.rollouts import Purpose, Rollout
 from appliance.records.training import Judged
 from appliance.worker.context import WorkContext
-from appliance.worker.evaluate import assignments
+from appliance.worker.evaluate import NO_LIMITS, assignments
 from appliance.worker.setup import CycleSetup
 from curriculum.contract.task import Task
 from curriculum.difficulty import Difficulty, Place, Seen
@@ -56,11 +56,11 @@ class StepSample:
         known: Difficulty | None = None,
         proposed: Sequence[ProvenTask] = (),
         max_calls: int | None = None,
-        max_completion: int | None = None,
+        max_completion: Mapping[str, int] = NO_LIMITS,
     ) -> None:
         """`refilled`: fresh tasks make up for those without signal. `known`: which levels are asked more often.
-        `proposed`: what takes the place of as many tasks of the stream. `max_calls` and `max_completion` (tokens behind
-        the prompt): of each rollout, where that is fewer than the agent's."""
+        `proposed`: what takes the place of as many tasks of the stream. `max_calls` of each rollout, and by taskset
+        `max_completion` (tokens behind the prompt), where that is fewer than the agent's."""
         self._known = known
         self._max_calls, self._max_completion = max_calls, max_completion
         self._proposed = proven_tasks(proposed)

@@ -304,3 +304,21 @@ def test_steps_that_are_short_write_nothing_and_a_long_one_does(
         now[0] += 5.0
         keeper.look(lambda: [part])
     assert path.exists()
+
+
+def test_what_is_kept_of_a_step_that_is_under_way_stays_when_the_one_before_it_is_on_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partial_rollouts, "SECONDS", 20.0)
+    now, path, record = [0.0], tmp_path / "rollouts.json", Digests()
+    keeper = PartialRollouts(path, lambda: now[0], record, staleness=1)
+    now[0] = 20.0
+    keeper.look(lambda: [PartialRollout(id=f"r{step}", cycle="c", step=step, nodes=()) for step in (0, 1)])
+    keeper.committed(0)
+    assert PartialRollouts(path, lambda: now[0], record, staleness=1).part("r1") is not None
+    for step in (1, 2):  # each shorter than the time between two writes
+        keeper.committed(step)
+        assert not path.exists()
+        now[0] += 12.0
+        keeper.look(lambda: [PartialRollout(id="r9", cycle="c", step=9, nodes=())])
+    assert path.exists()

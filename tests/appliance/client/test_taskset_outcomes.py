@@ -85,6 +85,7 @@ def test_nothing_is_said_before_it_is_known_what_is_asked_nor_where_nothing_is_t
 def test_where_stragglers_are_cut_the_conversations_tokens_are_not_the_only_end_that_is_named() -> None:
     known = cycle("digits")
     recipe = {**known.plan["recipe"], "training": {"stragglers": {"past": 2.0}}}
-    known = known.model_copy(update={"plan": {**known.plan, "recipe": recipe}})
-    (one,) = outcomes_of(known, [count(cut=8)], [])
-    assert one.said == "never solved: 8 of 8: ran out of 448 tokens or was cut as a straggler"
+    stages = [{"recipe": recipe}, {"recipe": known.plan["recipe"]}]
+    for plan in ({"recipe": recipe}, {"stages": stages}):
+        (one,) = outcomes_of(known.model_copy(update={"plan": {**known.plan, **plan}}), [count(cut=8)], [])
+        assert one.said == "never solved: 8 of 8: ran out of 448 tokens or was cut as a straggler"
