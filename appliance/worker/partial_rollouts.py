@@ -10,7 +10,7 @@ are too old for its step, is begun anew; what became of the rest is said once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -71,7 +71,7 @@ class PartialRollouts:
             return
         self._whole = {one.id: one for one in kept.whole if self._fits(one.step, one.cycle, one.nodes)}
         self._parts = {one.id: one for one in kept.parts if self._fits(one.step, one.cycle, one.drawn)}
-        self._last = max((one.step for one in (*self._whole.values(), *self._parts.values())), default=-1)
+        self._last = _last(self._whole.values(), self._parts.values())
         names = {one.id for one in kept.whole} | {one.id for one in kept.parts}
         self._anew = names - self._whole.keys() - self._parts.keys()
 
@@ -109,7 +109,7 @@ class PartialRollouts:
             self._replace(kept.model_dump_json().encode())
         else:
             self._path.unlink(missing_ok=True)
-        self._last = max((one.step for one in (*kept.whole, *kept.parts)), default=-1)
+        self._last = _last(kept.whole, kept.parts)
         self._written = self._clock()
 
     def _replace(self, data: bytes) -> None:
@@ -145,6 +145,10 @@ class PartialRollouts:
         except ValueError:
             return False
         return all(step - self._staleness <= one <= step for one in drawn)
+
+
+def _last(whole: Iterable[Rollout], parts: Iterable[PartialRollout]) -> int:
+    return max([-1, *(one.step for one in whole), *(one.step for one in parts)])
 
 
 def _sampled(nodes: Sequence[Message]) -> int:
