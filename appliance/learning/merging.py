@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
 import torch
+from safetensors import safe_open
 from torch import Tensor
 
 from appliance.inference.adapters import adapter_layers, base_digest, plain_tensors
@@ -53,6 +55,20 @@ def adds_nothing(files: Mapping[str, bytes]) -> bool:
     """Says whether an adapter is as it was made: nothing was learned."""
     tensors = _tensors(files, "the checkpoint")
     return not any(bool(tensor.any()) for name, tensor in tensors.items() if ".lora_B." in name)
+
+
+def same_weights(trained: Path, base: Path) -> bool:
+    """Says whether two model folders hold the same weights, in float32 and by the same names: nothing was learned."""
+    with ExitStack() as stack:
+
+        def held(folder: Path) -> dict[str, Any]:
+            files = [stack.enter_context(safe_open(file, framework="pt")) for file in folder.glob("model*.safetensors")]
+            return {name: file for file in files for name in file.keys()}  # noqa: SIM118 - no mapping
+
+        ours, theirs = held(trained), held(base)
+        return ours.keys() == theirs.keys() and all(
+            torch.equal(ours[name].get_tensor(name).float(), theirs[name].get_tensor(name).float()) for name in ours
+        )
 
 
 def merged_files(adapter: Mapping[str, bytes], base: ModelFiles, name: str) -> tuple[dict[str, Content], float]:

@@ -29,7 +29,8 @@ _DECIDED_ONCE = frozenset({"again", "tasksets", "left_out", "start", "candidate"
 """What training adds to a cycle's plan, and nobody changes afterwards; and how each of its stages ended, and what it
 knew of levels before and after them."""
 _TRAINED = ("training", "stage")
-_STAGE = re.compile(r"stage_[1-9][0-9]?|difficulty_[0-9]{1,9}")
+_ENDED = re.compile(r"stage_[1-9][0-9]?")
+_STAGE = re.compile(rf"{_ENDED.pattern}|difficulty_[0-9]{{1,9}}")
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,14 @@ def training(cycle: str) -> Grant:
     def moves(request: Any, ledger: Ledger) -> bool:
         digest = request.aliases.get("candidate")
         made = ledger.checkpoint(digest) if digest and _DIGEST.fullmatch(digest) else None
-        return len(request.aliases) == 1 and made is not None and made.cycle == cycle and made.stage in _TRAINED
+        if len(request.aliases) != 1 or made is None or made.stage not in _TRAINED:
+            return False
+        if made.cycle == cycle:
+            return True
+        known = ledger.cycle(cycle)  # of equal weights, an earlier cycle's record is the only one
+        plan = known.plan if known is not None else {}
+        stages = [ended.get("checkpoint") for name, ended in plan.items() if _ENDED.fullmatch(name)]
+        return made.parent is not None and made.parent in (plan.get("start"), *stages)
 
     def steps(request: Any, ledger: Ledger) -> bool:
         return request.record.cycle == cycle and _are_of(request.record.judged, cycle, Purpose.TRAIN)

@@ -197,8 +197,9 @@ class CycleRun:
             candidate = run.train(champion)
         else:
             made = RlLoop(setup, self._files(champion), self._context, self._progress).run()
-            digest = published(made, self._recipe.training.method, self._files(champion), self._models)
-            if digest in (None, champion.manifest):
+            method, began = self._recipe.training.method, self._context.data / champion.folder
+            digest = published(made, method, self._files(champion), began, self._models)
+            if digest is None:
                 candidate = champion
             else:
                 candidate = self._recorded(

@@ -22,7 +22,7 @@ from appliance.learning.checkpoints import publish, step_folder
 from appliance.learning.distillation import TeacherScore
 from appliance.learning.errors import LearningError
 from appliance.learning.folders import read_verified
-from appliance.learning.merging import publish_merged
+from appliance.learning.merging import publish_merged, same_weights
 from appliance.learning.stages import Stage
 from appliance.records.checkpoints import Checkpoint, TrainingStage
 from appliance.records.training import StepRecord
@@ -69,10 +69,12 @@ class RecordModel(Protocol):
     ) -> Checkpoint: ...
 
 
-def published(made: TrainingResult, method: str, base: ModelFiles, models: Path) -> str | None:
-    """Puts what was trained beside `base` into service's folder; the digest, or None for an adapter that adds
-    nothing."""
-    return publish_merged(made.folder, base, models) if method == "lora" else publish(made.folder, models)
+def published(made: TrainingResult, method: str, base: ModelFiles, folder: Path, models: Path) -> str | None:
+    """Puts what was trained from `base`, the files of that folder, among the models; the digest, or None where the
+    weights are those that it began from."""
+    if method == "lora":
+        return publish_merged(made.folder, base, models)
+    return None if same_weights(made.folder, folder) else publish(made.folder, models)
 
 
 class StagedTraining:
@@ -133,7 +135,7 @@ class StagedTraining:
                 )
                 made = RlLoop(setup, files, self._context, self._progress, part).run()
         method, models = stage.recipe.training.method, self._context.data / "models"
-        digest = published(made, method, files, models) or model.manifest
+        digest = published(made, method, files, self._context.data / model.folder, models) or model.manifest
         last = number == len(self._stages) or made.ended in ENDS_TRAINING
         kind: TrainingStage = "training" if last else "stage"
         known = self._record(digest, model.manifest, kind, made.step, made.metrics, recipe=stage.digest())

@@ -24,7 +24,7 @@ from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.folders import read_verified, write_folder
 from appliance.learning.grouping import make_groups
 from appliance.learning.lora import add_adapter, load_adapter
-from appliance.learning.merging import export_merged, merged_files, publish_merged
+from appliance.learning.merging import export_merged, merged_files, publish_merged, same_weights
 from appliance.learning.ranks import Ranks
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.state import Learner
@@ -188,6 +188,16 @@ def test_what_is_published_is_a_plain_model_that_says_the_same(tmp_path: Path, p
         assert (merged - beside(input_ids=ids).logits.log_softmax(-1)).abs().max() < 1e-4
         assert (merged - varied()(input_ids=ids).logits.log_softmax(-1)).abs().max() > 0.01
     assert publish_merged(tmp_path / "step-2", base, tmp_path / "models") == digest
+
+
+def test_weights_that_learned_nothing_are_those_of_the_model_also_where_that_is_in_bfloat16(tmp_path: Path) -> None:
+    varied().to(torch.bfloat16).save_pretrained(base_folder(tmp_path / "base"))
+    base = read_model(tmp_path / "base")
+    trainer = trainer_of(LORA.model_copy(update={"method": "full"}), open_model(base), companions=base)
+    for steps, same in ((0, True), (2, False)):
+        learn(trainer, steps)
+        trainer.save(tmp_path / f"step-{steps}")
+        assert same_weights(tmp_path / f"step-{steps}", tmp_path / "base") is same
 
 
 @pytest.mark.parametrize("method", ["full", "lora"])

@@ -37,6 +37,7 @@ def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
         opened.put_checkpoint(made.checkpoint(1, stage="warm_start", cycle="night-0"))
         opened.put_checkpoint(made.checkpoint(2))
         opened.put_checkpoint(made.checkpoint(3, cycle="night-0"))
+        opened.put_checkpoint(made.checkpoint(6, cycle="night-0", parent=made.digest(1)))
         opened.set_aliases({"champion": made.digest(1)}, "first", made.AT)
         opened.put_job(made.job("open"))
         opened.put_job(made.job("ended"))
@@ -72,6 +73,10 @@ ALLOWED: dict[str, tuple[tuple[str, ...], Call]] = {
     "held-out answers": (("train", NIGHT), lambda to: to.put_rollouts([rollout(NIGHT, Purpose.VALIDATION)])),
     "a checkpoint": (("train", NIGHT), lambda to: to.put_checkpoint(made.checkpoint(4))),
     "its candidate": (("train", NIGHT), lambda to: to.set_aliases({"candidate": made.digest(2)}, "trained", made.AT)),
+    "a candidate that an earlier night made from the same model": (
+        ("train", NIGHT),
+        lambda to: to.set_aliases({"candidate": made.digest(6)}, "trained", made.AT),
+    ),
     "how far it is": (("train", NIGHT), lambda to: to.put_cycle(made.cycle(plan=PLAN, phase="training"))),
     "what is left out": (("train", "night-2"), lambda to: to.put_cycle(made.cycle("night-2", plan={"left_out": {}}))),
     "the digests of what it keeps": (
