@@ -28,7 +28,7 @@ from appliance.learning.comparison import errors_in_correct
 from appliance.learning.distillation import every_rollout
 from appliance.learning.early_stopping import Advice, EarlyStopping
 from appliance.learning.errors import LearningError, NotFiniteError
-from appliance.learning.grouping import make_groups, of_attempts
+from appliance.learning.grouping import is_masked, make_groups, of_attempts
 from appliance.learning.prepare import open_for
 from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import Recipe
@@ -409,8 +409,9 @@ class RlLoop:
 
 
 def mean_length(judged: Sequence[Judged]) -> float:
-    """Tokens that the model wrote in a rollout, on average."""
-    return sum(one.rollout.sampled_tokens for one in judged) / max(1, len(judged))
+    """Tokens that the model wrote in a rollout, on average of those that the infrastructure did not lose."""
+    lengths = [one.rollout.sampled_tokens for one in judged if not is_masked(one)]
+    return sum(lengths) / max(1, len(lengths))
 
 
 def trainer_of(

@@ -11,6 +11,7 @@ from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutE
 from appliance.records.training import Judged, StepRecord
 from appliance.worker.context import WorkContext
 from appliance.worker.proposer import StepProposal, remembered, verdict_of
+from appliance.worker.rl_loop import mean_length
 from appliance.worker.stages import unsolved
 from appliance.worker.step_sampling import seen_of
 from curriculum.contract.task import Split, Task
@@ -70,6 +71,16 @@ def test_branches_say_nothing_of_how_hard_a_level_is() -> None:
     ]
     places = [Place(one.taskset, one.level) for one in (task, other)]
     assert seen_of([task, other], rollouts) == [Seen(places[0], 1, 2), Seen(places[1], 0, 0)]
+
+
+def test_what_the_infrastructure_lost_makes_no_step_look_shorter() -> None:
+    """An outage would look like a collapse of lengths."""
+    whole = judged(generated(0), 0, Outcome.PASS)
+    said = Message(parent=0, role=Role.ASSISTANT, ids=(1, 2, 3), sampled=True, logprobs=(0.0, 0.0, 0.0))
+    rollout = whole.rollout.model_copy(update={"nodes": (*whole.rollout.nodes, said)})
+    lost = judged(generated(0), 1, Outcome.INFRA_ERROR)
+    assert mean_length([whole.model_copy(update={"rollout": rollout}), lost, lost]) == 3
+    assert mean_length([lost]) == 0
 
 
 def test_what_the_model_proposed_is_not_asked_again_by_a_later_stage() -> None:
