@@ -346,6 +346,7 @@ class RlLoop:
         finally:
             self._free_since = self._context.clock()
             self._learned += self._free_since - started
+        learned["seconds"] = self._free_since - started  # a learner in another process knows its own time only
         solved = of_attempts(of_solvers(judged))
         shown = {REWARD: mean_reward(solved, self._training), LENGTH: mean_length(solved)}
         if learned["tokens"]:
