@@ -21,6 +21,7 @@ from appliance.records.record import FiniteRecord
 from runtime.model import FrozenModel, UnitName
 
 REWARD, ENTROPY, LENGTH, MISMATCH, GRADIENT = "success", "entropy", "length", "mismatch_kl", "gradient_norm"
+"""The mean reward is called `success` in checkpoints, which it is where what passed earns 1 and all else 0."""
 FIGURES = (REWARD, ENTROPY, LENGTH, MISMATCH, GRADIENT)
 """What is looked at of a step; a step that nothing was learned from lacks some, and the mean is that of the others."""
 

@@ -63,7 +63,7 @@ class Stage(Record):
     kind: StageKind
     recipe: Recipe
     tasks: Literal["fresh", "unsolved"] = "fresh"
-    """`unsolved`: those of earlier stages that were not solved by every rollout, and fresh ones when they run out."""
+    """`unsolved`: those of earlier stages that not every attempt passed, and fresh ones when they run out."""
     optimizer: Literal["reset", "keep"] = "reset"
     """Whether the moments of the stage before are kept."""
     advance_at: float | None = Field(default=None, gt=0, le=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from appliance.agent.answers import written
@@ -13,7 +14,7 @@ from curriculum.contract.task import Task
 from curriculum.demonstrations import Demonstration
 from policies.policy import Policy
 from runtime.errors import InfrastructureError
-from runtime.sandbox import CallStatus, Session, SessionPool
+from runtime.sandbox import CallResult, CallStatus, SessionPool
 
 TOGETHER = 128
 """Demonstrations under way at once."""
@@ -50,28 +51,30 @@ def play(
     """Runs each one in a session of its own, on behalf of `caller` (a cycle). A demonstration whose last call fails or
     prints nothing is left out: an operation shown for the wrong question may divide by zero, which teaches nothing.
 
-    Raises RefusedError without isolation and InfrastructureError when sandboxes break.
+    Raises as `run_calls`, and InfrastructureError when not one could be run.
     """
+
+    def run(number: int) -> list[CallResult]:
+        one = demonstrations[number]
+        return run_calls(one.task, one.calls, sessions, policy, caller=f"{caller}.demonstration.{number}")
+
     played: list[PlayedDemonstration] = []
-    for start in range(0, len(demonstrations), TOGETHER):
-        some = demonstrations[start : start + TOGETHER]
-        held: list[Session] = []
-        try:
-            for number, demonstration in enumerate(some, start):
-                tier = tier_of(policy, Purpose.TRAIN, demonstration.task.taskset)
-                held.append(sessions.open(tier=tier, caller=f"{caller}.demonstration.{number}"))
-            running = [
-                [session.start(code) for code in demonstration.calls]
-                for session, demonstration in zip(held, some, strict=True)
-            ]
-            for demonstration, futures in zip(some, running, strict=True):
-                results = [future.result() for future in futures]
-                if results[-1].status is CallStatus.OK and results[-1].output.strip():
-                    texts = tuple(shown(result, max_result_chars) for result in results)
-                    played.append(PlayedDemonstration(demonstration.task, demonstration.calls, texts))
-        finally:
-            for session in held:
-                session.close()
+    with ThreadPoolExecutor(TOGETHER, thread_name_prefix="demonstration") as pool:
+        for demonstration, results in zip(demonstrations, pool.map(run, range(len(demonstrations))), strict=True):
+            if results[-1].status is CallStatus.OK and results[-1].output.strip():
+                texts = tuple(shown(result, max_result_chars) for result in results)
+                played.append(PlayedDemonstration(demonstration.task, demonstration.calls, texts))
     if demonstrations and not played:
         raise InfrastructureError("not one demonstration could be run", hint="run `assay doctor`")
     return played
+
+
+def run_calls(
+    task: Task, calls: Sequence[str], sessions: SessionPool, policy: Policy, *, caller: str
+) -> list[CallResult]:
+    """Runs the calls in a session of their own, which gives its place back when the last one has answered: any number
+    of conversations gets by with one place. Raises `LOST`, and RefusedError without isolation."""
+    tier = tier_of(policy, Purpose.TRAIN, task.taskset)
+    files = {name: content.encode() for name, content in task.files.items()}
+    with sessions.open(tier=tier, caller=caller, files=files) as session:
+        return [session.run(code) for code in calls]

@@ -23,22 +23,22 @@ from appliance.curriculum.level_states import key_of_step
 from appliance.inference.engine import ModelFiles, NoProbabilitiesError
 from appliance.inference.weights import push_model, require_proof
 from appliance.learning.checkpoints import prune, step_folder
-from appliance.learning.collapse import FIGURES, CollapseWatch
+from appliance.learning.collapse import FIGURES, LENGTH, REWARD, CollapseWatch
 from appliance.learning.comparison import errors_in_correct
 from appliance.learning.distillation import every_rollout
 from appliance.learning.early_stopping import Advice, EarlyStopping
 from appliance.learning.errors import LearningError, NotFiniteError
-from appliance.learning.grouping import make_groups, of_attempts
+from appliance.learning.grouping import is_masked, make_groups, of_attempts, reward_of
 from appliance.learning.prepare import open_for
 from appliance.learning.ranked_trainer import RankedTrainer
-from appliance.learning.recipe import Recipe
+from appliance.learning.recipe import Recipe, TrainingRecipe
 from appliance.learning.trainer import Trainer
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Group, Judged, StepRecord
 from appliance.rendering.formats import load_renderer
 from appliance.worker.branch_figures import branch_figures
 from appliance.worker.context import WorkContext
-from appliance.worker.evaluate import item_of, success, success_figures, validate
+from appliance.worker.evaluate import item_of, success_figures, validate
 from appliance.worker.exhausted import say_exhausted
 from appliance.worker.failure_figures import failure_figures
 from appliance.worker.known_levels import in_words, known_at
@@ -211,6 +211,7 @@ class RlLoop:
         calls = sum(len(one.rollout.own_calls) for one in judged)
         metrics = {
             **success_figures(attempts),
+            "reward": mean_reward(attempts, self._training),
             "rollouts": float(len(judged)),
             "tool_errors_in_correct": errors_in_correct(map(item_of, attempts)),
             "tool_errors_in_correct_trained_on": errors_in_correct(map(item_of, trained_on(judged, groups))),
@@ -345,8 +346,9 @@ class RlLoop:
         finally:
             self._free_since = self._context.clock()
             self._learned += self._free_since - started
+        learned["seconds"] = self._free_since - started  # a learner in another process knows its own time only
         solved = of_attempts(of_solvers(judged))
-        shown = {"success": success(solved), "length": mean_length(solved)}
+        shown = {REWARD: mean_reward(solved, self._training), LENGTH: mean_length(solved)}
         if learned["tokens"]:
             shown |= {name: learned[name] for name in FIGURES if name in learned}
         self._collapse = self._collapse.observe(step, shown, self._training.collapse)
@@ -409,8 +411,15 @@ class RlLoop:
 
 
 def mean_length(judged: Sequence[Judged]) -> float:
-    """Tokens that the model wrote in a rollout, on average."""
-    return sum(one.rollout.sampled_tokens for one in judged) / max(1, len(judged))
+    """Tokens that the model wrote in a rollout, on average of those that the infrastructure did not lose."""
+    lengths = [one.rollout.sampled_tokens for one in judged if not is_masked(one)]
+    return sum(lengths) / max(1, len(lengths))
+
+
+def mean_reward(judged: Sequence[Judged], recipe: TrainingRecipe) -> float:
+    """What a rollout earned, on average of those that the infrastructure did not lose; 0 when there is none."""
+    rewards = [reward_of(one, recipe) for one in judged if not is_masked(one)]
+    return sum(rewards) / max(1, len(rewards))
 
 
 def trainer_of(

@@ -22,6 +22,7 @@ from appliance.learning.checkpoints import publish, step_folder
 from appliance.learning.distillation import TeacherScore
 from appliance.learning.errors import LearningError
 from appliance.learning.folders import read_verified
+from appliance.learning.grouping import is_masked, of_attempts
 from appliance.learning.merging import publish_merged, same_weights
 from appliance.learning.stages import Stage
 from appliance.records.checkpoints import Checkpoint, TrainingStage
@@ -153,7 +154,7 @@ class StagedTraining:
         return ended
 
     def _unsolved(self, before: int) -> list[Task]:
-        """Tasks of this cycle's earlier steps that not every rollout solved."""
+        """Tasks of this cycle's earlier steps that not every attempt passed."""
         ledger, cycle = self._context.ledger, self._setup.cycle
         records = (ledger.step(cycle, step) for step in ledger.recorded_steps(cycle) if step < before)
         found = unsolved(record for record in records if record is not None)
@@ -295,20 +296,21 @@ class UnlikeTeacherError(LearningError):
 
 
 def unsolved(records: Iterable[StepRecord]) -> list[Task]:
-    """Finds the tasks of these steps that not every rollout solved, each once; those of which nothing is known are left
-    out, and so is what the model proposed: no stream asks that again, and the group of a step's proposals has no
-    task."""
+    """Finds the tasks of these steps that not every attempt passed, each once; those of which nothing is known are left
+    out, and so is what the model proposed: no stream asks that again. What the infrastructure lost says nothing, and
+    neither do branches."""
     found: dict[str, Task] = {}
     for record in records:
+        passed: dict[str, bool] = {}
+        for one in of_attempts(record.judged):
+            if not is_masked(one):
+                passed[one.rollout.task] = passed.get(one.rollout.task, True) and one.verdict.passed
         tasks = {one["id"]: Task.model_validate(one) for one in record.tasks}
-        for group in record.groups:
-            task = tasks.get(group.task)
-            if task is None or not is_generated(task) or not group.rewards:
-                continue
-            if min(group.rewards) < 1.0:
-                found[group.task] = task
-            else:
-                found.pop(group.task, None)
+        for name, solved in passed.items():
+            if solved:
+                found.pop(name, None)
+            elif name in tasks and is_generated(tasks[name]):
+                found[name] = tasks[name]
     return list(found.values())
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -20,22 +21,21 @@ from pydantic_core import PydanticSerializationError
 
 from appliance.agent.answers import final_answer
 from appliance.agent.api_conversation import code_of
-from appliance.agent.isolation import tier_of
+from appliance.agent.calls import LOST
 from appliance.agent.parsing import shown
 from appliance.curriculum.trained_tasks import RECORDED
 from appliance.durable_file import write_new
 from appliance.learning.errors import LearningError
 from appliance.records.record import Record
-from appliance.records.rollouts import Purpose
-from appliance.worker.demonstrations import TOGETHER, PlayedDemonstration
+from appliance.worker.demonstrations import TOGETHER, PlayedDemonstration, run_calls
 from appliance.worker.separation import met_in_results
 from curriculum.contract.task import Split, Task, TaskMessage
 from curriculum.registry import TASKSETS
 from curriculum.separation.index import SeparationIndex
 from curriculum.separation.rules import Match
 from policies.policy import Policy
-from runtime.errors import HintedError, InfrastructureError
-from runtime.sandbox import Session, SessionPool
+from runtime.errors import HintedError
+from runtime.sandbox import SessionPool
 from verifiers.checker import Checker
 from verifiers.contract.verdict import Outcome, Verdict
 
@@ -231,28 +231,18 @@ def verified(
 def _ran(
     traces: Sequence[RecordedTrace], sessions: SessionPool, policy: Policy, limit: int, caller: str
 ) -> list[tuple[str, ...] | None]:
-    """What the calls of each gave; None where a sandbox failed on its own account."""
-    held: list[Session | None] = []
-    try:
-        for number, one in enumerate(traces):
-            tier = tier_of(policy, Purpose.TRAIN, one.task.taskset)
-            files = {name: content.encode() for name, content in one.task.files.items()}
-            held.append(sessions.open(tier=tier, caller=f"{caller}.{number}", files=files) if one.calls else None)
-        running = [
-            [session.start(code) for code in one.calls] if session is not None else []
-            for session, one in zip(held, traces, strict=True)
-        ]
-        found: list[tuple[str, ...] | None] = []
-        for futures in running:
-            try:
-                found.append(tuple(shown(future.result(), limit) for future in futures))
-            except InfrastructureError:
-                found.append(None)
-        return found
-    finally:
-        for session in held:
-            if session is not None:
-                session.close()
+    """What the calls of each gave; None where its session was lost."""
+
+    def run(number: int) -> tuple[str, ...] | None:
+        one = traces[number]
+        try:
+            results = run_calls(one.task, one.calls, sessions, policy, caller=f"{caller}.{number}") if one.calls else []
+        except LOST:
+            return None
+        return tuple(shown(result, limit) for result in results)
+
+    with ThreadPoolExecutor(TOGETHER, thread_name_prefix="trace") as pool:
+        return list(pool.map(run, range(len(traces))))
 
 
 def kept_file(path: Path, traces: Iterable[VerifiedTrace]) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from short_nights import SHORT, cycle_of, train_night
 
+from appliance.learning.collapse import REWARD
 from appliance.learning.recipe import Recipe
 from appliance.learning.stages import Stage
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.events import Event
+from appliance.records.training import Judged
+from appliance.worker import step_sampling
 from appliance.worker.context import WorkContext
 
 
@@ -53,3 +57,27 @@ def test_a_stage_whose_figures_break_a_rule_of_the_recipe_goes_back_to_its_last_
     found = ended.plan["stage_1"]
     assert (found["ended"], found["step"], found["reason"]) == ("collapse", good, seen)
     assert "stage_2" not in ended.plan
+
+
+def test_the_rule_of_rewards_looks_at_what_attempts_earned_and_not_only_at_those_that_passed(
+    context: WorkContext, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = step_sampling.judge
+
+    def half(*asked: Any) -> list[Judged]:
+        """All that fails is worth half, as a checklist's answer may be."""
+        worth = {False: {"score": 0.5}, True: {}}
+        return [
+            one.model_copy(update={"verdict": one.verdict.model_copy(update=worth[one.verdict.passed])})
+            for one in real(*asked)
+        ]
+
+    monkeypatch.setattr(step_sampling, "judge", half)
+    training = SHORT.training.model_copy(update={"reward": "score"})
+    train_night(context, "n", recipe=SHORT.model_copy(update={"training": training}))
+    figures = [event.figures for _, event in ledger.events(limit=10_000) if event.kind == "step"]
+    rewards = [one["reward"] for one in figures]
+    assert rewards == pytest.approx([0.5 + one["success"] / 2 for one in figures])
+    (state,) = context.data.rglob("step-000003/state.json")
+    watched = json.loads(state.read_text())["progress"]["notes"]["collapse"]["recent"]
+    assert [one[REWARD] for one in watched] == rewards

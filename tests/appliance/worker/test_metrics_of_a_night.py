@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.daemon.metrics import exposition
 from appliance.daemon.status import status_of
+from appliance.ledger.sqlite import SqliteLedger
 from appliance.policy_files import load_policy
+from appliance.scheduling.engine_pool import EnginePool
 from appliance.worker.context import WorkContext
 from runtime.settings import RuntimeSettings
 
@@ -46,3 +49,20 @@ def test_a_step_is_told_with_what_was_known_of_it_after_it_was_learned(
     assert min(told[f"{part}_seconds"] for part in parts) > 0
     assert status.cycle is not None
     assert sum(told[f"{part}_seconds"] for part in parts) < status.cycle.seconds["training"]
+
+
+def test_the_seconds_of_learning_are_all_that_pass_around_the_learner(
+    tmp_path: Path, ledger: SqliteLedger, runtime: RuntimeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A learner knows its own time alone; here engines take long to sleep before it."""
+    slept = [0.0]
+
+    def sleep(_pool: EnginePool) -> None:
+        slept[0] += 1e6
+
+    monkeypatch.setattr(EnginePool, "sleep", sleep)
+    settings = (tmp_path, ledger, runtime, SHORT.agent, load_policy(tmp_path))
+    with WorkContext(*settings, clock=lambda: time.monotonic() + slept[0]) as context:
+        train_night(context, "n")
+    steps = [event.figures for _, event in ledger.events(limit=10_000) if event.kind == "step"]
+    assert [one["learning_seconds"] // 1e6 for one in steps] == [1, 1, 1]

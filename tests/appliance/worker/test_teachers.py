@@ -35,6 +35,9 @@ from curriculum.contract.task import Split, Task
 from curriculum.registry import BUILT_IN
 from curriculum.separation.index import SeparationIndex
 from runtime.errors import InfrastructureError
+from runtime.sandbox import Tier
+from runtime.sessions import Sessions
+from runtime.settings import RuntimeSettings
 from verifiers.contract.verdict import Outcome, Verdict
 
 
@@ -236,6 +239,41 @@ def test_what_asks_a_sealed_question_is_left_out(context: WorkContext) -> None:
     assert [one.task.question for one in tally.kept] == ["what is 40+2?"]
     assert [match.kept for match in tally.asked] == [traces[0].task.id]
     assert (tally.within, tally.failed, tally.lost) == ((), 0, 0)
+
+
+WRITES = "open('/work/a', 'w').write('42')\nprint(open('/work/a').read())"
+"""Which takes a sandbox of its own."""
+
+
+def test_more_conversations_than_places_take_turns(context: WorkContext, runtime: RuntimeSettings) -> None:
+    asked = [conversation("42", question=f"what is 6*7? ({number})", code=WRITES) for number in range(3)]
+    with Sessions(runtime.model_copy(update={"sandboxes": 1, "place_seconds": 60.0})) as sessions:
+        tally = verified(
+            read_traces(lines(*asked), "f"),
+            sessions,
+            context.checker,
+            context.policy,
+            apart=SeparationIndex([]),
+            max_result_chars=28,
+            caller="t",
+        )
+    assert ([one.results for one in tally.kept], tally.failed, tally.lost) == ([("42",)] * 3, 0, 0)
+
+
+def test_a_conversation_that_gets_no_place_is_lost_alone(context: WorkContext, runtime: RuntimeSettings) -> None:
+    narrow = runtime.model_copy(update={"sandboxes": 1, "place_seconds": 0.1})
+    with Sessions(narrow) as sessions, sessions.open(tier=Tier.SANDBOX) as held:
+        held.run("pass")
+        tally = verified(
+            read_traces(lines(conversation("42", code=WRITES), conversation("42")), "f"),
+            sessions,
+            context.checker,
+            context.policy,
+            apart=SeparationIndex([]),
+            max_result_chars=28,
+            caller="t",
+        )
+    assert ([one.calls for one in tally.kept], tally.failed, tally.lost) == ([("print(6*7)",)], 0, 1)
 
 
 def said(*roles: str) -> bytes:

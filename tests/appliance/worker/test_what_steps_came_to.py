@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
+from appliance.learning.grouping import make_groups
+from appliance.learning.recipe import TrainingRecipe
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd
-from appliance.records.training import Group, Judged, StepRecord
+from appliance.records.training import Judged, StepRecord
 from appliance.worker.context import WorkContext
 from appliance.worker.proposer import StepProposal, remembered, verdict_of
+from appliance.worker.rl_loop import mean_length
 from appliance.worker.stages import unsolved
 from appliance.worker.step_sampling import seen_of
 from curriculum.contract.task import Split, Task
 from curriculum.difficulty import Place, Seen
 from curriculum.proposing.execution import Executor
-from curriculum.proposing.kind import PROPOSER, Provers, prompt
+from curriculum.proposing.kind import Provers, prompt
 from curriculum.proposing.labels import PROPOSED, provenance
 from curriculum.proposing.registry import KINDS
 from curriculum.sealed import draw_task
@@ -49,25 +53,10 @@ def judged(task: Task, sample: int, outcome: Outcome, branch_of: str | None = No
     return Judged(rollout=rollout, verdict=verdict, family=task.taskset)
 
 
-def record(step: int, tasks: list[Task], groups: dict[str, tuple[float, ...]]) -> StepRecord:
-    made = tuple(
-        Group(
-            id=f"c/{step}/{name}",
-            cycle="c",
-            step=step,
-            task=name,
-            rollouts=tuple(f"r{place}" for place in range(len(rewards))),
-            rewards=rewards,
-            kept=(),
-            advantages=(),
-            selector="roc",
-            reason="as made",
-        )
-        for name, rewards in groups.items()
-    )
-    return StepRecord(
-        cycle="c", step=step, tasks=tuple(task.record() for task in tasks), judged=(), groups=made, metrics={}
-    )
+def record(step: int, tasks: list[Task], rollouts: Sequence[Judged] = ()) -> StepRecord:
+    written = tuple(task.record() for task in tasks)
+    groups = make_groups(rollouts, TrainingRecipe(reward="score"), 0)
+    return StepRecord(cycle="c", step=step, tasks=written, judged=tuple(rollouts), groups=groups, metrics={})
 
 
 def test_branches_say_nothing_of_how_hard_a_level_is() -> None:
@@ -84,19 +73,42 @@ def test_branches_say_nothing_of_how_hard_a_level_is() -> None:
     assert seen_of([task, other], rollouts) == [Seen(places[0], 1, 2), Seen(places[1], 0, 0)]
 
 
+def test_what_the_infrastructure_lost_makes_no_step_look_shorter() -> None:
+    """An outage would look like a collapse of lengths."""
+    whole = judged(generated(0), 0, Outcome.PASS)
+    said = Message(parent=0, role=Role.ASSISTANT, ids=(1, 2, 3), sampled=True, logprobs=(0.0, 0.0, 0.0))
+    rollout = whole.rollout.model_copy(update={"nodes": (*whole.rollout.nodes, said)})
+    lost = judged(generated(0), 1, Outcome.INFRA_ERROR)
+    assert mean_length([whole.model_copy(update={"rollout": rollout}), lost, lost]) == 3
+    assert mean_length([lost]) == 0
+
+
 def test_what_the_model_proposed_is_not_asked_again_by_a_later_stage() -> None:
     task, solved = generated(0), generated(1)
     asked = prompt("calculation", "Propose one.", Random(0))
     proposed = generated(2).model_copy(update={"taskset": PROPOSED})
-    first = record(
-        0,
-        [task, solved, proposed, asked],
-        {task.id: (1.0, 0.0), solved.id: (0.0, 1.0), proposed.id: (1.0, 0.0), PROPOSER: (0.5, 0.0)},
+    tasks = [task, solved, proposed, asked]
+    right, wrong = (
+        [judged(one, sample, end) for one in tasks] for sample, end in enumerate((Outcome.PASS, Outcome.FAIL))
     )
-    second = record(1, [solved], {solved.id: (1.0, 1.0)})
+    first = record(0, tasks, [*right, *wrong])
+    second = record(1, [solved], [judged(solved, sample, Outcome.PASS) for sample in range(2)])
     assert unsolved([first]) == [task, solved]
     assert unsolved([first, second]) == [task]
-    assert unsolved([record(0, [task], {task.id: ()})]) == []
+
+
+def test_a_task_is_solved_where_all_its_attempts_passed_whatever_their_scores_and_branches() -> None:
+    task, other = generated(0), generated(1)
+    good = judged(task, 0, Outcome.PASS)
+    rollouts = [
+        good.model_copy(update={"verdict": good.verdict.model_copy(update={"score": 0.9})}),
+        judged(task, 1, Outcome.PASS),
+        judged(task, 2, Outcome.FAIL, "r1"),
+        judged(task, 3, Outcome.INFRA_ERROR),
+        judged(other, 4, Outcome.INFRA_ERROR),
+    ]
+    assert unsolved([record(0, [task, other], rollouts)]) == []
+    assert unsolved([record(0, [other], [judged(other, 0, Outcome.FAIL)]), record(1, [other], rollouts)]) == [other]
 
 
 def test_a_proposer_remembers_what_was_proposed_before_and_reads_no_other_task(context: WorkContext) -> None:
@@ -104,8 +116,8 @@ def test_a_proposer_remembers_what_was_proposed_before_and_reads_no_other_task(c
         generated(step).model_copy(update={"taskset": PROPOSED, "provenance": provenance("c", step)}) for step in (0, 1)
     )
     others = {"tasks": ({"taskset": "of a night long ago"}, first.record())}
-    context.ledger.commit_step(record(0, [], {}).model_copy(update=others))
-    context.ledger.commit_step(record(1, [second], {}))
+    context.ledger.commit_step(record(0, []).model_copy(update=others))
+    context.ledger.commit_step(record(1, [second]))
     for step, keys in enumerate((set(), {first.key}, {first.key, second.key})):
         memory = remembered(context.ledger, "c", step)
         assert (len(memory), {key for key in (first.key, second.key) if key in memory}) == (len(keys), keys)
