@@ -33,6 +33,7 @@ from appliance.learning.prepare import open_for
 from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import Recipe
 from appliance.learning.trainer import Trainer
+from appliance.learning.updates import halving
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Group, Judged, StepRecord
 from appliance.rendering.formats import load_renderer
@@ -345,6 +346,8 @@ class RlLoop:
         finally:
             self._free_since = self._context.clock()
             self._learned += self._free_since - started
+        if said := halving(learned, self._training):
+            self._progress.say_once("warning", said)
         solved = of_attempts(of_solvers(judged))
         shown = {"success": success(solved), "length": mean_length(solved)}
         if learned["tokens"]:
