@@ -53,7 +53,7 @@ def serve(
     """Serve `/inference/v1/generate` on this machine's loopback address, until Ctrl-C or SIGTERM.
 
     SIGUSR1 pushes what MODEL stands for now: a new champion, or other files of the folder, which have to be whole by
-    then. It is said when it is done; what cannot be pushed is said on standard error, and the weights stay as they are.
+    then. It is said when it is done; what cannot be pushed is said on standard error, and the weights before answer on.
 
     Token ids go in; ids, log-probabilities and the weights' version come out, as from vLLM. The engine is the
     configuration's ([model] engine, device, dtype), and so are rows and tokens ([recipe.agent]) where they are not
@@ -108,14 +108,22 @@ def serve(
             )
 
     def push_again() -> None:
+        nonlocal files, version
         try:
-            files, version, new_ends = _read(model, settings.data)
+            new_files, new_version, new_ends = _read(model, settings.data)
             if new_ends != ends:
                 raise UsageError("its files name other tokens as the end of what it writes", "start the engine again")
-            show("the engine has new weights", server.push(files, version).version)
-        except Exception as error:  # noqa: BLE001 - what is served goes on with the weights that it has
+            show("the engine has new weights", server.push(new_files, new_version).version)
+            files, version = new_files, new_version
+        except Exception as error:  # noqa: BLE001 - what is served goes on with the weights that it had
             hint = getattr(error, "hint", "")
-            typer.echo(printable(f"no new weights: {error}" + f"; {hint}" * bool(hint)), err=True)
+            said = f"no new weights: {error}" + f"; {hint}" * bool(hint)
+            try:
+                if not server.version:
+                    server.push(files, version)
+            except Exception as lost:  # noqa: BLE001 - as above: the next signal pushes anew
+                said += f"; nor can those before be pushed again: {lost}"
+            typer.echo(printable(said), err=True)
 
     stopped, asked = threading.Event(), threading.Event()
     for number, event in ((signal.SIGINT, stopped), (signal.SIGTERM, stopped), (signal.SIGUSR1, asked)):

@@ -24,16 +24,20 @@ class Placement:
     dtype: torch.dtype
     """Of weights, keys and values; log-probabilities are computed in float32 whatever it is."""
 
+    @property
+    def gpu(self) -> bool:
+        return self.device.type == "cuda"
+
     def kv_memory(self) -> int:
         """Bytes that keys and values may take: most of what a GPU has free, or a third of the machine's memory."""
-        if self.device.type == "cuda":
+        if self.gpu:
             free, _ = torch.cuda.mem_get_info(self.device)
             return int(free * KV_SHARE)
         return memory_limit() // 3
 
     def most_kv_memory(self) -> int:
         """Bytes that they could take if nobody else used the device."""
-        if self.device.type == "cuda":
+        if self.gpu:
             _, total = torch.cuda.mem_get_info(self.device)
             return int(total * KV_SHARE)
         return self.kv_memory()
@@ -45,7 +49,7 @@ class Placement:
             yield
         except torch.OutOfMemoryError as error:
             raise OutOfMemoryError(
-                f"the {'GPU' if self.device.type == 'cuda' else 'machine'} ran out of memory while {doing}",
+                f"the {'GPU' if self.gpu else 'machine'} ran out of memory while {doing}",
                 hint="end what else uses it, lower recipe.agent.concurrent or recipe.agent.max_tokens, or set "
                 "model.dtype to bfloat16",
             ) from error

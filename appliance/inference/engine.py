@@ -133,7 +133,8 @@ class Engine(Protocol):
         """Takes new weights: a model's files, or a live transformers model, which may have an adapter beside frozen
         weights; an engine that keeps the two apart is not given the frozen ones again.
 
-        Raises ModelError when they are missing, broken or foreign, RuntimeError while requests are unfinished."""
+        Raises ModelError when they are missing, broken or foreign, RuntimeError while requests are unfinished. Where it
+        fails, the engine has the weights that it had, or none: `version` says so."""
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
         """Returns log-probabilities of given tokens under the weights in use: one for each token of a conversation but

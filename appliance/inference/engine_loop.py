@@ -28,7 +28,7 @@ class EngineLoop:
     """Context manager: runs the engine on a thread of its own, and closes it."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self._engine, self._version = engine, engine.version
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._numbers = count()
         self._turns: dict[int, Future[Turn]] = {}
@@ -54,7 +54,8 @@ class EngineLoop:
 
     @property
     def version(self) -> str:
-        return self._engine.version
+        """Names the weights that the engine held at the end of the last push; empty where that left it without any."""
+        return self._version
 
     def generate(self, request: GenerationRequest) -> tuple[int, Future[Turn]]:
         """Asks for one turn; returns the number that `abort` takes, and what will hold the turn. The request's own id
@@ -75,9 +76,13 @@ class EngineLoop:
 
         def push() -> None:
             try:
-                proof.set_result(self._engine.push(weights, version))
+                proved = self._engine.push(weights, version)
             except Exception as error:  # noqa: BLE001 - it is the asker's
+                self._version = self._engine.version
                 proof.set_exception(error)
+            else:
+                self._version = self._engine.version
+                proof.set_result(proved)
 
         self._put(lambda: self._pushes.append(push), proof)
         return proof.result()

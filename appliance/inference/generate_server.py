@@ -69,6 +69,11 @@ class GenerateServer:
         """What the engine failed with, if it did."""
         return self._loop.failure
 
+    @property
+    def version(self) -> str:
+        """Names the weights that answer; empty where a push that failed left the engine without any."""
+        return self._loop.version
+
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
         """Gives the engine new weights when what is under way has ended; see `Engine.push`."""
         return self._loop.push(weights, version)

@@ -6,7 +6,8 @@ file that is named, and what was read is what its digest is of.
 
 A conversation whose turn ended keeps its row until somebody needs that or its memory: behind a tool's result it goes on
 without being read again. What it draws depends on the weights, its tokens and its seed, as of an engine in the caller's
-process. Each adapter has an engine of its own, over frozen weights that all of them share.
+process. Each adapter has an engine of its own with a copy of the frozen weights; the one without an adapter, which no
+request asks for beside one, gives its copy up for it.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ class TorchCore:
         return {"digest": digest, "version": version}
 
     def adapt(self, name: str, path: str, drop: Sequence[str]) -> dict[str, Any]:
-        """Adds a LoRA adapter under a new name, and drops those that no request will ask for again."""
+        """Adds a LoRA adapter under a new name, and drops those that no request will ask for again, and whatever
+        answers without one."""
         from peft import LoraConfig, inject_adapter_in_model
 
         files = {one: (Path(path) / one).read_bytes() for one in (ADAPTER_CONFIG, ADAPTER)}
@@ -113,8 +115,9 @@ class TorchCore:
             for key, parameter in own.items():
                 parameter.copy_(given[key])
                 layers += ".lora_A." in key and bool(given[key].any())
-        for old in drop:
-            self._forget(old)
+        for old in ("", *drop):
+            if old in self._engines:
+                self._forget(old)
         self._push(name, model.eval(), self._version)
         return {"digest": hashlib.sha256(b"".join(files.values())).hexdigest(), "bound": layers}
 

@@ -141,17 +141,20 @@ class TorchEngine:
         """Takes a copy for the Llama family, and where device, type or an adapter in half precision ask for one; the
         model itself otherwise, which has to decode as the model's own forward pass computes; see `Engine`.
 
-        Raises ModelError also for a model that cannot be decoded here. After any error it is as it was before."""
+        Raises ModelError also for a model that cannot be decoded here. After an error it is as it was before; on a GPU,
+        which never holds old weights beside new ones, it then has none, unless the new ones could not be read."""
         if self.unfinished:
             raise RuntimeError(f"{self.unfinished} requests are unfinished: new weights would answer half of each")
         model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
+        if self._placement.gpu:
+            self.close()
         with self._placement.guarded("it took the weights"):
             paged = self._paging is not None
             decoder = make_decoder(model, self._slots, placement=self._placement, version=version, paged=paged)
             room = None
             if self._long is not None and self._asked is None:
                 self._cache.free()  # what it holds is not free, and no row needs it
-                if self._placement.device.type == "cuda":
+                if self._placement.gpu:
                     torch.cuda.empty_cache()
                 room = self._affordable(token_bytes(model.config, self._placement.dtype))
             proof = proof_of(model, version)
@@ -228,7 +231,7 @@ class TorchEngine:
     def sleep(self) -> None:
         """Gives what it holds of a GPU back: the learner is in a process of its own there, and pushes before anything
         is sampled. On the processor it is nothing."""
-        if self._placement.device.type == "cuda":
+        if self._placement.gpu:
             if self.unfinished:
                 raise RuntimeError(f"{self.unfinished} requests are unfinished")
             self.close()

@@ -105,7 +105,8 @@ class SftTrainer(UpdatingLearner):
     def run_steps(self, count: int) -> dict[str, float]:
         """Takes up to `count` more steps, fewer at the end of the recipe, and returns figures about them:
 
-        `steps` taken, `loss` (nats a trained token, mean of the steps), `tokens` (padding included), `seconds`.
+        `steps` taken, `loss` (nats a trained token, mean of the steps), `tokens` (padding included), `pass_tokens` (the
+        most of a pass, once one was halved), `seconds`.
         Raises NotFiniteError when the loss or the gradient is not finite; the weights are then as they were before it.
         """
         started = time.monotonic()
@@ -122,6 +123,7 @@ class SftTrainer(UpdatingLearner):
             "steps": float(len(losses)),
             "loss": math.fsum(losses) / max(1, len(losses)),
             "tokens": float(tokens),
+            **self._limited(),
             "seconds": time.monotonic() - started,
         }
 

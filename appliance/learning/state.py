@@ -52,6 +52,9 @@ class LearnerProgress(FrozenModel):
     """Digest of the frozen weights beside an adapter; empty where every weight is trained."""
     halved: bool = False
     """Whether the memory was too small for a pass of the recipe's size once."""
+    pass_tokens: int = 0
+    """The most of a pass since then, padding included; 0 where it was never too small, or in a checkpoint that does not
+    know it: each pass then has half of its own size."""
     notes: dict[str, Any] = Field(default_factory=dict)
     """The caller's own, JSON only: the state of early stopping, for example."""
 
@@ -82,7 +85,7 @@ class Learner:
         self._companions = without_weights(companions or {})
         if next(model.parameters()).dtype is torch.float32 and not has_adapter(model):
             self._companions = in_float32(self._companions)
-        self._halved = False
+        self._halved, self._pass_tokens = False, 0
         self._device = next(model.parameters()).device
 
     @property
@@ -91,7 +94,7 @@ class Learner:
 
     @property
     def halved(self) -> bool:
-        """Whether passes have half the recipe's size, because the memory was too small for one once."""
+        """Whether passes are smaller than the recipe's, because the memory was too small for one once."""
         return self._halved
 
     def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> str:
@@ -139,7 +142,7 @@ class Learner:
         if on_gpu is not None and self._device.type == "cuda":
             torch.cuda.set_rng_state(on_gpu, self._device)
         random.setstate((python["version"], tuple(python["words"]), python["gauss"]))
-        self.step, self._halved = progress.step, progress.halved
+        self.step, self._halved, self._pass_tokens = progress.step, progress.halved, progress.pass_tokens
         return progress.notes
 
     def take_moments(self, folder: Path) -> None:
@@ -164,6 +167,7 @@ class Learner:
             recipe=self._digest,
             base=self.trained.base,
             halved=self._halved,
+            pass_tokens=self._pass_tokens,
             notes=dict(notes),
         )
 

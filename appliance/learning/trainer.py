@@ -71,8 +71,9 @@ class Trainer(UpdatingLearner):
         minibatches), `mismatch_kl` (nats a token, between sampler and trainer before the first update), `ratio_low` and
         `ratio_high` (the ends of p_trainer / p_sampler there), `corrected_fraction` and `masked_fraction` (of the
         tokens, by the recipe's `mismatch`), `semantic_entropy` (nats, of the step's plans), `planning_fraction` (of the
-        tokens, where they get more credit), `reverse_kl` (nats a token, from a teacher), `tokens` (trained on),
-        `rollouts` (trained on), `groups` (kept), `learning_rate`, `seconds`.
+        tokens, where they get more credit), `reverse_kl` (nats a token, from a teacher), `pass_tokens` (the most of a
+        pass, once one was halved), `tokens` (trained on), `rollouts` (trained on), `groups` (kept), `learning_rate`,
+        `seconds`.
 
         Raises LearningError when the step is out of order or the rollouts were not sampled at the recipe's temperature,
         and NotFiniteError when the gradient is not finite; the weights are then as they were before the minibatch.
@@ -108,6 +109,7 @@ class Trainer(UpdatingLearner):
             "semantic_entropy": plans.entropy,
             **self._planned(chosen, plans),
             **taught,
+            **self._limited(),
             "tokens": sums["tokens"],
             "rollouts": float(len({one.rollout for one in chosen})),
             "groups": float(sum(bool(group.kept) for group in groups)),

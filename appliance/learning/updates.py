@@ -1,8 +1,8 @@
 """Updates a model's weights within the memory that there is, whatever is learned from.
 
 What always holds. A pass that runs out of memory is tried once more at half its size, with the gradient of the update
-from its beginning; from then on all passes have that size, and the checkpoint says so. A gradient that is not finite
-reaches no weight.
+from its beginning; from then on no pass has more tokens than that, padding included, but for a conversation that is
+longer by itself, and the checkpoint says so. A gradient that is not finite reaches no weight.
 """
 
 from __future__ import annotations
@@ -75,8 +75,12 @@ class UpdatingLearner(Learner):
             size = self._pass_size(batch)
             if self._halved or size < 2 or not self._ranks.alone:
                 raise self._too_small(error, size) from error
-        self._halved = True
+        self._halved, self._pass_tokens = True, size // 2 * self._row_tokens(batch)
         return self._in_memory(update, batch)
+
+    def _row_tokens(self, batch: Sequence[Tokens]) -> int:
+        """Tokens of what `_pass_size` counts."""
+        return 1 if self._way.packing else max(len(one.ids) for one in batch)
 
     def _whole_pass(self, batch: Sequence[Tokens]) -> int:
         """No more than there is: half of what is never reached is no less."""
@@ -87,7 +91,13 @@ class UpdatingLearner(Learner):
     def _pass_size(self, batch: Sequence[Tokens]) -> int:
         """Rows of one pass, or tokens where they are packed."""
         size = self._whole_pass(batch)
-        return max(1, size // 2) if self._halved else size
+        if not self._halved:
+            return size
+        return max(1, min(size, self._pass_tokens // self._row_tokens(batch)) if self._pass_tokens else size // 2)
+
+    def _limited(self) -> dict[str, float]:
+        """The figure `pass_tokens`: the most of a pass, padding included, once the memory was too small for more."""
+        return {"pass_tokens": float(self._pass_tokens)} if self._pass_tokens else {}
 
     def _take_step(self, longest: float) -> float:
         """Has the optimizer go along the gradient, shortened to `longest`, and returns how long that was.
@@ -132,9 +142,17 @@ class UpdatingLearner(Learner):
         ]
         return LearningError(
             f"the memory is too small for a pass of {size} {unit}"
-            f"{', which is half of what it was' if self._halved else ''}: {reason}",
+            f"{', and passes were halved already' if self._halved else ''}: {reason}",
             hint=f"{', or '.join(ways)}; `assay plan` says what fits",
         )
+
+
+def halving(figures: Mapping[str, float], way: TrainingRecipe) -> str:
+    """What a person should know of a step with these figures; empty where no pass was halved."""
+    most = int(figures.get("pass_tokens", 0))
+    key = f"training.micro_batch{'_tokens' * way.packing}"
+    said = f"the memory was too small for a pass of the size that {key} allows: passes have at most {most} tokens now"
+    return f"{said}, padding included; lower {key}, and no night tries a larger one first" if most else ""
 
 
 def require_finite(model: nn.Module, score: Callable[..., Scores], ids: Sequence[int], step: int) -> None:

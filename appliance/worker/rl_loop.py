@@ -33,6 +33,7 @@ from appliance.learning.prepare import open_for
 from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import Recipe, TrainingRecipe
 from appliance.learning.trainer import Trainer
+from appliance.learning.updates import halving
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Group, Judged, StepRecord
 from appliance.rendering.formats import load_renderer
@@ -347,6 +348,8 @@ class RlLoop:
             self._free_since = self._context.clock()
             self._learned += self._free_since - started
         learned["seconds"] = self._free_since - started  # a learner in another process knows its own time only
+        if said := halving(learned, self._training):
+            self._progress.say_once("warning", said)
         solved = of_attempts(of_solvers(judged))
         shown = {REWARD: mean_reward(solved, self._training), LENGTH: mean_length(solved)}
         if learned["tokens"]:

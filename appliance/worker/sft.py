@@ -22,6 +22,7 @@ from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.prepare import open_for
 from appliance.learning.ranked_sft import RankedSft
 from appliance.learning.sft import FULL, Encoded, SftTrainer, encode
+from appliance.learning.updates import halving
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
 from appliance.rendering.tools import tools_of
@@ -115,6 +116,8 @@ class SftRun:
                 self._context.engine.sleep()
             while not learner.done and share < warm.stop_at:
                 figures = learner.run_steps(self._until_next_stop(learner.step))
+                if self._source is not None and (said := halving(figures, recipe.training)):
+                    self._progress.say_once("warning", said)
                 learner.require_finite(probe)
                 if learner.step % warm.validate_every == 0 or learner.done:
                     share = self._validate(learner, renderer)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import http.client
 import json
+import math
 import os
 import signal
 import socket
@@ -17,10 +19,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import torch
 from inference_models import VOCABULARY, engine_for, tiny
 from scripted_engine import ScriptedEngine
 
-from appliance.inference.engine import Engine, GenerationRequest, ModelError, Turn
+from appliance.inference.engine import Engine, GenerationRequest, ModelError, OutOfMemoryError, Turn
 from appliance.inference.generate_server import GenerateServer, read_key
 
 KEY = "a key of some length"
@@ -102,6 +105,24 @@ def test_new_weights_wait_for_what_is_under_way_and_then_answer() -> None:
     assert [len(one) for one in spans] == [1] * 5
     assert spans[-1][0]["version"] == "next"
     assert {one[0]["version"] for one in spans[:4]} <= {"digest of qwen2", "next"}
+
+
+def test_the_weights_before_are_named_until_a_push_has_ended() -> None:
+    named = []
+
+    class GivesUpFirst(SilentEngine):
+        def push(self, weights: Any, version: str) -> Any:
+            self.version = ""
+            named.append(server.version)
+            if version == "too large":
+                raise OutOfMemoryError("no room", hint="lower it")
+            return super().push(weights, version)
+
+    with served(GivesUpFirst()) as server:
+        server.push(tiny("qwen2"), "next")
+        with pytest.raises(OutOfMemoryError):
+            server.push(tiny("qwen2"), "too large")
+        assert (named, server.version) == (["scripted", "next"], "")
 
 
 @pytest.fixture
@@ -268,7 +289,7 @@ def test_the_command_serves_a_folder_and_what_it_holds_later_until_it_is_told_to
     tiny("qwen3").save_pretrained(tmp_path / "model")
     ends = json.dumps({"eos_token_id": [*range(VOCABULARY)]}).encode()
     (tmp_path / "model" / "generation_config.json").write_bytes(ends)
-    command = [sys.executable, "-c", COMMAND]
+    command = [sys.executable, "-c", ON_GPU + COMMAND]
     given = ["engine", "serve", str(tmp_path / "model"), "--name", "tiny", "--data", str(tmp_path), "--json"]
     environment = {**os.environ, "ASSAY_MODEL__DEVICE": "cpu"}
     ran = subprocess.Popen(
@@ -286,6 +307,15 @@ def test_the_command_serves_a_folder_and_what_it_holds_later_until_it_is_told_to
         assert ran.stderr is not None
         assert "no new weights" in ran.stderr.readline()
         assert client.ask("/v1/models")[1]["data"][0]["weight_version"] == said["version"]
+        diverged = copy.deepcopy(tiny("qwen3"))
+        with torch.no_grad():
+            diverged.model.norm.weight.fill_(math.nan)
+        diverged.save_pretrained(tmp_path / "model")
+        (tmp_path / "model" / "generation_config.json").write_bytes(ends)
+        ran.send_signal(signal.SIGUSR1)
+        assert "no finite probabilities" in ran.stderr.readline()
+        status, answer = client.ask("/inference/v1/generate", {**IDS, "model": "tiny"})
+        assert (status, answer["choices"][0]["weight_versions"][0]["version"]) == (200, said["version"])
         tiny("qwen3", head=16).save_pretrained(tmp_path / "model")
         (tmp_path / "model" / "generation_config.json").write_bytes(ends)
         ran.send_signal(signal.SIGUSR1)
@@ -309,4 +339,6 @@ def next_document(ran: subprocess.Popen[str]) -> Any:
     return json.loads("".join(lines))
 
 
+ON_GPU = "from appliance.inference.device import Placement; Placement.gpu = True; "
+"""Has the engine give its weights up before it takes others."""
 COMMAND = "import sys; from appliance.cli.entry import main; sys.argv[0] = 'assay'; main()"

@@ -7,15 +7,18 @@ import time
 from random import Random
 from resource import RUSAGE_SELF, getrusage
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 import torch
 from inference_models import NAMES, VOCABULARY, engine_for, play, some_requests, tiny
 from transformers import DynamicCache, Qwen2Config, Qwen2ForCausalLM
 
+from appliance.inference import torch_engine
 from appliance.inference.blocks import BlockPool, Paging
+from appliance.inference.decoder import Decoder
 from appliance.inference.device import Placement, choose_placement
-from appliance.inference.engine import GenerationRequest, ModelError, OutOfMemoryError, Turn
+from appliance.inference.engine import GenerationRequest, ModelError, NoProbabilitiesError, OutOfMemoryError, Turn
 from appliance.inference.memory import SHORT
 from appliance.inference.slots import SlotCache
 from appliance.inference.torch_engine import TorchEngine
@@ -266,6 +269,45 @@ def test_a_model_that_keeps_more_than_memory_holds_is_refused_with_what_would_fi
     assert (smaller.version, smaller.kv_tokens, smaller.score([tuple(range(1, 9))])) == ("long", 2000, scores)
     with pytest.raises(ValueError, match="does not hold one"):
         TorchEngine(4, SLOTS, kv_tokens=SLOTS - 1)
+
+
+def test_a_gpu_never_holds_old_weights_beside_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The GPU is this machine, and has room for 4000 tokens, of which each decoder takes 1000."""
+    window = 4 * Paging().window
+    decoders: WeakSet[Decoder] = WeakSet()
+    make, held = torch_engine.make_decoder, []
+
+    class Card(Placement):
+        gpu = True
+
+        def kv_memory(self) -> int:
+            held.append(len(decoders))
+            return 256 * (4000 + window - 1000 * len(decoders))
+
+        def most_kv_memory(self) -> int:
+            return 256 * (4000 + window)
+
+    def made(*given: Any, **how: Any) -> Decoder:
+        held.append(len(decoders))
+        decoders.add(decoder := make(*given, **how))
+        return decoder
+
+    monkeypatch.setattr(torch_engine, "make_decoder", made)
+    engine = TorchEngine(4, 2500, placement=Card(torch.device("cpu"), torch.float32))
+    for version in ("before", "the same once more"):
+        engine.push(long_model(), version)
+        assert (engine.version, engine.kv_tokens) == (version, 3000)
+    assert held == [0, 1, 0, 1]
+    diverged = long_model(seed=2)
+    with torch.no_grad():
+        diverged.model.embed_tokens.weight.fill_(float("nan"))
+    with pytest.raises(NoProbabilitiesError):
+        engine.push(diverged, "diverged")
+    assert engine.version == ""
+    with pytest.raises(RuntimeError, match="no weights"):
+        engine.score([(1, 2)])
+    engine.push(long_model(), "sound")
+    assert engine.kv_tokens == 3000
 
 
 @pytest.mark.parametrize("name", ["qwen3", "gpt2"])

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
+from safetensors.torch import save_model
 from test_engine_conformance import SLOTS, VOCABULARY, asked, tiny
 from vllm_engines import KeptProcesses, torch_process
 
+from appliance.inference import torch_engine
+from appliance.inference.adapters import adapter_files
+from appliance.inference.decoder import Decoder
 from appliance.inference.engine import Engine, GenerationRequest, Turn
+from appliance.inference.torch_core import TorchCore
 from appliance.inference.torch_engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.process import EngineFault
 from appliance.inference.weights import push_model
+from appliance.learning.lora import add_adapter
 from appliance.processes.patience import Patience
 from appliance.scheduling.engine_pool import EnginePool
 
@@ -215,3 +223,28 @@ def test_an_engine_that_answers_with_garbage_is_put_aside_and_nothing_of_it_coun
     else:
         assert there.push(tiny("qwen2"), "b").version == "b"
     assert len(there.supervisor.quarantined) == 1
+
+
+def test_an_adapter_takes_the_place_of_the_copy_without_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoders: WeakSet[Decoder] = WeakSet()
+    make, beside = torch_engine.make_decoder, []
+
+    def made(*given: Any, **how: Any) -> Decoder:
+        beside.append(len(decoders))
+        decoders.add(decoder := make(*given, **how))
+        return decoder
+
+    monkeypatch.setattr(torch_engine, "make_decoder", made)
+    model = tiny("qwen2")
+    save_model(model, str(tmp_path / "model.safetensors"))
+    model.config.save_pretrained(tmp_path)
+    core = TorchCore(str(tmp_path), rows=1, slots=SLOTS, dtype="float32", device="cpu")
+    core.load({"path": str(tmp_path / "model.safetensors")}, {}, "base")
+    for name, drop in (("first", []), ("second", ["first"])):
+        adapted = copy.deepcopy(model)
+        add_adapter(adapted, rank=2, alpha=4.0, seed=1)
+        for file, content in adapter_files(adapted).items():
+            (tmp_path / file).write_bytes(content)
+        core.adapt(name, str(tmp_path), drop)
+        assert core.score([(1, 2, 3)], 1.0, name)
+    assert beside == [0, 0, 0]

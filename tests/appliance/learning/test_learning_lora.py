@@ -327,7 +327,7 @@ def test_when_half_a_pass_is_too_much_it_says_what_to_change() -> None:
     trainer = trainer_of(LORA.model_copy(update={"method": "full", "micro_batch": 4}))
     before = weights_digest(trainer.model)
     short_of_memory(trainer, rows=1)
-    with pytest.raises(LearningError, match="too small for a pass of 2 rollouts, which is half of") as caught:
+    with pytest.raises(LearningError, match="too small for a pass of 2 rollouts, and passes were halved") as caught:
         learn(trainer, 1)
     assert weights_digest(trainer.model) == before
     for named in ("training.micro_batch", "gradient_checkpointing", "method to lora", "assay plan"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import torch
@@ -13,10 +15,13 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from appliance import planning
 from appliance.inference.adapters import adapter_parameters, base_digest
+from appliance.learning.checkpoints import STATE
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
+from appliance.learning.folders import read_verified, write_folder
 from appliance.learning.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.scoring import score
 from appliance.learning.sft import CHUNK_BATCHES, Encoded, SftTrainer, encode
+from appliance.learning.updates import halving
 from appliance.rendering.markers import SEEDLING, MarkerRenderer
 from appliance.rendering.renderer import Renderer
 
@@ -231,16 +236,66 @@ def test_a_pass_without_memory_is_halved_once_and_the_step_is_what_it_would_have
     assert found["loss"] == pytest.approx(expected["loss"], rel=1e-5)
     short.save(tmp_path / "step")
     again.restore(tmp_path / "step")
-    asked = short_of_memory(again, rows=2)
+    asked = short_of_memory(again, rows=3)
     again.run_steps(1)
-    assert asked == [2, 2], "what goes on from there does not try the larger pass again"
+    assert asked == [3, 1], "what goes on from there does not try the larger pass again; these are shorter"
+
+
+def of_growing_length(packing: bool) -> SftTrainer:
+    """Its longest batch has some five times the tokens of its shortest; no conversation is longer than half a pass of
+    the first."""
+    shown = [Encoded(tuple(range(n)), (False, *[True] * (n - 1))) for n in range(4, 36)]
+    way = TrainingRecipe(packing=packing)
+    return SftTrainer(tiny_model(), shown, WarmStartRecipe(steps=8, batch=4), 1, max_tokens=40, way=way)
+
+
+@pytest.mark.parametrize("packing", [False, True])
+def test_what_did_not_fit_is_not_tried_again_where_a_batch_is_larger_or_after_a_restart(
+    tmp_path: Path, packing: bool
+) -> None:
+    start, passes = of_growing_length(packing), list[int]()
+
+    def take(_module: Any, given: Any, _made: Any) -> None:
+        passes.append(given[0].numel())
+        if len(passes) == 1:
+            torch.empty(1 << 55)
+
+    start.model.get_input_embeddings().register_forward_hook(take)  # type: ignore[operator]
+    most = start.run_steps(1)["pass_tokens"]
+    assert 0.5 * passes[0] <= most < 0.6 * passes[0]
+    start.save(tmp_path / "step")
+    again = of_growing_length(packing)
+    again.restore(tmp_path / "step")
+    again.model.get_input_embeddings().register_forward_hook(take)  # type: ignore[operator]
+    assert start.run_steps(7)["loss"] == again.run_steps(7)["loss"]
+    assert max(passes[1:]) <= most
+    assert max(sum(len(one.ids) for one in start._batch(step)) for step in range(8)) > 3 * most
+    warned = halving({"pass_tokens": most}, TrainingRecipe(packing=packing))
+    assert f"at most {most:.0f} tokens" in warned
+    assert f"lower training.{'micro_batch_tokens' if packing else 'micro_batch'}," in warned
+
+
+def test_a_checkpoint_that_knows_no_size_goes_on_with_half_of_each_batch(tmp_path: Path) -> None:
+    start, again = warm_start(), warm_start()
+    start._halved = True
+    start.save(tmp_path / "now")
+    files = dict(read_verified(tmp_path / "now"))
+    state = json.loads(files[STATE])
+    del state["progress"]["pass_tokens"]
+    write_folder(tmp_path / "before", {**files, STATE: json.dumps(state).encode()})
+    again.restore(tmp_path / "before")
+    asked = short_of_memory(again, rows=2)
+    assert "pass_tokens" not in again.run_steps(3)
+    assert asked == [2] * 6
 
 
 def test_when_half_a_pass_is_too_much_it_says_what_to_change() -> None:
     start = warm_start()
     before = {name: tensor.clone() for name, tensor in start.model.state_dict().items()}
     short_of_memory(start, rows=1)
-    with pytest.raises(LearningError, match="too small for a pass of 2 demonstrations, which is half of") as caught:
+    with pytest.raises(
+        LearningError, match="too small for a pass of 2 demonstrations, and passes were halved"
+    ) as caught:
         start.run_steps(1)
     assert all(torch.equal(tensor, before[name]) for name, tensor in start.model.state_dict().items())
     for named in ("training.micro_batch", "gradient_checkpointing", "method to lora", "assay plan"):

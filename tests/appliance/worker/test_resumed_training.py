@@ -11,6 +11,7 @@ from short_nights import FIXTURE, SHORT, cycle_of
 
 from appliance.inference import weights
 from appliance.inference.folder import read_model
+from appliance.learning.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.scheduling.engine_pool import EnginePool
 from appliance.worker import rl_loop
@@ -29,7 +30,7 @@ class Cut(Exception):
     """Stands for the plug being pulled."""
 
 
-def train(context: WorkContext, bound: int) -> None:
+def train(context: WorkContext, bound: int = 0) -> None:
     smaller = {"max_staleness": bound, "steps": 2, "tasks_per_step": 2, "rollouts_per_task": 4, "watch_items": 2}
     training = SHORT.training.model_copy(update=smaller)
     recipe = SHORT.model_copy(update={"training": training, "tasksets": CALCULATORS})
@@ -77,3 +78,20 @@ def test_the_first_that_a_resumed_training_does_with_an_engine_is_a_push_that_is
     train(context, bound)
     assert asked[:2] == [PUSHES[bool(bound)], "proof of n@1"]
     assert "step" in asked
+
+
+def test_a_pass_that_was_halved_is_told_once_with_the_key_to_lower(
+    context: WorkContext, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update = Trainer._update
+
+    def short_of_memory(self: Trainer, *given: Any) -> Any:
+        if not self.halved:
+            raise MemoryError
+        return update(self, *given)
+
+    monkeypatch.setattr(Trainer, "_update", short_of_memory)
+    train(context)
+    warnings = [event.text for _, event in ledger.events(limit=1000) if event.kind == "warning"]
+    (said,) = [text for text in warnings if "memory" in text]
+    assert "lower training.micro_batch," in said
