@@ -9,7 +9,7 @@ from appliance.config import ModelSettings
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.learner_devices import learner_devices, sampled_on
 from appliance.placement.settings import PlacementSettings
-from appliance.planning import Layout, Vllm
+from appliance.planning import VLLM_SHARE, Layout, Vllm
 
 
 def gpu_layout(
@@ -18,9 +18,10 @@ def gpu_layout(
     """How they share so many GPUs, of those in CUDA_VISIBLE_DEVICES. Raises ModelError for more learners than GPUs, and
     for engines on a GPU that is not visible."""
     engines_here = placement.engines == "here"
-    there = Vllm(sleep=vllm.sleep, files=vllm.transfer == "file") if model.engine == "vllm" and engines_here else None
-    if there is not None and vllm.memory_share is not None:
-        there = Vllm(vllm.memory_share, there.sleep, there.files)
+    there = None
+    if model.engine == "vllm" and engines_here:
+        share = VLLM_SHARE if vllm.memory_share is None and placement.learners != "here" else vllm.memory_share
+        there = Vllm(share, vllm.sleep, vllm.transfer == "file")
     if not gpus:
         return Layout(engines=model.engines if engines_here else 1, vllm=there)
     taken = sampled_on(model.engine, vllm, visible, here=engines_here)

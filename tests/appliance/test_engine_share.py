@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from test_planning import FOUR, LAPTOP, WHOLE, WORKSTATION, llama
 from test_planning import LORA as ADAPTER
 
-from appliance.cli.plan import _report
+from appliance import planning
+from appliance.cli.plan import _advice, _report
 from appliance.config import ModelSettings, Settings
 from appliance.engine_share import Way, engine_share, ways_of
 from appliance.inference.engine import ModelError
@@ -17,7 +19,7 @@ from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.recipe import Recipe
 from appliance.learning.stages import Stage
 from appliance.placement.settings import PlacementSettings
-from appliance.planning import GPU_USABLE, Hardware, Shape, plan, sft_way
+from appliance.planning import GIB, GPU_USABLE, Hardware, Shape, plan, sft_way
 
 SMALL = llama(0.6, layers=28, hidden=1024, intermediate=3072)
 ASLEEP = VllmSettings(sleep=2)
@@ -93,3 +95,18 @@ def test_a_plan_says_what_engines_need_and_what_vllm_is_given() -> None:
     assert said(VllmSettings(), machine=FOUR).endswith("vLLM is given 92 %")
     assert said(VllmSettings(), engine="torch", machine=LAPTOP).endswith("% of the memory")
     assert "are left for it" in said(VllmSettings(), llama(8.0))
+
+
+def test_each_way_of_training_is_planned_with_what_it_leaves_itself() -> None:
+    report = _report(settings(), SMALL, WORKSTATION)
+    assert (report.configured.fits, "are left for it" in report.share) == (False, True)
+    for row, way in zip(report.rows, planning.ways(Recipe().training, gpu=True), strict=True):
+        taken = way.model_copy(update={"micro_batch_tokens": row["micro_batch_tokens"]})
+        share = share_of(settings(), SMALL, [Way(taken, Recipe().agent.max_tokens)])
+        assert (row["fits"], row["engine_share"]) == (True, pytest.approx(share))
+    assert _advice(report).startswith("this fits")
+
+
+def test_memory_beside_a_gpu_that_is_too_little_is_not_laid_to_vllm() -> None:
+    report = _report(settings(), llama(8.0), replace(WORKSTATION, memory=16 * GIB))
+    assert _advice(report).endswith("a machine with more memory beside the GPU")
