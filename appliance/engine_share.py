@@ -94,4 +94,4 @@ def _room(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[Way]) 
         held_by = replace(layout, engines=layout.engines + way.scored)
         sleeps = layout.vllm is not None and layout.vllm.sleep > 0 and not way.scored
         left.append(left_for_engines(shape, gpu, way.recipe, way.max_tokens, held_by, sleeps=sleeps))
-    return gpu, min(left), least_of_engine(shape, max(way.max_tokens for way in ways), layout)
+    return gpu, min(left), least_of_engine(shape, gpu, max(way.max_tokens for way in ways), layout)

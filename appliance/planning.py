@@ -212,7 +212,7 @@ def plan(
         share = VLLM_SHARE
         if gpu and not layout.apart(len(machine.gpus)):
             room = left_for_engines(shape, gpu, recipe, max_tokens, layout, sleeps=layout.vllm.sleep > 0)
-            share = share_of(gpu, room, least_of_engine(shape, max_tokens, layout))
+            share = share_of(gpu, room, least_of_engine(shape, gpu, max_tokens, layout))
         layout = replace(layout, vllm=replace(layout.vllm, memory_share=share))
     vllm, alone = layout.vllm, layout.apart(len(machine.gpus))
     engine = _engines(shape, max_tokens, rows, gpu, layout, layout.together)
@@ -623,9 +623,10 @@ def left_for_engines(
     return left // layout.together - GPU_CONTEXT
 
 
-def least_of_engine(shape: Shape, max_tokens: int, layout: Layout) -> int:
-    """Bytes without which no engine is given a part of a GPU: those of one conversation."""
-    return int(engine_bytes(shape, max_tokens, 1, gpu=True) * SLACK) // layout.tensor_parallel
+def least_of_engine(shape: Shape, gpu: Gpu, max_tokens: int, layout: Layout) -> int:
+    """Bytes without which no engine is given a part of a GPU: those of one conversation, and a hundredth."""
+    needed = int(engine_bytes(shape, max_tokens, 1, gpu=True) * SLACK) // layout.tensor_parallel
+    return max(needed, -(-gpu.total // 100))
 
 
 def share_of(gpu: Gpu, room: int, needed: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from appliance.inference.engine import ModelError
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.recipe import Recipe
 from appliance.learning.stages import Stage
+from appliance.model_shape import EMBEDDED
 from appliance.placement.settings import PlacementSettings
 from appliance.planning import GIB, GPU_USABLE, Hardware, Shape, plan, sft_way
 
@@ -81,6 +83,14 @@ def test_too_little_for_vllm_is_refused_with_what_to_change() -> None:
     assert met.value.hint.startswith("set vllm.sleep to 2, lower what the learner takes")
     with pytest.raises(ModelError, match=r"where 0\.0 of 24\.0 GiB are left"):
         engine_share(settings(ASLEEP), llama(8.0), WORKSTATION, [Way(WHOLE, 2048)])
+
+
+def test_less_than_a_hundredth_of_a_gpu_is_no_share() -> None:
+    """With none, vLLM takes what it takes by itself."""
+    for free, refused in ((2.75, True), (3.25, False)):
+        machine = replace(WORKSTATION, gpus=(replace(GPU, total=80 * GIB, free=int(free * GIB)),))
+        with pytest.raises(ModelError, match=r"0\.8 at the least") if refused else nullcontext():
+            assert engine_share(settings(), EMBEDDED, machine, [Way(Recipe().training, 120)]) == 0.01
 
 
 def test_a_plan_says_what_engines_need_and_what_vllm_is_given() -> None:
