@@ -16,7 +16,7 @@ def gpu_layout(
     model: ModelSettings, vllm: VllmSettings, placement: PlacementSettings, gpus: int, visible: str | None
 ) -> Layout:
     """How they share so many GPUs, of those in CUDA_VISIBLE_DEVICES. Raises ModelError for more learners than GPUs, and
-    for engines on a GPU that is not visible."""
+    for engines on a GPU that is not there or not visible."""
     engines_here = placement.engines == "here"
     there = None
     if model.engine == "vllm" and engines_here:
@@ -24,6 +24,8 @@ def gpu_layout(
         there = Vllm(share, vllm.sleep, vllm.transfer == "file")
     if not gpus:
         return Layout(engines=model.engines if engines_here else 1, vllm=there)
+    if there is not None:
+        vllm.require_gpus(gpus, visible)
     taken = sampled_on(model.engine, vllm, visible, here=engines_here)
     if placement.learners == "here":
         learner_devices(model.device, model.learners, gpus, taken)

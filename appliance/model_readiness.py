@@ -196,7 +196,7 @@ class ConfiguredModel:
         try:
             layout = gpu_layout(self._settings, self._vllm, self._placement, len(gpus), visible)
         except ModelError:
-            return facts  # more learners than GPUs: the worker says that
+            return facts  # more GPUs are asked for than there are: the worker says that
         require_room(facts, Hardware(self._memory, 1, gpus), self._training, layout)
         return facts
 

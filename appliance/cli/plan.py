@@ -153,7 +153,7 @@ def _percent(vllm: Vllm) -> str:
 
 def layout_of(settings: Settings, machine: Hardware) -> Layout:
     """How learners and engines share the GPUs. Raises ModelError for more learners than GPUs and for engines on a GPU
-    that is not visible, ConfigError for learners that cannot train together."""
+    that is not there or not visible, ConfigError for learners that cannot train together."""
     from appliance.gpu_layout import gpu_layout
     from appliance.inference.gpu_numbers import VISIBLE
     from appliance.model_readiness import require_optimizer

@@ -354,6 +354,12 @@ def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_wou
     assert layout_of(settings(two, engine="torch"), LAPTOP) == Layout()
     with pytest.raises(ModelError, match="8 learners train on a GPU each, and there are 4"):
         layout_of(settings(one, learners=8), FOUR)
+    for asked, said in (
+        (VllmSettings(gpus=(0, 4)), "names GPU 4, and CUDA shows 4 here"),
+        (VllmSettings(tensor_parallel=8), "is 8, and vLLM is given 4"),
+    ):
+        with pytest.raises(ModelError, match=said):
+            layout_of(settings(asked), FOUR)
     report = _report(settings(one), llama(8.0), FOUR)
     assert (report.configured.fits, report.fewest_learners) == (False, 3)
     row = report.rows[1]
