@@ -6,7 +6,6 @@ by itself. What cannot be had is refused, before anything starts.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,18 @@ from appliance.inference.gpu_numbers import VISIBLE
 from appliance.learning.learner_devices import sampled_on
 from appliance.learning.recipe import Recipe, TrainingRecipe
 from appliance.learning.stages import Stage
-from appliance.planning import GIB, SLACK, Hardware, Layout, Shape, engine_bytes, left_for_engines, sft_way
+from appliance.planning import (
+    GIB,
+    Gpu,
+    Hardware,
+    Layout,
+    Shape,
+    Vllm,
+    least_of_engine,
+    left_for_engines,
+    sft_way,
+    share_of,
+)
 
 
 @dataclass(frozen=True)
@@ -34,14 +44,15 @@ def ways_of(recipe: Recipe, stages: Sequence[Stage] = ()) -> list[Way]:
     """Lists those of a night: of its stages where it has any."""
     if not stages:
         return [Way(recipe.training, recipe.agent.max_tokens)]
-    found = []
-    for stage in stages:
-        tokens = stage.recipe.agent.max_tokens
-        trained = stage.recipe.training
-        if stage.kind == "sft":
-            trained = sft_way(stage.recipe.warm_start, trained, tokens)
-        found.append(Way(trained, tokens, scored=stage.kind == "distil"))
-    return found
+    return [way_of(stage) for stage in stages]
+
+
+def way_of(stage: Stage) -> Way:
+    """Gives the one that a stage takes."""
+    trained, tokens = stage.recipe.training, stage.recipe.agent.max_tokens
+    if stage.kind == "sft":
+        trained = sft_way(stage.recipe.warm_start, trained, tokens)
+    return Way(trained, tokens, scored=stage.kind == "distil")
 
 
 def engine_share(settings: Settings, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> float | None:
@@ -52,17 +63,10 @@ def engine_share(settings: Settings, shape: Shape, machine: Hardware, ways: Sequ
     if model.engine != "vllm" or vllm.memory_share is not None or not here or not machine.gpus:
         return None
     taken = len(sampled_on("vllm", vllm, os.environ.get(VISIBLE), here=True))
-    layout = Layout(model.learners, model.engines, vllm.tensor_parallel, taken)
+    layout = Layout(model.learners, model.engines, vllm.tensor_parallel, taken, Vllm(sleep=vllm.sleep))
     if layout.apart(len(machine.gpus)):
         return None
-    gpu = min(machine.gpus, key=lambda one: one.free)
-    left = []
-    for way in ways:
-        held_by = replace(layout, engines=layout.engines + way.scored)
-        sleeps = vllm.sleep > 0 and not way.scored
-        left.append(left_for_engines(shape, gpu, way.recipe, way.max_tokens, held_by, sleeps=sleeps))
-    room, tokens = min(left), max(way.max_tokens for way in ways)
-    least = int(engine_bytes(shape, tokens, 1, gpu=True) * SLACK) // vllm.tensor_parallel
+    gpu, room, least = _room(layout, shape, machine, ways)
     if room < least:
         also = "" if vllm.sleep else "set vllm.sleep to 2, "
         raise ModelError(
@@ -70,4 +74,24 @@ def engine_share(settings: Settings, shape: Shape, machine: Hardware, ways: Sequ
             f"GiB are left for it, and it takes {least / GIB:.1f} at the least",
             hint=f"{also}lower what the learner takes (`assay plan` says what fits), or take a smaller model",
         )
-    return math.floor(100 * room / gpu.total) / 100
+    return share_of(gpu, room, least)
+
+
+def shared_out(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> Layout:
+    """Gives the layout in which vLLM has the share that a worker gives it, for all of these ways; 0 where that is
+    refused."""
+    vllm = layout.vllm
+    if vllm is None or vllm.memory_share is not None or not machine.gpus or layout.apart(len(machine.gpus)):
+        return layout
+    return replace(layout, vllm=replace(vllm, memory_share=share_of(*_room(layout, shape, machine, ways))))
+
+
+def _room(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> tuple[Gpu, int, int]:
+    """The GPU that has least free, the bytes that each engine may take of it, and those that it takes at the least."""
+    gpu = min(machine.gpus, key=lambda one: one.free)
+    left = []
+    for way in ways:
+        held_by = replace(layout, engines=layout.engines + way.scored)
+        sleeps = layout.vllm is not None and layout.vllm.sleep > 0 and not way.scored
+        left.append(left_for_engines(shape, gpu, way.recipe, way.max_tokens, held_by, sleeps=sleeps))
+    return gpu, min(left), least_of_engine(shape, gpu, max(way.max_tokens for way in ways), layout)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -196,9 +196,7 @@ class ConfiguredModel:
         try:
             layout = gpu_layout(self._settings, self._vllm, self._placement, len(gpus), visible)
         except ModelError:
-            return facts  # more learners than GPUs: the worker says that
-        if layout.vllm and self._vllm.memory_share is None and not layout.apart(len(gpus)):
-            layout = replace(layout, vllm=replace(layout.vllm, memory_share=0.0))
+            return facts  # more GPUs are asked for than there are: the worker says that
         require_room(facts, Hardware(self._memory, 1, gpus), self._training, layout)
         return facts
 

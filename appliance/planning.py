@@ -39,6 +39,8 @@ CORE_FLOPS = 25e9
 """Of one processor core, in float32, as matrix products of this size reach them."""
 CPU_BANDWIDTH = 12e9
 """Bytes a second that a processor reads weights with."""
+VLLM_SHARE = 0.92
+"""Of each of its GPUs, what vLLM takes by itself."""
 GPU_SHARE = (0.3, 0.5)
 """Of a GPU's arithmetic in training, and of its bandwidth in sampling, that is reached."""
 
@@ -91,8 +93,8 @@ class Hardware:
 class Vllm:
     """What of `[vllm]` decides what an engine takes. Each is a process of its own."""
 
-    memory_share: float = 0.92
-    """Of each of its GPUs, whatever it needs of that; unless set, what vLLM takes by itself. 0: what is left."""
+    memory_share: float | None = None
+    """Of each of its GPUs, whatever it needs of that; None: what a learner there leaves it, or `VLLM_SHARE`."""
     sleep: int = 0
     """What it gives back while a learner works: 0 nothing, 1 its cache, and its weights wait in memory, 2 both."""
     files: bool = True
@@ -206,6 +208,12 @@ def plan(
     that scores in an engine of its own, like the others. Of GPUs, each figure is that of the one that holds most."""
     gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever a learner gets, it fits there
     layout = layout if gpu else Layout(engines=layout.engines, vllm=layout.vllm)
+    if layout.vllm and layout.vllm.memory_share is None:
+        share = VLLM_SHARE
+        if gpu and not layout.apart(len(machine.gpus)):
+            room = left_for_engines(shape, gpu, recipe, max_tokens, layout, sleeps=layout.vllm.sleep > 0)
+            share = share_of(gpu, room, least_of_engine(shape, gpu, max_tokens, layout))
+        layout = replace(layout, vllm=replace(layout.vllm, memory_share=share))
     vllm, alone = layout.vllm, layout.apart(len(machine.gpus))
     engine = _engines(shape, max_tokens, rows, gpu, layout, layout.together)
     scoring = _engines(teacher, max_tokens, rows, gpu, layout, 1) if teacher else 0
@@ -304,7 +312,7 @@ def largest_pass(
         way = with_pass(recipe, tokens)
         return plan(shape, machine, way, max_tokens=max_tokens, rows=rows, layout=layout, teacher=teacher).fits
 
-    return _most(fits, max(16, max_tokens), max(MOST_PASS, max_tokens))
+    return largest(fits, max(16, max_tokens), max(MOST_PASS, max_tokens))
 
 
 def largest_group(
@@ -320,11 +328,12 @@ def largest_group(
     def fits(rows: int) -> bool:
         return plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows, layout=layout, teacher=teacher).fits
 
-    return _most(fits, 1, MOST_ROWS)
+    return largest(fits, 1, MOST_ROWS)
 
 
-def _most(fits: Callable[[int], bool], least: int, most: int) -> int:
-    """The largest number from `least` to `most` that fits, where whatever is below one that fits does; otherwise 0."""
+def largest(fits: Callable[[int], bool], least: int, most: int) -> int:
+    """Finds the largest number from `least` to `most` that fits, where whatever is below one that fits does; otherwise
+    0."""
     if not fits(least):
         return 0
     while least < most:
@@ -435,7 +444,7 @@ def _engines(shape: Shape, max_tokens: int, rows: int, gpu: Gpu | None, layout: 
     if layout.vllm is None:
         return engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * count // layout.tensor_parallel
     if gpu is not None:
-        return count * int(layout.vllm.memory_share * gpu.total)
+        return count * int((layout.vllm.memory_share or 0) * gpu.total)
     conversation = (max_tokens + 128) * shape.layers * 2 * shape.key_value * 4
     cache = max(2 * conversation, min((rows + 1) * conversation, CACHE_BYTES))
     return count * (PROCESS + engine_weight_bytes(shape, gpu=False) + cache)
@@ -542,8 +551,12 @@ def least(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layou
         return {"memory": (step, machine.memory)}
     gpu, vllm = max(machine.gpus, key=lambda one: one.total), layout.vllm
     sampling = engine_weight_bytes(shape, gpu=True) // layout.tensor_parallel if layout.engine_gpus else 0
-    share = (int(vllm.memory_share * gpu.total) or sampling) if vllm else gpu.total
-    if vllm and not vllm.sleep and not layout.apart(len(machine.gpus)):
+    alone = layout.apart(len(machine.gpus))
+    if vllm and vllm.memory_share is None and not alone:
+        share = sampling
+    else:
+        share = int((vllm.memory_share or VLLM_SHARE) * gpu.total) if vllm else gpu.total
+    if vllm and not vllm.sleep and not alone:
         step += layout.together * share
     read = (_opened(shape, recipe) + shape.file_bytes) * (1 + layout.learners)
     return {"gpu": (step, gpu.total), "engine": (sampling, share), "memory": (read, machine.memory)}
@@ -608,3 +621,14 @@ def left_for_engines(
         held = max(sum(parts.values()), whole["weights"] - copies if layout.learners > 1 else 0)
     left = int(gpu.free * GPU_USABLE) - int((GPU_CONTEXT + held) * SLACK)
     return left // layout.together - GPU_CONTEXT
+
+
+def least_of_engine(shape: Shape, gpu: Gpu, max_tokens: int, layout: Layout) -> int:
+    """Bytes without which no engine is given a part of a GPU: those of one conversation, and a hundredth."""
+    needed = int(engine_bytes(shape, max_tokens, 1, gpu=True) * SLACK) // layout.tensor_parallel
+    return max(needed, -(-gpu.total // 100))
+
+
+def share_of(gpu: Gpu, room: int, needed: int) -> float:
+    """The part of a GPU that so many bytes are, in whole hundredths; 0 where they are less than `needed`."""
+    return 100 * room // gpu.total / 100 if room >= needed else 0.0

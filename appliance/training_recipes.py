@@ -18,7 +18,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -30,6 +30,7 @@ from pydantic import Field, ValidationError
 from appliance import planning
 from appliance.agent.budget import AgentBudget
 from appliance.config_layers import LONGEST, ConfigError, Layer, file_layer, merged, refused
+from appliance.engine_share import shared_out, way_of
 from appliance.home_folder import expanded
 from appliance.learning.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
 from appliance.learning.stages import MOST_TRACES, OWN_KEYS, Stage, StageKind, TeacherRecipe, refusal
@@ -228,29 +229,34 @@ def scaled(
     if not recipe.scale:
         return recipe
     most = max(stage.recipe.agent.max_tokens for stage in recipe.stages)
-    where = (shape, machine, layout)
+
+    def fit(stages: Sequence[Stage]) -> bool:
+        return not too_large(stages, shape, machine, layout, teachers)
+
+    def least(context: int, rows: int) -> list[Stage]:
+        return [_least(one, context / most, rows) for one in recipe.stages]
+
     lengths = _lengths(most, shape)
-    fits = [
-        tokens
-        for tokens in lengths
-        if all(_fits(one, tokens / most, *where, teachers.get(one.scored_by)) for one in recipe.stages)
-    ]
-    if not fits:
+    context = next((tokens for tokens in lengths if fit(least(tokens, 1))), 0)
+    if not context:
         raise ConfigError(
             f"{recipe.name}: not even conversations of {lengths[-1]} tokens fit into this machine",
             hint='`assay plan` says why; take a smaller model, or method = "lora" in [training]',
         )
-    context = fits[0]
     factor = context / most
     asked = max(one.recipe.agent.concurrent for one in recipe.stages)
-    rows = min(asked, *(_rows(one, factor, *where, teachers.get(one.scored_by)) for one in recipe.stages))
-    stages = tuple(_scaled(one, factor, rows, *where, teachers.get(one.scored_by)) for one in recipe.stages)
+    rows = planning.largest(lambda count: fit(least(context, count)), 1, asked)
+    stages = least(context, rows)
+    for place, one in enumerate(recipe.stages):  # one after the other, for the others' passes decide on vLLM's share
+        stages = _widened(stages, place, int(one.recipe.training.micro_batch_tokens * factor), fit)
     notes = []
     if context < most:
         notes.append(f"tokens times {factor:.3g}: the longest conversation that fits is {context} of {most}")
     if rows < asked:
         notes.append(f"{rows} rollouts at once instead of {asked}")
-    return StagedRecipe(recipe.name, recipe.about, stages, recipe.scale, recipe.files, tuple(notes), recipe.stages)
+    return StagedRecipe(
+        recipe.name, recipe.about, tuple(stages), recipe.scale, recipe.files, tuple(notes), recipe.stages
+    )
 
 
 def _lengths(most: int, shape: Shape) -> list[int]:
@@ -260,32 +266,10 @@ def _lengths(most: int, shape: Shape) -> list[int]:
     return sorted((tokens for tokens in found if min(LEAST_CONTEXT, bound) <= tokens <= bound), reverse=True)
 
 
-def _tokens(stage: Stage, factor: float) -> int:
-    return max(16, int(stage.recipe.agent.max_tokens * factor))
-
-
-def _fits(stage: Stage, factor: float, shape: Shape, machine: Hardware, layout: Layout, teacher: Shape | None) -> bool:
-    """Whether the stage fits with one rollout at a time and the smallest passes."""
-    sizes = {"max_tokens": _tokens(stage, factor), "rows": 1}
-    return planning.plan(shape, machine, _least(stage, factor), **sizes, layout=layout, teacher=teacher).fits
-
-
-def _rows(stage: Stage, factor: float, shape: Shape, machine: Hardware, layout: Layout, teacher: Shape | None) -> int:
-    tokens = _tokens(stage, factor)
-    return max(1, planning.largest_group(shape, machine, _least(stage, factor), tokens, layout, teacher))
-
-
-def _least(stage: Stage, factor: float) -> TrainingRecipe:
-    """How the stage learns with the smallest passes, SFT too."""
-    return planning.with_pass(stage.recipe.training, _tokens(stage, factor))
-
-
-def _scaled(
-    stage: Stage, factor: float, rows: int, shape: Shape, machine: Hardware, layout: Layout, teacher: Shape | None
-) -> Stage:
-    """The stage with its tokens times `factor`, and with passes no larger than fit beside so many rollouts."""
+def _least(stage: Stage, factor: float, rows: int) -> Stage:
+    """The stage with its tokens times `factor`, so many rollouts at once at the most, and the smallest passes."""
     recipe = stage.recipe
-    tokens = _tokens(stage, factor)
+    tokens = max(16, int(recipe.agent.max_tokens * factor))
     agent = recipe.agent.model_copy(
         update={
             "max_tokens": tokens,
@@ -293,28 +277,38 @@ def _scaled(
             "max_result_chars": max(8, int(recipe.agent.max_result_chars * factor)),
         }
     )
-    training = planning.with_pass(recipe.training, max(tokens, int(recipe.training.micro_batch_tokens * factor)))
-    sizes = {"max_tokens": tokens, "rows": agent.concurrent}
-    if not planning.plan(shape, machine, training, **sizes, layout=layout, teacher=teacher).fits:
-        best = planning.largest_pass(shape, machine, training, tokens, agent.concurrent, layout, teacher)
-        training = planning.with_pass(training, max(tokens, min(best, training.micro_batch_tokens)))
-    return stage.model_copy(update={"recipe": recipe.model_copy(update={"agent": agent, "training": training})})
+    return _with_pass(stage.model_copy(update={"recipe": recipe.model_copy(update={"agent": agent})}), tokens)
+
+
+def _widened(stages: list[Stage], place: int, wanted: int, fit: Callable[[Sequence[Stage]], bool]) -> list[Stage]:
+    """The same stages, one of them with passes of so many tokens, or with fewer that fit."""
+
+    def passing(tokens: int) -> list[Stage]:
+        return [*stages[:place], _with_pass(stages[place], tokens), *stages[place + 1 :]]
+
+    return passing(planning.largest(lambda tokens: fit(passing(tokens)), stages[place].recipe.agent.max_tokens, wanted))
+
+
+def _with_pass(stage: Stage, tokens: int) -> Stage:
+    recipe = stage.recipe
+    training = planning.with_pass(recipe.training, tokens)
+    return stage.model_copy(update={"recipe": recipe.model_copy(update={"training": training})})
 
 
 def too_large(
     stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout = ONE, teachers: Teachers = NOBODY
 ) -> list[str]:
-    """Names the stages that do not fit."""
-    return [stage.name for stage in stages if not _planned(stage, shape, machine, layout, teachers).fits]
+    """Names the stages that do not fit. Engines have one share of a GPU for all of them, as a worker gives it."""
+    plans = _plans(stages, shape, machine, layout, teachers)
+    return [stage.name for stage, one in zip(stages, plans, strict=True) if not one.fits]
 
 
 def rows_of(
     stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout = ONE, teachers: Teachers = NOBODY
 ) -> list[tuple[str, ...]]:
     """One row for each stage, as `COLUMNS` has it."""
-    return [
-        _row(number, stage, _planned(stage, shape, machine, layout, teachers)) for number, stage in enumerate(stages, 1)
-    ]
+    plans = _plans(stages, shape, machine, layout, teachers)
+    return [_row(number, stage, one) for number, (stage, one) in enumerate(zip(stages, plans, strict=True), 1)]
 
 
 COLUMNS = ("stage", "name", "kind", "ends after", "tokens", "calls", "tasks", "learns with", "optimizer", "memory")
@@ -343,13 +337,23 @@ def _row(number: int, stage: Stage, most: planning.Plan) -> tuple[str, ...]:
     )
 
 
-def _planned(stage: Stage, shape: Shape, machine: Hardware, layout: Layout, teachers: Teachers) -> planning.Plan:
-    recipe, tokens = stage.recipe, stage.recipe.agent.max_tokens
-    taken = recipe.training
-    if stage.kind == "sft":
-        taken = planning.sft_way(recipe.warm_start, taken, tokens)
-    sizes = {"max_tokens": tokens, "rows": recipe.agent.concurrent}
-    return planning.plan(shape, machine, taken, **sizes, layout=layout, teacher=teachers.get(stage.scored_by))
+def _plans(
+    stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout, teachers: Teachers
+) -> list[planning.Plan]:
+    ways = [way_of(stage) for stage in stages]
+    layout = shared_out(layout, shape, machine, ways)
+    return [
+        planning.plan(
+            shape,
+            machine,
+            way.recipe,
+            max_tokens=way.max_tokens,
+            rows=stage.recipe.agent.concurrent,
+            layout=layout,
+            teacher=teachers.get(stage.scored_by),
+        )
+        for stage, way in zip(stages, ways, strict=True)
+    ]
 
 
 def plan_json(recipe: StagedRecipe) -> dict[str, Any]:

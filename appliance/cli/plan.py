@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,7 @@ from appliance.errors import ExitCode
 
 if TYPE_CHECKING:
     from appliance.config import Settings
-    from appliance.planning import Hardware, Layout, Plan, Shape
+    from appliance.planning import Hardware, Layout, Plan, Shape, Vllm
 
 GIB = 1 << 30
 
@@ -95,7 +95,7 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
     evaluation = settings.recipe.evaluation
     items = 4 * evaluation.sealed_items + evaluation.unsolvable_items
     items += recipe.watch_items * (2 + recipe.steps // recipe.watch_every)
-    layout, none = _given(settings, shape, machine, layout_of(settings, machine))
+    layout = layout_of(settings, machine)
     sizes: dict[str, Any] = {"max_tokens": agent.max_tokens, "rows": agent.concurrent, "layout": layout}
     configured = planning.plan(shape, machine, recipe, **sizes, extra_tokens=items * agent.max_tokens)
     rows = []
@@ -124,34 +124,36 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
             }
         )
     fewest = planning.fewest_learners(shape, machine, recipe, **sizes)
-    return _Report(configured, fewest, rows, _share(machine, configured, none))
+    return _Report(configured, fewest, rows, _share(machine, configured, _refusal(settings, shape, machine)))
 
 
-def _given(settings: Settings, shape: Shape, machine: Hardware, layout: Layout) -> tuple[Layout, str]:
-    """The layout in which vLLM has the share that it is given beside a learner, and why it can be given none."""
+def _refusal(settings: Settings, shape: Shape, machine: Hardware) -> str:
+    """Why vLLM can be given no share of a GPU beside a learner, as configured; empty where it can."""
     from appliance.engine_share import engine_share, ways_of
     from appliance.inference.engine import ModelError
 
-    if layout.vllm is None:
-        return layout, ""
     try:
-        share = engine_share(settings, shape, machine, ways_of(settings.recipe))
+        engine_share(settings, shape, machine, ways_of(settings.recipe))
     except ModelError as error:
-        return layout, str(error)
-    return (layout if share is None else replace(layout, vllm=replace(layout.vllm, memory_share=share))), ""
+        return str(error)
+    return ""
 
 
 def _share(machine: Hardware, one: Plan, none: str) -> str:
     """Says what share engines need, and what vLLM is given; `none` says why that cannot be said."""
     needed = f"engines need {100 * one.engine_share:.0f} % of {'a GPU' if machine.gpus else 'the memory'}"
     if none or one.layout.vllm is None or not machine.gpus:
-        return f"{needed}; {none}" if none else needed
-    return f"{needed}, and vLLM is given {100 * one.layout.vllm.memory_share:.0f} %"
+        return none or needed
+    return f"{needed}, and vLLM is given {_percent(one.layout.vllm)}"
+
+
+def _percent(vllm: Vllm) -> str:
+    return f"{100 * (vllm.memory_share or 0):.0f} %"
 
 
 def layout_of(settings: Settings, machine: Hardware) -> Layout:
     """How learners and engines share the GPUs. Raises ModelError for more learners than GPUs and for engines on a GPU
-    that is not visible, ConfigError for learners that cannot train together."""
+    that is not there or not visible, ConfigError for learners that cannot train together."""
     from appliance.gpu_layout import gpu_layout
     from appliance.inference.gpu_numbers import VISIBLE
     from appliance.model_readiness import require_optimizer
@@ -268,7 +270,7 @@ def _assumed(layout: Layout, gpus: int) -> str:
     many = "1 GPU" if layout.tensor_parallel == 1 else f"{layout.tensor_parallel} GPUs"
     many += " each" if layout.together < layout.engines else ""
     if layout.vllm:
-        many += f" (vLLM, {100 * layout.vllm.memory_share:.0f} % of each)"
+        many += f" (vLLM, {_percent(layout.vllm)} of each)"
     return f"assumed: {learners}; {engines}, held by {many}, {shared}; memory is that of the fullest GPU"
 
 
@@ -282,10 +284,12 @@ def _advice(report: _Report) -> str:
     layout = report.configured.layout
     if not fitting and report.configured.tightest[0] == "weights in /dev/shm":
         return "make room for weights: `mount -o remount,size=50% /dev/shm`"
+    if not fitting and report.configured.tightest[0].endswith("(beside)"):
+        return "no way of training fits: take a smaller model, or a machine with more memory beside the GPU"
     if not fitting and layout.vllm and report.configured.device == "gpu":
-        share = f"{100 * layout.vllm.memory_share:.0f} %"
+        share = _percent(layout.vllm)
         return (
-            f"no way of training fits with vLLM, which takes {share} of a GPU: set vllm.memory_share to what it needs, "
+            f"no way of training fits with vLLM, which gets {share} of a GPU: set vllm.memory_share to what it needs, "
             "vllm.sleep to 2 where a learner is on the same GPU, or take a smaller model"
         )
     if not fitting:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from test_planning import FOUR, LAPTOP, WHOLE, WORKSTATION, llama
 from test_planning import LORA as ADAPTER
 
-from appliance.cli.plan import _report
+from appliance import planning
+from appliance.cli.plan import _advice, _report
 from appliance.config import ModelSettings, Settings
 from appliance.engine_share import Way, engine_share, ways_of
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.recipe import Recipe
 from appliance.learning.stages import Stage
+from appliance.model_shape import EMBEDDED
 from appliance.placement.settings import PlacementSettings
-from appliance.planning import GPU_USABLE, Hardware, Shape, plan, sft_way
+from appliance.planning import GIB, GPU_USABLE, Hardware, Shape, plan, sft_way
 
 SMALL = llama(0.6, layers=28, hidden=1024, intermediate=3072)
 ASLEEP = VllmSettings(sleep=2)
@@ -81,6 +85,14 @@ def test_too_little_for_vllm_is_refused_with_what_to_change() -> None:
         engine_share(settings(ASLEEP), llama(8.0), WORKSTATION, [Way(WHOLE, 2048)])
 
 
+def test_less_than_a_hundredth_of_a_gpu_is_no_share() -> None:
+    """With none, vLLM takes what it takes by itself."""
+    for free, refused in ((2.75, True), (3.25, False)):
+        machine = replace(WORKSTATION, gpus=(replace(GPU, total=80 * GIB, free=int(free * GIB)),))
+        with pytest.raises(ModelError, match=r"0\.8 at the least") if refused else nullcontext():
+            assert engine_share(settings(), EMBEDDED, machine, [Way(Recipe().training, 120)]) == 0.01
+
+
 def test_a_plan_says_what_engines_need_and_what_vllm_is_given() -> None:
     def said(vllm: VllmSettings, shape: Shape = SMALL, machine: Hardware = WORKSTATION, **model: object) -> str:
         configured = settings(vllm, **model)
@@ -93,3 +105,18 @@ def test_a_plan_says_what_engines_need_and_what_vllm_is_given() -> None:
     assert said(VllmSettings(), machine=FOUR).endswith("vLLM is given 92 %")
     assert said(VllmSettings(), engine="torch", machine=LAPTOP).endswith("% of the memory")
     assert "are left for it" in said(VllmSettings(), llama(8.0))
+
+
+def test_each_way_of_training_is_planned_with_what_it_leaves_itself() -> None:
+    report = _report(settings(), SMALL, WORKSTATION)
+    assert (report.configured.fits, "are left for it" in report.share) == (False, True)
+    for row, way in zip(report.rows, planning.ways(Recipe().training, gpu=True), strict=True):
+        taken = way.model_copy(update={"micro_batch_tokens": row["micro_batch_tokens"]})
+        share = share_of(settings(), SMALL, [Way(taken, Recipe().agent.max_tokens)])
+        assert (row["fits"], row["engine_share"]) == (True, pytest.approx(share))
+    assert _advice(report).startswith("this fits")
+
+
+def test_memory_beside_a_gpu_that_is_too_little_is_not_laid_to_vllm() -> None:
+    report = _report(settings(), llama(8.0), replace(WORKSTATION, memory=16 * GIB))
+    assert _advice(report).endswith("a machine with more memory beside the GPU")

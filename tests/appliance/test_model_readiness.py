@@ -206,7 +206,7 @@ def test_a_gpu_that_is_too_small_is_said_before_a_night_and_not_where_its_tool_d
     assert "method to lora, or take a smaller model, or a GPU with more memory" in met.value.hint
     found = ConfiguredModel(settings, MEMORY, lora).require(TOKENS)
     assert found is not None
-    vllm = Layout(vllm=Vllm())
+    vllm = Layout(vllm=Vllm(0.92))
     with pytest.raises(ModelError, match="beside vLLM takes at least") as beside:
         require_room(found, Hardware(MEMORY, 1, (gpu,)), lora, vllm)
     assert "set vllm.sleep to 2" in beside.value.hint

@@ -354,6 +354,12 @@ def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_wou
     assert layout_of(settings(two, engine="torch"), LAPTOP) == Layout()
     with pytest.raises(ModelError, match="8 learners train on a GPU each, and there are 4"):
         layout_of(settings(one, learners=8), FOUR)
+    for asked, said in (
+        (VllmSettings(gpus=(0, 4)), "names GPU 4, and CUDA shows 4 here"),
+        (VllmSettings(tensor_parallel=8), "is 8, and vLLM is given 4"),
+    ):
+        with pytest.raises(ModelError, match=said):
+            layout_of(settings(asked), FOUR)
     report = _report(settings(one), llama(8.0), FOUR)
     assert (report.configured.fits, report.fewest_learners) == (False, 3)
     row = report.rows[1]
@@ -361,7 +367,9 @@ def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_wou
     assert "2 learners, a GPU each; 1 engine, held by 2 GPUs, apart from" in _assumed(Layout(2, 1, 2, 2), 4)
     apart = layout_of(settings(VllmSettings(gpus=(1, 2, 3)), engines=3), FOUR)
     assert (apart, apart.together) == (Layout(1, 3, 1, 3, Vllm()), 1)
-    assert "3 engines, held by 1 GPU each (vLLM, 92 % of each), apart from learners" in _assumed(apart, 4)
+    assert "3 engines, held by 1 GPU each (vLLM, 92 % of each), apart from learners" in _assumed(
+        replace(apart, vllm=Vllm(0.92)), 4
+    )
     assert "2 engines on the same, held by 1 GPU" in _assumed(layout_of(settings(one, engines=2), FOUR), 4)
     found = _report(settings(one, learners=3), llama(8.0), FOUR)
     assert found.configured.fits
@@ -391,8 +399,8 @@ def test_vllm_takes_its_share_of_a_gpu_whatever_it_needs_and_gives_it_back_while
         return plan(small, machine, LORA, layout=Layout(vllm=vllm), **sizes)
 
     total = WORKSTATION.gpus[0].total
-    assert not found(Vllm()).fits
-    assert found(Vllm()).parts["engine"] == int(0.92 * total)
+    assert not found(Vllm(0.92)).fits
+    assert found(Vllm(0.92)).parts["engine"] == int(0.92 * total)
     assert found(Vllm(0.4)).fits
     asleep = found(Vllm(0.8, sleep=2))
     assert (asleep.fits, found(Vllm(0.8)).fits) == (True, False)

@@ -106,17 +106,22 @@ class VllmSettings(FrozenModel):
             why = "vLLM's environment is its build for processors"
             why = why if shown else f"CUDA_VISIBLE_DEVICES is {visible!a}, which shows none" if gpus else NO_GPU
             raise ModelError(f"{asked} needs a GPU, and {why}", hint="remove it from the section [vllm]")
-        if self.gpus and max(self.gpus) >= gpus:
-            raise ModelError(
-                f"vllm.gpus names GPU {max(self.gpus)}, and this machine has {gpus}, numbered from 0",
-                hint="`nvidia-smi` lists them",
-            )
-        self.torch_gpus(visible)
+        self.require_gpus(shown, visible)
         if self.transfer == "nccl" and not 0 < len(self.gpus) < shown:
             raise ModelError(
                 "vllm.transfer is nccl, which sends from a GPU that vLLM does not sample on",
                 hint=f"leave one of {shown} out of vllm.gpus" if shown > 1 else "set vllm.transfer to ipc or file",
             )
+
+    def require_gpus(self, shown: int, visible: str | None) -> None:
+        """Raises ModelError where one of `gpus`, or enough for `tensor_parallel`, is not there, of so many that CUDA
+        shows under this CUDA_VISIBLE_DEVICES."""
+        for number, place in zip(self.gpus, self.torch_gpus(visible), strict=True):
+            if place >= shown:
+                raise ModelError(
+                    f"vllm.gpus names GPU {number}, and CUDA shows {shown} here",
+                    hint="`nvidia-smi` lists them, numbered from 0",
+                )
         if self.tensor_parallel > (len(self.gpus) or shown):
             raise ModelError(
                 f"vllm.tensor_parallel is {self.tensor_parallel}, and vLLM is given {len(self.gpus) or shown} GPUs",

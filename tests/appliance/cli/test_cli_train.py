@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from test_cli_base_models import assay
 
+from appliance.cli.plan import layout_of
+from appliance.config import ModelSettings, Settings
 from appliance.config_layers import ConfigError
+from appliance.engine_share import engine_share, ways_of
+from appliance.inference.engine import ModelError
+from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.recipe import Recipe
-from appliance.planning import GIB, Gpu, Hardware, Layout, Shape, plan
+from appliance.planning import GIB, Gpu, Hardware, Layout, Shape, Vllm, plan
 from appliance.training_recipes import read_recipe, rows_of, scaled, too_large
 
 TWO = """
@@ -138,6 +144,24 @@ def test_the_shipped_recipe_fits_a_small_gpu_and_with_an_adapter_a_large_model(t
         found = scaled(read_recipe("rstar2-agent", recipe), shape, machine)
         assert too_large(found.stages, shape, machine) == []
         assert [stage.recipe.agent.max_tokens for stage in found.stages] == [8192, 8192, 12288, 12288]
+
+
+@pytest.mark.parametrize("sleep", [0, 2])
+def test_a_scaled_recipe_fits_beside_vllm_with_the_share_that_a_worker_gives_it(sleep: int) -> None:
+    """That share is of what all its stages leave."""
+    settings = Settings(data=Path("unused"), vllm=VllmSettings(sleep=sleep), model=ModelSettings(engine="vllm"))
+    machine = Hardware(256 * GIB, 16, (Gpu("one", 80 * GIB, 79 * GIB, 1e15, 3e12),))
+    small = qwen(600_000_000, layers=28, hidden=1024, intermediate=3072, attention=2048)
+    layout = layout_of(settings, machine)
+    found = scaled(read_recipe("rstar2-agent", Recipe()), small, machine, layout)
+    assert [stage.recipe.agent.max_tokens for stage in found.stages] == [8192, 8192, 12288, 12288]
+    share = engine_share(settings, small, machine, ways_of(Recipe(), found.stages))
+    for each in (layout, replace(layout, vllm=Vllm(share, sleep))):
+        assert too_large(found.stages, small, machine, each) == []
+    large = qwen(8_200_000_000, layers=36, hidden=4096, intermediate=12_288, attention=4096)
+    with pytest.raises(ModelError, match="are left for it"):
+        engine_share(settings, large, machine, ways_of(Recipe(), found.stages))
+    assert too_large(found.stages, large, machine, layout) == [stage.name for stage in found.stages]
 
 
 def qwen(parameters: int, *, layers: int, hidden: int, intermediate: int, attention: int) -> Shape:
