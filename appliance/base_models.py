@@ -21,6 +21,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from appliance.home_folder import expanded
@@ -29,11 +30,12 @@ from appliance.learning.checkpoints import LICENSES, is_model_file, model_files
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, sweep, verify, write_folder
 from appliance.learning.recipe import TrainingRecipe
-from appliance.model_readiness import ModelFacts, UnusableModelError, examine
+from appliance.model_readiness import ModelFacts, UnusableModelError, examine, read_config
 
 BASES = "bases"
 RECORD = "base.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_KIND = re.compile(r"[a-z0-9_]{1,64}")
 _MAX_LICENSE = 1 << 20
 
 
@@ -75,6 +77,7 @@ def import_base(source: str, data: Path, license_file: Path | None = None) -> Im
     with _alone(data / BASES), _as_folder(path, data) as folder:
         try:
             facts = examine(folder, TrainingRecipe())
+            _require_known(folder)
         except ModelError as error:
             raise UnusableModelError(f"{path}: {error}", hint=error.hint) from error
         taken = model_files(folder)
@@ -133,6 +136,20 @@ def _alone(bases: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _require_known(folder: Path) -> None:
+    """Raises ModelError for a kind of model that transformers does not have. Most have a module of their own there,
+    which is read without loading it; the table of all takes seconds."""
+    config, library = read_config(folder), find_spec("transformers")
+    kind, places = config.get("model_type"), library and library.submodule_search_locations
+    if isinstance(kind, str) and _KIND.fullmatch(kind) and places:
+        module = Path(places[0]) / "models" / kind / f"configuration_{kind}.py"
+        if module.is_file() and f'model_type = "{kind}"' in module.read_text():
+            return
+    from appliance.inference.folder import require_known
+
+    require_known(config)
 
 
 def _require_own(files: Mapping[str, Path], folder: Path) -> None:

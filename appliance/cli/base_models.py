@@ -38,8 +38,8 @@ def import_model(
 ) -> None:
     """Check a base model and keep it in the data folder, with its licence text.
 
-    Nothing is downloaded. 0: it is there now, or was; 2: it is no sound model, has no licence text, or the name is
-    another model's; 5: it cannot be read or written.
+    Nothing is downloaded. 0: it is there now, or was; 2: it is no sound model, of no known kind, has no licence text,
+    or the name is another model's; 5: it cannot be read or written.
 
     Example: assay model import qwen3-0.6b@/downloads/Qwen3-0.6B
     """

@@ -20,6 +20,17 @@ from appliance.inference.engine import ModelError, ModelFiles
 from appliance.processes.loading import without_collecting
 
 COMPLETE = "point the configuration at a complete Hugging Face model folder (config.json, tokenizer.json, safetensors)"
+INSTALLED = "only architectures of the installed transformers are loaded; code inside a model folder is never run"
+
+
+def require_known(settings: Mapping[str, Any]) -> None:
+    """Raises ModelError where the table of a config.json names no model that `open_model` knows. Nothing is opened."""
+    with without_collecting():
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+    kind = settings.get("model_type", "")
+    if not isinstance(kind, str) or kind not in CONFIG_MAPPING_NAMES:
+        named = ascii(kind)[:60]
+        raise ModelError(f"config.json describes no model known here: its model_type is {named}", hint=INSTALLED)
 
 
 def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype = torch.float32) -> Any:
@@ -33,8 +44,7 @@ def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype
         config = library.AutoConfig.for_model(**settings)
     except Exception as error:  # whatever a model's class makes of settings that it does not expect
         raise ModelError(
-            f"config.json of {name} describes no model known here: {_first_line(error)}",
-            hint="only architectures of the installed transformers are loaded; code inside a model folder is never run",
+            f"config.json of {name} describes no model known here: {_first_line(error)}", hint=INSTALLED
         ) from error
     try:
         with quietly():

@@ -124,6 +124,8 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
     part, deep = licensed(tmp_path / "part"), licensed(tmp_path / "deep")
     os.truncate(part / "model.safetensors", 1_000_000)
     edit("config.json", num_hidden_layers=10**320)(deep)
+    unknown = licensed(tmp_path / "unknown")
+    edit("config.json", model_type="zorp\x1b")(unknown)
     spoiled = tmp_path / "spoiled"
     spoiled.mkdir()
     (spoiled / "ledger.sqlite3").write_bytes(b"no ledger" * 100)
@@ -134,6 +136,7 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
         (("model", "import", str(unlicensed), "--license", str(tmp_path / "empty")), 2, "holds no licence text"),
         (("model", "import", str(unlicensed), "--license", str(tmp_path / "none")), 2, "No such file"),
         (("model", "import", str(cut)), 2, "no tokenizer.json"),
+        (("model", "import", str(unknown)), 2, "no model known here: its model_type is 'zorp\\x1b'"),
         (("model", "import", "Qwen/Qwen3-0.6B"), 2, "nothing is downloaded"),
         (("model", "import", f"..@{source}"), 2, "is no name of a model"),
         (("model", "import", str(tmp_path / "empty")), 2, "neither a model folder nor a tar archive"),
