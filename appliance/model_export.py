@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from appliance.base_models import find_base
 from appliance.errors import AssayError, ExitCode, UsageError
 from appliance.home_folder import expanded
 from appliance.inference.engine import ADAPTER
@@ -34,21 +35,26 @@ class Exported:
     """Largest difference of log-probabilities between merged and unmerged, in nats."""
 
 
-def export(model: str, target: Path, data: Path, base: Path | None) -> Exported:
+def export(model: str, target: Path, data: Path, base: str) -> Exported:
     """Writes the model as the folder `target`. Raises UsageError, CheckpointError and ModelError."""
     if target.exists():
         raise UsageError(f"{target} exists", "name a folder that does not: nothing is written over")
     source = published(model, data)
     if (source / ADAPTER).is_file():
-        if base is None:
+        if not base:
             raise UsageError(
-                f"{source} holds an adapter and no model", "name the model that it was trained beside with --base DIR"
+                f"{source} holds an adapter and no model", "name the model that it was trained beside with --base"
+            )
+        beside = find_base(base, data) or expanded(base)
+        if not beside.is_dir():
+            raise UsageError(
+                f"there is no base model {base}", "name one that `assay model import` registered, or a model folder"
             )
         from appliance.learning.merging import export_merged
 
-        difference = export_merged(source, _model_bytes(base), target)
+        difference = export_merged(source, _model_bytes(beside), target)
         return Exported(verify(target), True, difference)
-    if base is not None:
+    if base:
         raise UsageError(f"{source} holds no adapter", "leave --base out")
     if (source / MANIFEST).exists():
         verify(source)
@@ -57,7 +63,7 @@ def export(model: str, target: Path, data: Path, base: Path | None) -> Exported:
     return Exported(write_folder(target, model_files(source)), False, 0.0)
 
 
-def export_gguf(model: str, target: Path, data: Path, base: Path | None) -> tuple[Exported, int]:
+def export_gguf(model: str, target: Path, data: Path, base: str) -> tuple[Exported, int]:
     """Writes the model as one GGUF file, by way of a plain folder beside it; returns also how many tensors it has.
     Raises as `export`, and CheckpointError for a model that is not written so."""
     if target.exists():

@@ -82,9 +82,12 @@ def export_model(
     ],
     target: Annotated[Path, typer.Argument(help="The folder (or file) to write; it must not exist.")],
     base: Annotated[
-        Path | None,
-        typer.Option("--base", metavar="DIR", help="For a checkpoint of an adapter: the model it was trained beside."),
-    ] = None,
+        str,
+        typer.Option(
+            metavar="NAME|DIR",
+            help="For a checkpoint of an adapter: the model it was trained beside, registered or a folder.",
+        ),
+    ] = "",
     form: Annotated[
         ExportForm, typer.Option("--format", help="folder: as Hugging Face has it; gguf: one file for llama.cpp.")
     ] = ExportForm.FOLDER,
@@ -95,9 +98,9 @@ def export_model(
 
     The checkpoint of an adapter is merged into its base in float32, and the merged model's log-probabilities are
     compared with those of base and adapter side by side. As GGUF weights keep their types, what was written is read
-    again and compared, and a model whose form there is not known is refused. 0: written; 2: there is no such model, or
-    the target exists; 5: a file is damaged, the adapter is for another base, the model has no form as GGUF here, or
-    nothing can be written.
+    again and compared, and a model whose form there is not known is refused. 0: written; 2: there is no such model or
+    base, or the target exists; 5: a file is damaged, the adapter is for another base, the model has no form as GGUF
+    here, or nothing can be written.
 
     Example: assay model export champion ./my-model
     """

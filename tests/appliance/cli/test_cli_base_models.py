@@ -126,6 +126,9 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
     edit("config.json", num_hidden_layers=10**320)(deep)
     unknown = licensed(tmp_path / "unknown")
     edit("config.json", model_type="zorp\x1b")(unknown)
+    adapter = licensed(tmp_path / "adapter")
+    (adapter / "model.safetensors").rename(adapter / "adapter_model.safetensors")
+    beside = ("model", "export", str(adapter), str(tmp_path / "out"))
     spoiled = tmp_path / "spoiled"
     spoiled.mkdir()
     (spoiled / "ledger.sqlite3").write_bytes(b"no ledger" * 100)
@@ -143,6 +146,9 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
         (("model", "import", f"l@{packed(tmp_path, 'link.tgz', link)}"), 2, "is no regular file"),
         (("model", "export", "champion", str(tmp_path / "out")), 2, "no model is champion"),
         (("model", "export", str(source), str(tmp_path / "out"), "--base", str(source)), 2, "holds no adapter"),
+        (beside, 2, "holds an adapter and no model"),
+        ((*beside, "--base", "nothing-of-this-name"), 2, "there is no base model nothing-of-this-name"),
+        ((*beside, "--base", "seedling"), 5, "has no manifest"),
         (("model", "export", str(part), str(tmp_path / "out")), 5, "is not as long as its header says"),
         (("model", "export", "champion", str(tmp_path / "out"), "--data", str(spoiled)), 5, "cannot be read: file is"),
         (("plan", "--data", str(spoiled)), 5, "cannot be read: file is not a database"),
