@@ -17,7 +17,6 @@ import torch
 from safetensors import SafetensorError
 
 from appliance.inference.engine import ModelError, ModelFiles
-from appliance.printable import printable
 from appliance.processes.loading import without_collecting
 
 COMPLETE = "point the configuration at a complete Hugging Face model folder (config.json, tokenizer.json, safetensors)"
@@ -30,7 +29,7 @@ def require_known(settings: Mapping[str, Any]) -> None:
         from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
     kind = settings.get("model_type", "")
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING_NAMES:
-        named = printable(repr(kind), limit=60)
+        named = ascii(kind)[:60]
         raise ModelError(f"config.json describes no model known here: its model_type is {named}", hint=INSTALLED)
 
 
