@@ -233,7 +233,9 @@ def plan(
         phases, beside = _phases(shape, recipe, parts, layout), {}
     else:
         opened = whole["weights"] - _copies(shape, recipe) if layout.learners > 1 else 0
-        phases = _gpu_phases(parts, engine + scoring, opened, alone=alone, asleep=asleep, exact=vllm is not None)
+        resting = parts["weights"] - _copies(shape, recipe) + parts["moments"]
+        held = engine + scoring
+        phases = _gpu_phases(parts, held, opened, resting, alone=alone, asleep=asleep, exact=vllm is not None)
         beside = _phases_beside(shape, recipe, whole, layout, offers)
         # What learners hand over, on a GPU of a process of their own, lies there or nowhere.
         given = max(shape.file_bytes, trained_parameters(shape, recipe) * 4)
@@ -494,14 +496,14 @@ def _phases(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layo
 
 
 def _gpu_phases(
-    parts: Mapping[str, int], engine: int, opened: int, *, alone: bool, asleep: bool, exact: bool
+    parts: Mapping[str, int], engine: int, opened: int, resting: int, *, alone: bool, asleep: bool, exact: bool
 ) -> dict[str, int]:
     """On a GPU: the learner's weights come to it as they are and its moments as they were kept, so a step takes most.
     Each of several has the whole weights once, the bytes `opened`, before they are split. `engine` is what engines
     hold while they sample, on GPUs of their own where they are `alone`; torch's gave its old weights up before the
-    step. One that is `asleep` in a step is beside weights and moments else. `exact` is one that takes what it was
-    given and no more, as vLLM does: it needs no slack, nor the pages that are not planned with, so it counts as much
-    less as what there is does; alone it is a limit and no phase."""
+    step. One that is `asleep` in a step is beside weights and moments else, the bytes `resting`. `exact` is one that
+    takes what it was given and no more, as vLLM does: it needs no slack, nor the pages that are not planned with, so it
+    counts as much less as what there is does; alone it is a limit and no phase."""
 
     def taken(held: int, engines: int) -> int:
         return int(held * SLACK + engines * GPU_USABLE) if exact else int((held + engines) * SLACK)
@@ -511,7 +513,7 @@ def _gpu_phases(
     if opened:
         found["loading"] = taken(parts["process"] + opened, 0 if alone else engine)
     if asleep:
-        found["sampling"] = taken(parts["process"] + parts["weights"] + parts["moments"], engine)
+        found["sampling"] = taken(parts["process"] + resting, engine)
     elif alone and not exact:
         found["sampling"] = taken(parts["process"], engine)
     return found

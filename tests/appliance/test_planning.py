@@ -328,6 +328,17 @@ def test_an_engine_that_several_gpus_hold_takes_a_part_of_each_and_several_engin
     assert each.hours < twice.hours == one.hours, "they work at once"
 
 
+def test_an_engine_that_sleeps_is_beside_weights_and_moments_and_not_beside_what_a_pass_keeps() -> None:
+    two = llama(2.0, layers=24, hidden=2048, intermediate=8192)
+    full = TrainingRecipe(precision="bfloat16", packing=True, gradient_checkpointing=True)
+    for free in range(60, 80):
+        server = replace(FOUR, gpus=(replace(FOUR.gpus[0], free=free * GIB),))
+        layout = Layout(vllm=Vllm(sleep=2))
+        one = plan(two, server, full, max_tokens=2048, rows=8, layout=layout)
+        assert one.layout.vllm is not None
+        assert one.phases["sampling"] <= one.available, "it is given what is left there, and no more"
+
+
 def test_on_a_processor_each_engine_is_there_as_often_as_it_is_configured() -> None:
     def taken(engine: str, engines: int, *, where: Literal["here", "cluster"] = "here") -> int:
         model, placement = ModelSettings(engine=engine, engines=engines), PlacementSettings(engines=where)
