@@ -81,9 +81,9 @@ def shared_out(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[W
     """Gives the layout in which vLLM has the share that a worker gives it, for all of these ways; 0 where that is
     refused."""
     vllm = layout.vllm
-    if vllm is None or vllm.memory_share is not None or not machine.gpus or layout.apart(len(machine.gpus)):
+    if vllm is None or vllm.given is not None or not machine.gpus or layout.apart(len(machine.gpus)):
         return layout
-    return replace(layout, vllm=replace(vllm, memory_share=share_of(*_room(layout, shape, machine, ways))))
+    return replace(layout, vllm=replace(vllm, given=share_of(*_room(layout, shape, machine, ways))))
 
 
 def _room(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> tuple[Gpu, int, int]:

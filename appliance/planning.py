@@ -93,12 +93,14 @@ class Hardware:
 class Vllm:
     """What of `[vllm]` decides what an engine takes. Each is a process of its own."""
 
-    memory_share: float | None = None
-    """Of each of its GPUs, whatever it needs of that; None: what a learner there leaves it, or `VLLM_SHARE`."""
+    given: float | None = None
+    """The part of each of its GPUs that was settled; None: what a learner there leaves it, or `VLLM_SHARE`."""
     sleep: int = 0
     """What it gives back while a learner works: 0 nothing, 1 its cache, and its weights wait in memory, 2 both."""
     files: bool = True
     """Whether weights come to it through files in /dev/shm."""
+    memory_share: float = VLLM_SHARE
+    """The part that it takes, whatever it needs of that; a plan says it."""
 
 
 @dataclass(frozen=True)
@@ -208,9 +210,9 @@ def plan(
     that scores in an engine of its own, like the others. Of GPUs, each figure is that of the one that holds most."""
     gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever a learner gets, it fits there
     layout = layout if gpu else Layout(engines=layout.engines, vllm=layout.vllm)
-    if layout.vllm and layout.vllm.memory_share is None:
-        share = VLLM_SHARE
-        if gpu and not layout.apart(len(machine.gpus)):
+    if layout.vllm:
+        share = VLLM_SHARE if layout.vllm.given is None else layout.vllm.given
+        if layout.vllm.given is None and gpu and not layout.apart(len(machine.gpus)):
             room = left_for_engines(shape, gpu, recipe, max_tokens, layout, sleeps=layout.vllm.sleep > 0)
             share = share_of(gpu, room, least_of_engine(shape, gpu, max_tokens, layout))
         layout = replace(layout, vllm=replace(layout.vllm, memory_share=share))
@@ -446,7 +448,7 @@ def _engines(shape: Shape, max_tokens: int, rows: int, gpu: Gpu | None, layout: 
     if layout.vllm is None:
         return engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * count // layout.tensor_parallel
     if gpu is not None:
-        return count * int((layout.vllm.memory_share or 0) * gpu.total)
+        return count * int(layout.vllm.memory_share * gpu.total)
     conversation = (max_tokens + 128) * shape.layers * 2 * shape.key_value * 4
     cache = max(2 * conversation, min((rows + 1) * conversation, CACHE_BYTES))
     return count * (PROCESS + engine_weight_bytes(shape, gpu=False) + cache)
@@ -554,10 +556,10 @@ def least(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layou
     gpu, vllm = max(machine.gpus, key=lambda one: one.total), layout.vllm
     sampling = engine_weight_bytes(shape, gpu=True) // layout.tensor_parallel if layout.engine_gpus else 0
     alone = layout.apart(len(machine.gpus))
-    if vllm and vllm.memory_share is None and not alone:
+    if vllm and vllm.given is None and not alone:
         share = sampling
     else:
-        share = int((vllm.memory_share or VLLM_SHARE) * gpu.total) if vllm else gpu.total
+        share = int((vllm.given or VLLM_SHARE) * gpu.total) if vllm else gpu.total
     if vllm and not vllm.sleep and not alone:
         step += layout.together * share
     read = (_opened(shape, recipe) + shape.file_bytes) * (1 + layout.learners)

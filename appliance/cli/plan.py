@@ -148,7 +148,7 @@ def _share(machine: Hardware, one: Plan, none: str) -> str:
 
 
 def _percent(vllm: Vllm) -> str:
-    return f"{100 * (vllm.memory_share or 0):.0f} %"
+    return f"{100 * vllm.memory_share:.0f} %"
 
 
 def layout_of(settings: Settings, machine: Hardware) -> Layout:
