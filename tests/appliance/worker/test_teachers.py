@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,12 +30,20 @@ from appliance.records.checkpoints import Checkpoint
 from appliance.worker.context import WorkContext
 from appliance.worker.stages import ChangedTracesError, UnlikeTeacherError
 from appliance.worker.teacher import Teacher, TeacherTally
-from appliance.worker.traces import RecordedTrace, TraceError, VerifiedTrace, read_kept, read_traces, verified
+from appliance.worker.traces import (
+    RecordedTrace,
+    TraceError,
+    TraceTally,
+    VerifiedTrace,
+    read_kept,
+    read_traces,
+    verified,
+)
 from curriculum.contract.task import Split, Task
 from curriculum.registry import BUILT_IN
 from curriculum.separation.index import SeparationIndex
 from runtime.errors import InfrastructureError
-from runtime.sandbox import Tier
+from runtime.sandbox import SessionPool, Tier
 from runtime.sessions import Sessions
 from runtime.settings import RuntimeSettings
 from verifiers.contract.verdict import Outcome, Verdict
@@ -225,17 +233,29 @@ def test_unverified_text_cannot_become_a_lesson() -> None:
         )
 
 
-def test_what_asks_a_sealed_question_is_left_out(context: WorkContext) -> None:
-    traces = read_traces(lines(conversation("42"), conversation("42", question="what is 40+2?")), "f")
-    tally = verified(
+def tally_of(
+    traces: Sequence[RecordedTrace],
+    context: WorkContext,
+    *,
+    sessions: SessionPool | None = None,
+    apart: Sequence[Task] = (),
+    max_result_chars: int = 28,
+) -> TraceTally:
+    """What comes of these conversations in the context's own sessions, unless others are given."""
+    return verified(
         traces,
-        context.sessions,
+        sessions or context.sessions,
         context.checker,
         context.policy,
-        apart=SeparationIndex([traces[0].task]),
-        max_result_chars=28,
+        apart=SeparationIndex(apart),
+        max_result_chars=max_result_chars,
         caller="t",
     )
+
+
+def test_what_asks_a_sealed_question_is_left_out(context: WorkContext) -> None:
+    traces = read_traces(lines(conversation("42"), conversation("42", question="what is 40+2?")), "f")
+    tally = tally_of(traces, context, apart=[traces[0].task])
     assert [one.task.question for one in tally.kept] == ["what is 40+2?"]
     assert [match.kept for match in tally.asked] == [traces[0].task.id]
     assert (tally.within, tally.failed, tally.lost) == ((), 0, 0)
@@ -248,15 +268,7 @@ WRITES = "open('/work/a', 'w').write('42')\nprint(open('/work/a').read())"
 def test_more_conversations_than_places_take_turns(context: WorkContext, runtime: RuntimeSettings) -> None:
     asked = [conversation("42", question=f"what is 6*7? ({number})", code=WRITES) for number in range(3)]
     with Sessions(runtime.model_copy(update={"sandboxes": 1, "place_seconds": 60.0})) as sessions:
-        tally = verified(
-            read_traces(lines(*asked), "f"),
-            sessions,
-            context.checker,
-            context.policy,
-            apart=SeparationIndex([]),
-            max_result_chars=28,
-            caller="t",
-        )
+        tally = tally_of(read_traces(lines(*asked), "f"), context, sessions=sessions)
     assert ([one.results for one in tally.kept], tally.failed, tally.lost) == ([("42",)] * 3, 0, 0)
 
 
@@ -264,14 +276,8 @@ def test_a_conversation_that_gets_no_place_is_lost_alone(context: WorkContext, r
     narrow = runtime.model_copy(update={"sandboxes": 1, "place_seconds": 0.1})
     with Sessions(narrow) as sessions, sessions.open(tier=Tier.SANDBOX) as held:
         held.run("pass")
-        tally = verified(
-            read_traces(lines(conversation("42", code=WRITES), conversation("42")), "f"),
-            sessions,
-            context.checker,
-            context.policy,
-            apart=SeparationIndex([]),
-            max_result_chars=28,
-            caller="t",
+        tally = tally_of(
+            read_traces(lines(conversation("42", code=WRITES), conversation("42")), "f"), context, sessions=sessions
         )
     assert ([one.calls for one in tally.kept], tally.failed, tally.lost) == ([("print(6*7)",)], 0, 1)
 
@@ -354,15 +360,7 @@ def test_the_calls_of_a_task_with_files_find_them(context: WorkContext) -> None:
     draft, task = BUILT_IN.draft("tables", 1, 0), BUILT_IN.task("tables", 1, 0, Split.TRAIN)
     call = "print(open('orders.csv').read())"
     trace = RecordedTrace(task=task, calls=(call,), last=f"\\boxed{{{draft.answer}}}", source="f")
-    tally = verified(
-        [trace],
-        context.sessions,
-        context.checker,
-        context.policy,
-        apart=SeparationIndex([]),
-        max_result_chars=100_000,
-        caller="t",
-    )
+    tally = tally_of([trace], context, max_result_chars=100_000)
     assert [one.results for one in tally.kept] == [(task.files["orders.csv"].strip(),)]
 
 
@@ -379,15 +377,7 @@ def test_what_could_not_be_decided_is_lost_and_did_not_fail(context: WorkContext
         "spec": {"kind": "checklist", "items": items, "soft_needed": 0.5},
         "form": "whole",
     }
-    tally = verified(
-        read_traces(lines(line), "f"),
-        context.sessions,
-        context.checker,
-        context.policy,
-        apart=SeparationIndex([]),
-        max_result_chars=28,
-        caller="t",
-    )
+    tally = tally_of(read_traces(lines(line), "f"), context)
     assert (tally.kept, tally.failed, tally.lost) == ((), 0, 1), "no judge is here, and the list needs one"
 
 
