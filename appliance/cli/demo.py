@@ -13,15 +13,18 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 
 from appliance.audit.head_places import head_files, head_name
 from appliance.cli.demo_report import DemoReport, report
 from appliance.cli.demo_screen import DemoProgress, screen
+from appliance.cli.noted_signals import HeldInterrupt
 from appliance.client.messages import SubmitJob
 from appliance.clock import file_stamp
 from appliance.config import Settings
@@ -42,6 +45,7 @@ SPEC = PredicateSpec(predicate="7*x + 3 == 45", variable="x", domain="integer")
 
 POLL_SECONDS = 0.2
 KEPT_ASIDE = "before"
+T = TypeVar("T")
 
 
 def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) -> int:
@@ -113,15 +117,28 @@ def _run_cycle(core: Core, cycle: Cycle, progress: DemoProgress) -> Cycle:
     if cycle.state is not CycleState.RUNNING:
         return cycle
     seen = _last_event(core.ledger)
-    with ThreadPoolExecutor(1, thread_name_prefix="demo-cycle") as pool:
-        running = pool.submit(core.cycles.run, cycle.id)
+
+    def show() -> None:
+        nonlocal seen
+        for number, event in core.ledger.events(after=seen):
+            progress.see(event)
+            seen = number
+
+    return _beside(core, lambda: core.cycles.run(cycle.id), show)
+
+
+def _beside(core: Core, work: Callable[[], T], show: Callable[[], None]) -> T:
+    """What `work` returns, done by another thread while this one shows how far it is. Ctrl-C, or what `show` raises,
+    ends the worker first."""
+    with HeldInterrupt() as interrupt, ThreadPoolExecutor(1, thread_name_prefix="demo-work") as pool:
+        running = pool.submit(work)
         try:
             while not running.done():
+                if interrupt.came:
+                    raise KeyboardInterrupt
                 wait([running], POLL_SECONDS)
-                for number, event in core.ledger.events(after=seen):
-                    progress.see(event)
-                    seen = number
-        except KeyboardInterrupt:
+                show()
+        except BaseException:
             core.supervisor.close()
             raise
         return running.result()
@@ -152,7 +169,7 @@ def _run_job(core: Core, cycle: Cycle) -> Job:
         SubmitJob(question=QUESTION, spec=SPEC, seed=cycle.seed), name=f"job-{cycle.id}", solvers=False
     )
     if job.state in (JobState.QUEUED, JobState.RUNNING):
-        core.supervisor.run_jobs()
+        _beside(core, core.supervisor.run_jobs, lambda: None)
     found = core.ledger.job(job.id)
     assert found is not None
     return found

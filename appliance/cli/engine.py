@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
-import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from appliance.cli.noted_signals import STOPS, noted
 from appliance.cli.options import Data, Json, settings_of
 from appliance.cli.show import short, show_fields, show_json, show_line
 from appliance.printable import printable
@@ -125,15 +126,14 @@ def serve(
                 said += f"; nor can those before be pushed again: {lost}"
             typer.echo(printable(said), err=True)
 
-    stopped, asked = threading.Event(), threading.Event()
-    for number, event in ((signal.SIGINT, stopped), (signal.SIGTERM, stopped), (signal.SIGUSR1, asked)):
-        signal.signal(number, lambda *_, event=event: event.set())
+    came = noted(*STOPS, signal.SIGUSR1)
     with ThreadPoolExecutor(1) as pushes, server:  # a push waits for what is under way, and a stop does not
         show("the engine is served; Ctrl-C ends it", version)
         manager.ready(f"serving {name or model} at {server.address}")
-        while not stopped.wait(SECONDS):
-            if asked.is_set():
-                asked.clear()
+        while not came & STOPS:
+            time.sleep(SECONDS)
+            if signal.SIGUSR1 in came:
+                came.discard(signal.SIGUSR1)
                 pushes.submit(push_again)
             if server.failure is not None:
                 raise AssayError(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from appliance.cli.noted_signals import STOPS, noted
 from appliance.cli.options import Data, Json, Limit, client_of, settings_of, socket_of
 from appliance.cli.show import short_time, show_fields, show_json, show_line, show_records
 from appliance.printable import printable
@@ -33,8 +35,6 @@ def serve(context: typer.Context, data: Data = None) -> None:
 
     2: the port cannot be used; 5: the engine failed.
     """
-    import signal
-    import threading
     from functools import partial
 
     from appliance.audit.head_places import head_files
@@ -70,9 +70,7 @@ def serve(context: typer.Context, data: Data = None) -> None:
         )
     except ModelError as error:
         raise UsageError(str(error), error.hint) from error
-    stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
+    came = noted(*STOPS)
     in_log = LoggedAliases(folder, head_files(settings, folder))
     keeper = SessionKeeper(KeptSessions(folder), Redaction(asked.redact), asked.retention_days, utc_now)
     with (
@@ -83,7 +81,8 @@ def serve(context: typer.Context, data: Data = None) -> None:
         api = GatewayApi(loop, champion, most, checker, keeper)
         with GatewayServer(GatewayDoor(api.app, KnownTokens(folder), asked.port), sock):
             show_line(f"the gateway is served at {asked.base_url}; Ctrl-C ends it")
-            while not stopped.wait(0.5):
+            while not came:
+                time.sleep(0.5)
                 if loop.failure is not None:
                     raise AssayError(f"the engine failed: {loop.failure}", "start it again", ExitCode.INFRASTRUCTURE)
 

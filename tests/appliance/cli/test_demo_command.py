@@ -90,7 +90,10 @@ def stopped_at(pattern: str, data: Path, *arguments: str) -> tuple[int, str]:
         if re.search(pattern, line):
             break
     os.killpg(process.pid, signal.SIGINT)
-    output += process.communicate(timeout=200)[0]
+    try:
+        output += process.communicate(timeout=200)[0]
+    finally:
+        process.kill()  # one that hangs is nothing that the next try finds alive
     return process.returncode, output
 
 

@@ -56,6 +56,17 @@ def pool(nodes: Nodes) -> Iterator[ClusterSessions]:
     until(lambda: gateways(nodes) == [], 120, "the gateway has ended")
 
 
+@pytest.fixture(autouse=True)
+def three_hosts(nodes: Nodes, pool: ClusterSessions) -> None:
+    """Each test begins with them. Ray ends a host by itself that a busy machine keeps from answering for a while, and it
+    comes back; one that a failed test left dead is begun again."""
+    for number in range(3):
+        if nodes.processes[number].poll() is not None:
+            nodes.begin(number)
+            nodes.wait(number)
+    until(lambda: nodes.recorded(3) and set(pool.hosts().values()) == {Health.READY}, 240, "three hosts are there")
+
+
 def gateways(nodes: Nodes) -> list[int]:
     return [pid for pid in pids() if "runtime.cluster.gateway" in command(pid) and str(nodes.token) in command(pid)]
 
