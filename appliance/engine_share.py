@@ -60,7 +60,8 @@ def engine_share(settings: Settings, shape: Shape, machine: Hardware, ways: Sequ
     where there is nothing to say. Raises ModelError where it is less than an engine needs at the least."""
     model, vllm, placement = settings.model, settings.vllm, settings.placement
     here = placement.engines == placement.learners == "here"
-    if model.engine != "vllm" or vllm.memory_share is not None or not here or not machine.gpus:
+    learns = bool(machine.gpus) and model.device != "cpu"
+    if model.engine != "vllm" or vllm.memory_share is not None or not here or not learns:
         return None
     taken = len(sampled_on("vllm", vllm, os.environ.get(VISIBLE), here=True))
     layout = Layout(model.learners, model.engines, vllm.tensor_parallel, taken, Vllm(sleep=vllm.sleep))

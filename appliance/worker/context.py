@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
+from appliance.hardware import find_machine
 from appliance.inference.engine import Engine, ModelError, ModelFiles
 from appliance.inference.engines import make_engines
 from appliance.inference.gpu_numbers import VISIBLE
@@ -152,6 +153,9 @@ class WorkContext:
             devices = learner_devices(self._device, self._learners, usable_gpus(self._device), self._sampled_on())
         except ModelError as error:
             raise InfrastructureError(str(error), hint=error.hint) from error
+        if self._device == "auto" and CPU in devices and (there := find_machine().gpus):
+            learned = f"torch cannot use {there[0].name}, which nvidia-smi lists: the model learns on the processor"
+            self._say("warning", f"{learned}; `assay doctor` says why; model.device = cuda refuses this")
         if devices == (CPU,):
             return None
         return RankProcesses(devices, threads=self._threads)

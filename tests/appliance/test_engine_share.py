@@ -55,6 +55,7 @@ def test_nothing_is_said_where_somebody_said_it_or_no_learner_is_on_the_same_gpu
     assert engine_share(settings(VllmSettings(memory_share=0.3)), SMALL, WORKSTATION, way) is None
     assert engine_share(settings(engine="torch"), SMALL, WORKSTATION, way) is None
     assert engine_share(settings(), SMALL, LAPTOP, way) is None
+    assert engine_share(settings(device="cpu"), SMALL, WORKSTATION, way) is None
     assert engine_share(settings(), SMALL, FOUR, way) is None
     away = settings().model_copy(update={"placement": PlacementSettings(learners="cluster")})
     assert engine_share(away, SMALL, WORKSTATION, way) is None

@@ -59,6 +59,23 @@ def test_a_gpu_that_is_gone_is_a_failure_of_the_machine(context: WorkContext, mo
             getattr(context, part)
 
 
+def test_a_gpu_that_torch_cannot_use_is_spoken_of_where_the_processor_learns_instead(
+    context: WorkContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(context, "_say", lambda kind, text: said.append(f"{kind}: {text}"))
+    (tool := tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho NVIDIA H200, 143771, 143000\n")
+    tool.chmod(0o755)
+    assert context.ranks is None
+    assert said == []
+    vars(context).pop("ranks")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert context.ranks is None
+    assert [line.partition(":")[0] for line in said] == ["warning"]
+    assert "torch cannot use NVIDIA H200" in said[0]
+
+
 STOPPED_LATE = """
 import atexit, os, signal
 from appliance.worker import __main__ as worker

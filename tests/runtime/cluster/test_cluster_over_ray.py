@@ -58,8 +58,8 @@ def pool(nodes: Nodes) -> Iterator[ClusterSessions]:
 
 @pytest.fixture(autouse=True)
 def three_hosts(nodes: Nodes, pool: ClusterSessions) -> None:
-    """Each test begins with them. Ray ends a host by itself that a busy machine keeps from answering for a while, and it
-    comes back; one that a failed test left dead is begun again."""
+    """Each test begins with them: one whose processes ended by themselves comes back by itself, and one that a failed
+    test left dead is begun again."""
     for number in range(3):
         if nodes.processes[number].poll() is not None:
             nodes.begin(number)
