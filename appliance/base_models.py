@@ -139,13 +139,14 @@ def _alone(bases: Path) -> Iterator[None]:
 
 
 def _require_known(folder: Path) -> None:
-    """Raises ModelError for a kind of model that transformers does not have. Most have a module of their own there,
-    which is read without loading it; the table of all takes seconds."""
+    """Raises ModelError for a kind of model that transformers cannot have write text. The table of those that it can is
+    looked for in its source: loading it takes seconds."""
     config, library = read_config(folder), find_spec("transformers")
     kind, places = config.get("model_type"), library and library.submodule_search_locations
     if isinstance(kind, str) and _KIND.fullmatch(kind) and places:
-        module = Path(places[0]) / "models" / kind / f"configuration_{kind}.py"
-        if module.is_file() and f'model_type = "{kind}"' in module.read_text():
+        source = (Path(places[0]) / "models" / "auto" / "modeling_auto.py").read_text(encoding="utf-8")
+        table = source.partition("\nMODEL_FOR_CAUSAL_LM_MAPPING_NAMES")[2].partition("\n)")[0]
+        if f'("{kind}", ' in table:
             return
     from appliance.inference.folder import require_known
 

@@ -27,10 +27,16 @@ def require_known(settings: Mapping[str, Any]) -> None:
     """Raises ModelError where the table of a config.json names no model that `open_model` knows. Nothing is opened."""
     with without_collecting():
         from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+        from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     kind = settings.get("model_type", "")
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING_NAMES:
         named = ascii(kind)[:60]
         raise ModelError(f"config.json describes no model known here: its model_type is {named}", hint=INSTALLED)
+    if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        raise ModelError(
+            f"config.json describes a model of the kind {kind}, which is no causal language model",
+            hint="take one that goes on with a text, such as those whose config.json names Qwen3ForCausalLM",
+        )
 
 
 def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype = torch.float32) -> Any:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from appliance.agent.answers import written
 from appliance.agent.isolation import tier_of
 from appliance.agent.parsing import shown
+from appliance.durable_file import replace_file
 from appliance.records.rollouts import Purpose
 from curriculum.contract.task import Task
 from curriculum.demonstrations import Demonstration
@@ -38,6 +42,23 @@ class PlayedDemonstration:
     def last(self) -> str:
         """The last turn's text."""
         return written(self.answer, self.task.form)
+
+
+_PLAYED = TypeAdapter(list[PlayedDemonstration])
+
+
+def keep(played: Sequence[PlayedDemonstration], file: Path) -> None:
+    """Writes them where `kept` finds them, whole or not at all. Raises OSError."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, _PLAYED.dump_json(list(played)))
+
+
+def kept(file: Path) -> list[PlayedDemonstration]:
+    """Reads what was kept; nothing where there is no such file. Raises ValueError for one that is damaged."""
+    try:
+        return _PLAYED.validate_json(file.read_bytes())
+    except FileNotFoundError:
+        return []
 
 
 def play(

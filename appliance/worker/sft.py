@@ -2,7 +2,8 @@
 
 The warm start ends on validation success or with its recipe; one that is not finite any more ends at the checkpoint of
 its best validation, and no checkpoint has weights that are not finite. It can be interrupted anywhere: its checkpoints
-have all but the demonstrations, which are made and run again from the same seed.
+have all but the demonstrations, which are kept beside them as they were run: a call that times out once may not the
+next time.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from appliance.rendering.tools import tools_of
 from appliance.seedling.model import new_seedling, save_model_folder
 from appliance.seedling.tokenizer import train_tokenizer
 from appliance.worker.context import WorkContext
-from appliance.worker.demonstrations import PlayedDemonstration, play
+from appliance.worker.demonstrations import PlayedDemonstration, keep, kept, play
 from appliance.worker.evaluate import validate
 from appliance.worker.progress import CycleProgress
 from appliance.worker.separation import met_in_results, say_thrown_out
@@ -43,6 +44,7 @@ from runtime.model import FrozenModel
 TOKENIZER_DEMONSTRATIONS = 3000
 """Demonstrations that the tokenizer's merges are learned from."""
 KEEP = 2
+DEMONSTRATIONS = "demonstrations.json"
 
 
 class _Best(FrozenModel):
@@ -169,7 +171,20 @@ class SftRun:
         push_model(self._context.engine, learner.model, f"{self._setup.cycle}@{self._name}.{learner.step}")
 
     def _demonstrations(self) -> list[PlayedDemonstration]:
-        """The demonstrations of this seed, with their calls run in sandboxes; the same ones each time."""
+        """The demonstrations of this seed, with their calls run in sandboxes once. Raises LearningError for a file of
+        them that is damaged."""
+        file = self._folder / DEMONSTRATIONS
+        try:
+            there = kept(file)
+        except ValueError as error:
+            raise LearningError(
+                f"{file} is damaged", hint="remove it: its demonstrations are run anew, and some may come out otherwise"
+            ) from error
+        if not there:
+            keep(there := self._play(), file)
+        return there
+
+    def _play(self) -> list[PlayedDemonstration]:
         setup, context = self._setup, self._context
         warm = setup.recipe.warm_start
         self._progress.say("warm_start", f"runs the calls of {warm.demonstrations} demonstrations")

@@ -126,6 +126,8 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
     edit("config.json", num_hidden_layers=10**320)(deep)
     unknown = licensed(tmp_path / "unknown")
     edit("config.json", model_type="zorp\x1b")(unknown)
+    encodes = licensed(tmp_path / "encodes")
+    edit("config.json", model_type="t5")(encodes)
     adapter = licensed(tmp_path / "adapter")
     (adapter / "model.safetensors").rename(adapter / "adapter_model.safetensors")
     beside = ("model", "export", str(adapter), str(tmp_path / "out"))
@@ -140,6 +142,7 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
         (("model", "import", str(unlicensed), "--license", str(tmp_path / "none")), 2, "No such file"),
         (("model", "import", str(cut)), 2, "no tokenizer.json"),
         (("model", "import", str(unknown)), 2, "no model known here: its model_type is 'zorp\\x1b'"),
+        (("model", "import", str(encodes)), 2, "of the kind t5, which is no causal language model"),
         (("model", "import", "Qwen/Qwen3-0.6B"), 2, "nothing is downloaded"),
         (("model", "import", f"..@{source}"), 2, "is no name of a model"),
         (("model", "import", str(tmp_path / "empty")), 2, "neither a model folder nor a tar archive"),

@@ -12,6 +12,7 @@ import torch
 from short_nights import FIXTURE, SHORT, cycle_of, run_night, train_night
 
 from appliance.inference.engine import NoProbabilitiesError
+from appliance.learning.errors import LearningError
 from appliance.learning.recipe import Recipe
 from appliance.learning.sft import SftTrainer
 from appliance.learning.stages import Stage
@@ -19,8 +20,9 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.policy_files import load_policy
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
-from appliance.worker import rl_loop
+from appliance.worker import rl_loop, sft
 from appliance.worker.context import WorkContext
+from appliance.worker.demonstrations import play
 from appliance.worker.rl_loop import RlLoop
 from policies.contract.decision import Decision
 from runtime.settings import RuntimeSettings
@@ -222,7 +224,15 @@ def test_an_adapter_that_learned_from_demonstrations_goes_on_after_a_cut_and_is_
     with pytest.raises(Cut):
         train_night(context, "t")
     cut.clear()
-    train_night(context, "t")
+    (kept,) = context.data.glob("cycles/t/*/demonstrations.json")
+    whole_text = kept.read_text()
+    kept.write_text(whole_text[:-1])
+    with pytest.raises(LearningError, match="is damaged"):
+        train_night(context, "t")
+    kept.write_text(whole_text)
+    with monkeypatch.context() as slower:
+        slower.setattr(sft, "play", lambda *given, **more: play(*given, **more)[1:])  # a call times out this time
+        train_night(context, "t")
     assert texts(ledger, "resume") == ["goes on from step 2"]
     put_training(context, "whole", adapted)
     train_night(context, "whole")
