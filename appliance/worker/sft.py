@@ -182,6 +182,8 @@ class SftRun:
             ) from error
         if not there:
             keep(there := self._play(), file)
+        lessons = (KeptLesson(one.task, one.results) for one in there)
+        keep_lessons(self._context.data, self._setup.cycle, self._name, lessons)
         return there
 
     def _play(self) -> list[PlayedDemonstration]:
@@ -207,10 +209,7 @@ class SftRun:
         played = play(made, context.sessions, context.policy, limit, caller=setup.cycle)
         met = {place: met_in_results(one.results, one.task, setup.kept_of_recent) for place, one in enumerate(played)}
         say_thrown_out(self._progress, Door.TOOL_RESULTS, [match for match in met.values() if match is not None])
-        fit = [one for place, one in enumerate(played) if met[place] is None]
-        lessons = (KeptLesson(one.task, one.results) for one in fit)
-        keep_lessons(context.data, setup.cycle, self._name, lessons)
-        return fit
+        return [one for place, one in enumerate(played) if met[place] is None]
 
     def _seedling(self, played: Sequence[Lesson]) -> Path:
         """The untrained model's folder; made once, whole or not at all."""
