@@ -1,0 +1,60 @@
+"""Works out what of training a model fits into a machine: arithmetic, and nothing else.
+
+`hardware` finds the machine, `model_shape` the model; nothing is looked up here and nothing is measured.
+"""
+
+from appliance.planning.plans import Plan, least, plan
+from appliance.planning.search import (
+    CONTEXTS,
+    fewest_learners,
+    largest,
+    largest_context,
+    largest_group,
+    largest_pass,
+    sft_way,
+    ways,
+    with_pass,
+)
+from appliance.planning.shapes import GIB, ONE, VLLM_SHARE, Gpu, Hardware, Layout, Shape, Vllm, without_gpus
+from appliance.planning.shares import least_of_engine, left_for_engines, share_of
+from appliance.planning.sizes import (
+    GPU_USABLE,
+    adapter_parameters,
+    engine_bytes,
+    engine_weight_bytes,
+    learner_parts,
+    pass_tokens,
+)
+
+__all__ = [
+    "CONTEXTS",
+    "GIB",
+    "GPU_USABLE",
+    "ONE",
+    "VLLM_SHARE",
+    "Gpu",
+    "Hardware",
+    "Layout",
+    "Plan",
+    "Shape",
+    "Vllm",
+    "adapter_parameters",
+    "engine_bytes",
+    "engine_weight_bytes",
+    "fewest_learners",
+    "largest",
+    "largest_context",
+    "largest_group",
+    "largest_pass",
+    "learner_parts",
+    "least",
+    "least_of_engine",
+    "left_for_engines",
+    "pass_tokens",
+    "plan",
+    "sft_way",
+    "share_of",
+    "ways",
+    "with_pass",
+    "without_gpus",
+]

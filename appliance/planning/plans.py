@@ -1,0 +1,217 @@
+"""One way of training, and what it takes of a machine: bytes of each phase, and hours.
+
+What always holds: hours are an upper bound for the tokens (every conversation as long as it may be, every group
+refilled) and a guess for the speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from appliance.learning.recipe import TrainingRecipe
+from appliance.planning.phases import phases_beside, phases_of_gpu, phases_of_processor
+from appliance.planning.shapes import ONE, VLLM_SHARE, Hardware, Layout, Shape
+from appliance.planning.shares import least_of_engine, left_for_engines, share_of
+from appliance.planning.sizes import (
+    GPU_CONTEXT,
+    GPU_USABLE,
+    PROCESS,
+    bytes_again,
+    engine_bytes,
+    engine_weight_bytes,
+    half_copies,
+    held_by_engines,
+    learner_parts,
+    offered_bytes,
+    opened_bytes,
+    split_parts,
+    trained_parameters,
+)
+
+CORE_FLOPS = 25e9
+"""Of one processor core, in float32, as matrix products of this size reach them."""
+CPU_BANDWIDTH = 12e9
+"""Bytes a second that a processor reads weights with."""
+GPU_SHARE = (0.3, 0.5)
+"""Of a GPU's arithmetic in training, and of its bandwidth in sampling, that is reached."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One way of training, and what it takes."""
+
+    recipe: TrainingRecipe
+    max_tokens: int
+    rows: int
+    device: str
+    """`cpu` or `gpu`: where the learner's weights lie."""
+    parts: Mapping[str, int]
+    """Bytes of each thing that is held while a step is learned."""
+    phases: Mapping[str, int]
+    """Bytes that each phase of a night holds at its highest."""
+    available: int
+    beside: Mapping[str, int]
+    """Beside a GPU: bytes of the machine's memory that each phase holds; empty on a processor."""
+    memory: int
+    """Bytes that the machine has for that."""
+    hours: float
+    """Of a night's sampling and learning."""
+    engine_share: float
+    """Of the memory, or of a GPU's, for what engines hold there."""
+    layout: Layout = ONE
+    positions: int = 0
+    """The most tokens that the model reads; 0: not known."""
+    limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """What else has to fit: bytes, and those that there are."""
+    handed: int = 0
+    """Bytes of weights on their way between processes in /dev/shm."""
+
+    @property
+    def needed(self) -> int:
+        return max(self.phases.values())
+
+    @property
+    def largest(self) -> str:
+        """The phase that takes most."""
+        return max(self.phases, key=lambda name: self.phases[name])
+
+    @property
+    def tightest(self) -> tuple[str, int, int]:
+        """The phase that takes most, its bytes and those that there are; of the machine's memory beside a GPU, or what
+        else is limited, where that is what does not fit."""
+        name = max(self.beside, key=lambda one: self.beside[one], default="")
+        if name and self.beside[name] > self.memory:
+            return f"{name} (beside)", self.beside[name], self.memory
+        for limit, (needed, available) in self.limits.items():
+            if needed > available:
+                return limit, needed, available
+        return self.largest, self.needed, self.available
+
+    @property
+    def too_long(self) -> str:
+        """What is wrong with the length of conversations; empty when the model reads them."""
+        long = 0 < self.positions < self.max_tokens
+        return f"the model reads {self.positions} tokens, not {self.max_tokens}" if long else ""
+
+    @property
+    def fits(self) -> bool:
+        _, needed, available = self.tightest
+        return needed <= available and not self.too_long
+
+
+def plan(
+    shape: Shape,
+    machine: Hardware,
+    recipe: TrainingRecipe,
+    *,
+    max_tokens: int,
+    rows: int,
+    extra_tokens: int = 0,
+    layout: Layout = ONE,
+    teacher: Shape | None = None,
+) -> Plan:
+    """Works out one way of training. `max_tokens` are those of a conversation, `rows` the conversations that the engine
+    decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation), `teacher` a model
+    that scores in an engine of its own, like the others. Of GPUs, each figure is that of the one that holds most."""
+    gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever a learner gets, it fits there
+    layout = layout if gpu else Layout(engines=layout.engines, vllm=layout.vllm)
+    if layout.vllm:
+        share = VLLM_SHARE if layout.vllm.given is None else layout.vllm.given
+        if layout.vllm.given is None and gpu and not layout.apart(len(machine.gpus)):
+            room = left_for_engines(shape, gpu, recipe, max_tokens, layout, sleeps=layout.vllm.sleep > 0)
+            share = share_of(gpu, room, least_of_engine(shape, gpu, max_tokens, layout))
+        layout = replace(layout, vllm=replace(layout.vllm, memory_share=share))
+    vllm, alone = layout.vllm, layout.apart(len(machine.gpus))
+    engine = held_by_engines(shape, max_tokens, rows, gpu, layout, layout.together)
+    scoring = held_by_engines(teacher, max_tokens, rows, gpu, layout, 1) if teacher else 0
+    asleep = gpu is not None and not alone and vllm is not None and vllm.sleep > 0
+    whole = learner_parts(shape, recipe, max_tokens)
+    offers = offered_bytes(shape, recipe, layout, teacher)
+    parts = {
+        "process": PROCESS if gpu is None else GPU_CONTEXT,
+        **split_parts(shape, recipe, whole, layout.learners),
+        "engine": 0 if alone else layout.together * GPU_CONTEXT if asleep else engine,
+        **({} if alone or teacher is None else {"teacher": scoring}),
+        **({"offered": offers} if gpu is None and offers else {}),
+    }
+    limits: dict[str, tuple[int, int]] = {}
+    handed = offers + bytes_again(shape, recipe, layout) if vllm and vllm.files else 0
+    if gpu is None:
+        phases, beside = phases_of_processor(shape, recipe, parts, layout), {}
+    else:
+        opened = whole["weights"] - half_copies(shape, recipe) if layout.learners > 1 else 0
+        resting = parts["weights"] - half_copies(shape, recipe) + parts["moments"]
+        held = engine + scoring
+        phases = phases_of_gpu(parts, held, opened, resting, alone=alone, asleep=asleep, exact=vllm is not None)
+        beside = phases_beside(shape, recipe, whole, layout, offers)
+        # What learners hand over, on a GPU of a process of their own, lies there or nowhere.
+        given = max(shape.file_bytes, trained_parameters(shape, recipe) * 4)
+        handed = max(handed, (offers if handed else 0) + given)
+        if machine.shared:
+            limits["weights in /dev/shm"] = given, machine.shared
+        if vllm:
+            limits["vllm.memory_share"] = engine + scoring if alone else engine, gpu.free
+            own = engine_bytes(shape, max_tokens, rows, gpu=True) // layout.tensor_parallel
+            limits["sampling in vllm.memory_share"] = own, engine // layout.together
+    return Plan(
+        recipe=recipe,
+        max_tokens=max_tokens,
+        rows=rows,
+        device="cpu" if gpu is None else "gpu",
+        parts=parts,
+        phases=phases,
+        available=machine.memory if gpu is None else int(gpu.free * GPU_USABLE),
+        beside=beside,
+        memory=machine.memory,
+        hours=_hours(shape, machine, recipe, max_tokens, rows, extra_tokens, layout),
+        engine_share=(engine + scoring) / (machine.memory if gpu is None else gpu.total),
+        layout=layout,
+        positions=shape.positions,
+        limits=limits,
+        handed=handed,
+    )
+
+
+def least(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layout = ONE) -> dict[str, tuple[int, int]]:
+    """What is held however short conversations and passes are, and how much there is of it, by place: bytes. What
+    does not fit there fits in no plan. GPUs count whole, for what is on them now may go, and the largest one."""
+    whole = learner_parts(shape, recipe, 1)
+    own = split_parts(shape, recipe, whole, layout.learners if machine.gpus else 1)
+    step = sum(own.get(name, 0) for name in ("weights", "gradients", "moments", "gathered"))
+    if not machine.gpus:
+        return {"memory": (step, machine.memory)}
+    gpu, vllm = max(machine.gpus, key=lambda one: one.total), layout.vllm
+    sampling = engine_weight_bytes(shape, gpu=True) // layout.tensor_parallel if layout.engine_gpus else 0
+    alone = layout.apart(len(machine.gpus))
+    if vllm and vllm.given is None and not alone:
+        share = sampling
+    else:
+        share = int((vllm.given or VLLM_SHARE) * gpu.total) if vllm else gpu.total
+    if vllm and not vllm.sleep and not alone:
+        step += layout.together * share
+    read = (opened_bytes(shape, recipe) + shape.file_bytes) * (1 + layout.learners)
+    return {"gpu": (step, gpu.total), "engine": (sampling, share), "memory": (read, machine.memory)}
+
+
+def _hours(
+    shape: Shape,
+    machine: Hardware,
+    recipe: TrainingRecipe,
+    max_tokens: int,
+    rows: int,
+    extra_tokens: int,
+    layout: Layout,
+) -> float:
+    gpu = machine.gpus[0] if machine.gpus else None
+    flops = gpu.flops * GPU_SHARE[0] if gpu else machine.cores * CORE_FLOPS
+    bandwidth = gpu.bandwidth * GPU_SHARE[1] if gpu else CPU_BANDWIDTH
+    rounds = 1 + recipe.refills
+    sampled = rounds * recipe.steps * recipe.tasks_per_step * recipe.rollouts_per_task * max_tokens + extra_tokens
+    trained = recipe.steps * recipe.tasks_per_step * recipe.keep * max_tokens
+    # Operations for each weight and token: 2 forward, 2 for the inputs' gradients, 2 for the weights'.
+    each = (4 if recipe.method == "lora" else 6) + (2 if recipe.gradient_checkpointing else 0)
+    learning = each * shape.parameters * trained / flops / layout.learners
+    read = shape.parameters * (2 if gpu else 4) / bandwidth / max(1, rows)
+    sampling = sampled * max(read, 2 * shape.parameters / flops)
+    return (learning + sampling / layout.tensor_parallel * layout.together / layout.engines) / 3600

@@ -1,0 +1,165 @@
+"""Bytes of each thing that a night holds: of the learner, of engines, and of weights on their way between them.
+
+What always holds: every figure follows from the arguments and the constants here, which are the assumptions; nothing is
+measured. A layer is that of the Llama family: four matrices of attention, three of a gated multilayer perceptron, two
+norms; other families are near it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from appliance.inference.memory import SHORT, WINDOW
+from appliance.inference.vllm.sizes import CACHE_BYTES
+from appliance.learning.recipe import TrainingRecipe
+from appliance.planning.shapes import GIB, Gpu, Layout, Shape
+
+PROCESS = int(0.55 * GIB)
+"""Interpreter, torch, transformers and peft, before a model is opened."""
+GPU_CONTEXT = int(0.75 * GIB)
+"""What CUDA, its kernels and its allocator's gaps take of a GPU."""
+GPU_USABLE = 0.95
+"""Share of a GPU that is planned with: allocators do not fill the last pages."""
+SLACK = 1.05
+"""Everything that is counted, times this: fragments, small tensors, buffers of matrix products."""
+TILE = 3 * (1 << 25)
+"""Logits and what is made of them in the log-prob head, which works tile by tile."""
+MOST_LOGITS = 1 << 26
+"""Up to so many logits a padded pass computes at once (`learning.scoring`)."""
+
+
+def adapter_parameters(shape: Shape, rank: int) -> int:
+    return sum(rank * (outputs + inputs) for outputs, inputs in shape.linear)
+
+
+def trained_parameters(shape: Shape, recipe: TrainingRecipe) -> int:
+    return adapter_parameters(shape, recipe.lora_rank) if recipe.method == "lora" else shape.parameters
+
+
+def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int) -> dict[str, int]:
+    """Bytes that a step holds: weights, gradients and moments in float32 (frozen weights in the recipe's precision),
+    activations of the largest pass, and the log-prob head."""
+    lora, half = recipe.method == "lora", recipe.precision == "bfloat16"
+    trained = trained_parameters(shape, recipe)
+    weights = shape.parameters * (2 if lora and half else 4)
+    if lora:
+        weights += trained * 4
+    elif half:
+        weights += half_copies(shape, recipe)
+    tokens = pass_tokens(recipe, max_tokens)
+    head = TILE + 2 * tokens * shape.hidden * 4
+    if not recipe.packing and not half and tokens * shape.vocabulary <= MOST_LOGITS:
+        head = 3 * tokens * shape.vocabulary * 4
+    if not lora:
+        head += shape.vocabulary * shape.hidden * 4  # its own gradient, beside the embedding's
+    return {
+        "weights": weights,
+        "gradients": trained * 4,
+        "moments": trained * (2 if recipe.optimizer == "adamw_8bit" else 8),
+        "activations": activation_bytes(shape, recipe, tokens),
+        "head": head,
+    }
+
+
+def split_parts(shape: Shape, recipe: TrainingRecipe, whole: Mapping[str, int], learners: int) -> dict[str, int]:
+    """Bytes of one of so many learners: its part of what is split, and `gathered`, what is whole while it is computed:
+    the embedding and the head through a pass, two blocks (the next one is fetched already), and gradients of one block
+    and of the embedding until they are summed. Autocast's copies are whole, too."""
+    if learners == 1:
+        return dict(whole)
+    copies, table = half_copies(shape, recipe), shape.vocabulary * shape.hidden
+    around = table * (1 if shape.tied else 2)
+    block = max(0, shape.parameters - around) // max(1, shape.layers)
+    lora = recipe.method == "lora"
+    gathered = (around + 2 * block) * (2 if lora and recipe.precision == "bfloat16" else 4)
+    return {
+        **whole,
+        "weights": -(-(whole["weights"] - copies) // learners) + copies,
+        "gradients": -(-whole["gradients"] // learners),
+        "moments": -(-whole["moments"] // learners),
+        "gathered": gathered + (0 if lora else (table + block) * 4),
+    }
+
+
+def half_copies(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Bytes of the copies that autocast keeps through a pass."""
+    return shape.parameters * 2 if recipe.method == "full" and recipe.precision == "bfloat16" else 0
+
+
+def pass_tokens(recipe: TrainingRecipe, max_tokens: int) -> int:
+    """Tokens of the largest pass, padding included."""
+    return max(recipe.micro_batch_tokens, max_tokens) if recipe.packing else recipe.micro_batch * max_tokens
+
+
+def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
+    """Bytes that the gradient needs of a pass.
+
+    A layer keeps, for each token: the residual stream and what comes out of both norms (4 hidden; 2 more where norms
+    are trained), queries, keys, values and the output of attention twice (3 attention, 2 key/value), and four rows of
+    the multilayer perceptron. With checkpointing each layer keeps its input, and one of them all the rest.
+    """
+    width = 3 * shape.attention + 2 * shape.key_value + 4 * shape.intermediate
+    width += (4 if recipe.method == "lora" else 6) * shape.hidden
+    size = 2.5 if recipe.precision == "bfloat16" else 4
+    layer = tokens * width * size
+    passing = tokens * 2 * shape.intermediate * size
+    if recipe.gradient_checkpointing:
+        return int(shape.layers * tokens * shape.hidden * 4 + layer + passing)
+    return int(shape.layers * layer + passing)
+
+
+def engine_bytes(shape: Shape, max_tokens: int, rows: int, *, gpu: bool) -> int:
+    """Bytes of the engine beside the learner: its own copy of the weights, and keys and values of its rows.
+
+    On a processor all is float32, and a row has slots for two conversations; on a GPU it is bfloat16, and long ones
+    are in blocks beside a window.
+    """
+    slots = max_tokens + WINDOW if gpu and max_tokens > SHORT else 2 * max_tokens
+    cache = rows * slots * shape.layers * 2 * shape.key_value * (2 if gpu else 4)
+    return engine_weight_bytes(shape, gpu=gpu) + cache
+
+
+def engine_weight_bytes(shape: Shape, *, gpu: bool) -> int:
+    """The head is float32 everywhere, and shares nothing with the embedding."""
+    size, head = 2 if gpu else 4, shape.vocabulary * shape.hidden
+    return shape.parameters * size + head * (4 if shape.tied else 4 - size)
+
+
+def held_by_engines(shape: Shape, max_tokens: int, rows: int, gpu: Gpu | None, layout: Layout, count: int) -> int:
+    """Bytes that so many engines hold; of one GPU where there is any."""
+    if layout.vllm is None:
+        return engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * count // layout.tensor_parallel
+    if gpu is not None:
+        return count * int(layout.vllm.memory_share * gpu.total)
+    conversation = (max_tokens + 128) * shape.layers * 2 * shape.key_value * 4
+    cache = max(2 * conversation, min((rows + 1) * conversation, CACHE_BYTES))
+    return count * (PROCESS + engine_weight_bytes(shape, gpu=False) + cache)
+
+
+def opened_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Bytes of a model's weights as a worker holds them."""
+    return shape.parameters * (2 if recipe.method == "lora" and recipe.precision == "bfloat16" else 4)
+
+
+def offered_bytes(shape: Shape, recipe: TrainingRecipe, layout: Layout, teacher: Shape | None) -> int:
+    """Bytes of weights that wait for vLLM, in case that an engine has to be started anew: a copy for each engine."""
+    if layout.vllm is None:
+        return 0
+    return layout.engines * opened_bytes(shape, recipe) + (teacher.parameters * 4 if teacher else 0)
+
+
+def bytes_again(shape: Shape, recipe: TrainingRecipe, layout: Layout) -> int:
+    """Bytes of the copy that is there for a while beside the one that it comes for; frozen weights are offered
+    once."""
+    return opened_bytes(shape, recipe) if layout.vllm and recipe.method == "full" else 0
+
+
+def pushed_copy_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Bytes of the copy of a model that is pushed while rollouts go on, frozen weights included."""
+    adapter = trained_parameters(shape, recipe) * 4 if recipe.method == "lora" else 0
+    return opened_bytes(shape, recipe) + adapter if recipe.max_staleness else 0
+
+
+def checkpoint_bytes(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> int:
+    """Bytes of a checkpoint."""
+    return parts["moments"] + trained_parameters(shape, recipe) * 4
