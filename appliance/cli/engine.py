@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -130,11 +130,14 @@ def serve(
     with ThreadPoolExecutor(1) as pushes, server:  # a push waits for what is under way, and a stop does not
         show("the engine is served; Ctrl-C ends it", version)
         manager.ready(f"serving {name or model} at {server.address}")
-        while not came & STOPS:
+        pushing: Future[None] | None = None
+        while True:
             time.sleep(SECONDS)
-            if signal.SIGUSR1 in came:
+            if came & STOPS:
+                break
+            if signal.SIGUSR1 in came and (pushing is None or pushing.done()):
                 came.discard(signal.SIGUSR1)
-                pushes.submit(push_again)
+                pushing = pushes.submit(push_again)
             if server.failure is not None:
                 raise AssayError(
                     f"the engine failed: {server.failure}",

@@ -24,13 +24,18 @@ def open_closed_streams() -> None:
 
 def main() -> None:
     """While modules are loaded and when the interpreter ends, nothing has to be tidied up; between the two, whatever
-    runs may catch KeyboardInterrupt."""
-    signal.signal(signal.SIGINT, leave)
+    runs may catch KeyboardInterrupt. Where SIGINT is ignored, as in a job that a script began in the background, it
+    stays so."""
+    heard = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+    if heard:
+        signal.signal(signal.SIGINT, leave)
     open_closed_streams()
     from appliance.cli.main import main as run
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if heard:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         run()
     finally:
-        signal.signal(signal.SIGINT, leave)
+        if heard:
+            signal.signal(signal.SIGINT, leave)

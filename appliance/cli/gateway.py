@@ -83,7 +83,7 @@ def serve(context: typer.Context, data: Data = None) -> None:
             show_line(f"the gateway is served at {asked.base_url}; Ctrl-C ends it")
             while not came:
                 time.sleep(0.5)
-                if loop.failure is not None:
+                if loop.failure is not None and not came:
                     raise AssayError(f"the engine failed: {loop.failure}", "start it again", ExitCode.INFRASTRUCTURE)
 
 

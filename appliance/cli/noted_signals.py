@@ -15,10 +15,12 @@ STOPS = frozenset((signal.SIGINT, signal.SIGTERM))
 
 
 def noted(*numbers: signal.Signals) -> set[int]:
-    """From now on these signals end nothing: their numbers are added to the set. Belongs to the main thread."""
+    """From now on these signals end nothing: their numbers are added to the set. One that is ignored stays so. Belongs
+    to the main thread."""
     came: set[int] = set()
     for number in numbers:
-        signal.signal(number, lambda number, _: came.add(number))
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda number, _: came.add(number))
     return came
 
 

@@ -34,8 +34,9 @@ from appliance.rendering.renderer import RenderingError
 from appliance.worker_exit import CANNOT, MISCONFIGURED
 from runtime.errors import RefusedError
 
-ASKED = threading.Event()
-"""The core has asked this process to end."""
+ASKED: set[int] = set()
+"""The signals by which the core has asked this process to end. A handler takes no lock, as that of an Event would be:
+it may come just when the same lock was taken."""
 
 
 def main(argv: list[str]) -> int:
@@ -60,11 +61,11 @@ def main(argv: list[str]) -> int:
             try:
                 work(arguments.work, arguments.id, arguments.data, settings, ledger, arguments.policy)
             except Exception:
-                if not ASKED.is_set() and (arguments.work == "jobs" or not _is_over(ledger, arguments.id)):
+                if not ASKED and (arguments.work == "jobs" or not _is_over(ledger, arguments.id)):
                     raise
                 # What broke is what the end interrupted: the ledger takes no more of work that was called off.
                 sys.stderr.write(f"stopped: {arguments.work} {arguments.id} was called off, or goes on later\n")
-                return 128 + signal.SIGTERM if ASKED.is_set() else 0
+                return 128 + signal.SIGTERM if ASKED else 0
     except (KeyboardInterrupt, SystemExit):
         raise
     except Exception as error:  # noqa: BLE001 - the outermost frame: said in one line, with the exit status
@@ -128,7 +129,7 @@ def _is_over(ledger: Ledger, cycle: str) -> bool:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    ASKED.set()
+    ASKED.add(number)
     raise SystemExit(128 + number)
 
 

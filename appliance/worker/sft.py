@@ -171,8 +171,9 @@ class SftRun:
         push_model(self._context.engine, learner.model, f"{self._setup.cycle}@{self._name}.{learner.step}")
 
     def _demonstrations(self) -> list[PlayedDemonstration]:
-        """The demonstrations of this seed, with their calls run in sandboxes once. Raises LearningError for a file of
-        them that is damaged."""
+        """The demonstrations of this seed, with their calls run in sandboxes once; without those of tasksets that a
+        policy in force since then gives no share. Raises LearningError where none is left, and for a file of them that
+        is damaged."""
         file = self._folder / DEMONSTRATIONS
         try:
             there = kept(file)
@@ -180,19 +181,32 @@ class SftRun:
             raise LearningError(
                 f"{file} is damaged", hint="remove it: its demonstrations are run anew, and some may come out otherwise"
             ) from error
+        tasksets = self._demonstrated()
         if not there:
-            keep(there := self._play(), file)
+            keep(there := self._play(tasksets), file)
         lessons = (KeptLesson(one.task, one.results) for one in there)
         keep_lessons(self._context.data, self._setup.cycle, self._name, lessons)
-        return there
+        left = [one for one in there if one.task.taskset in tasksets]
+        if not left:
+            raise LearningError(
+                f"the policy gives no taskset of {self._name} a share any more",
+                hint="cancel this cycle, or change [data] in the policy",
+            )
+        if len(left) < len(there):
+            said = f"{len(there) - len(left)} demonstrations are of tasksets that the policy gives no share any more"
+            self._progress.say_once("warning", f"{said}, and are not learned from")
+        return left
 
-    def _play(self) -> list[PlayedDemonstration]:
+    def _demonstrated(self) -> list[str]:
+        setup, context = self._setup, self._context
+        rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
+        return demonstrable([name for name in setup.tasksets if name in rules.shares], setup.catalog)
+
+    def _play(self, tasksets: Sequence[str]) -> list[PlayedDemonstration]:
         setup, context = self._setup, self._context
         warm = setup.recipe.warm_start
         self._progress.say("warm_start", f"runs the calls of {warm.demonstrations} demonstrations")
         rng = Random(derive("demonstrations", setup.seed))
-        rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
-        tasksets = demonstrable([name for name in setup.tasksets if name in rules.shares], setup.catalog)
         made = [
             demonstration(
                 rng,

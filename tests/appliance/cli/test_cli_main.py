@@ -77,18 +77,32 @@ def test_every_command_is_documented_with_its_options() -> None:
                     assert f"`{option}" in text, (command, option)
 
 
+INTERRUPTED = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, *rest):
+        if name == "typer": os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from appliance.cli.entry import main
+main()
+"""
+
+
+def interrupted(*typed: str, ignored: bool) -> subprocess.CompletedProcess[str]:
+    """The command, which gets Ctrl-C while its modules are loaded."""
+    before = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else ""
+    command = [sys.executable, "-c", before + INTERRUPTED, *typed]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
 def test_ctrl_c_while_modules_are_loaded_ends_with_130_and_says_nothing() -> None:
-    program = (
-        "import os, signal, sys\n"
-        "class Finder:\n"
-        "    def find_spec(self, name, *rest):\n"
-        "        if name == 'typer': os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Finder())\n"
-        "from appliance.cli.entry import main\n"
-        "main()\n"
-    )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    result = interrupted(ignored=False)
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
+
+
+def test_ctrl_c_is_ignored_where_whoever_began_the_command_said_so() -> None:
+    result = interrupted("--version", ignored=True)
+    assert (result.returncode, result.stdout.split()[:1], result.stderr) == (0, ["assay"], "")
 
 
 EMPTY = ["model show", "model compare champion", "jobs show", "cycle show", "cycle cancel", "rollouts show", "verify"]

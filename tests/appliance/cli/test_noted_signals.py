@@ -91,6 +91,8 @@ def test_what_was_ignored_or_had_a_handler_of_its_own_stays_so() -> None:
         assert not interrupt.came
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert signal.getsignal(signal.SIGTERM) is own
+    noted(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def test_each_signal_that_came_is_in_the_set_until_it_is_taken_out() -> None:

@@ -22,7 +22,7 @@ from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
 from appliance.worker import rl_loop, sft
 from appliance.worker.context import WorkContext
-from appliance.worker.demonstrations import play
+from appliance.worker.demonstrations import kept, play
 from appliance.worker.rl_loop import RlLoop
 from policies.contract.decision import Decision
 from runtime.settings import RuntimeSettings
@@ -224,12 +224,12 @@ def test_an_adapter_that_learned_from_demonstrations_goes_on_after_a_cut_and_is_
     with pytest.raises(Cut):
         train_night(context, "t")
     cut.clear()
-    (kept,) = context.data.glob("cycles/t/*/demonstrations.json")
-    whole_text = kept.read_text()
-    kept.write_text(whole_text[:-1])
+    (file,) = context.data.glob("cycles/t/*/demonstrations.json")
+    whole_text = file.read_text()
+    file.write_text(whole_text[:-1])
     with pytest.raises(LearningError, match="is damaged"):
         train_night(context, "t")
-    kept.write_text(whole_text)
+    file.write_text(whole_text)
     with monkeypatch.context() as slower:
         slower.setattr(sft, "play", lambda *given, **more: play(*given, **more)[1:])  # a call times out this time
         train_night(context, "t")
@@ -249,3 +249,21 @@ def test_an_adapter_that_learned_from_demonstrations_goes_on_after_a_cut_and_is_
     moved = {name for name, weight in after.items() if not weight.equal(before[name])}
     assert moved
     assert all("_proj" in name for name in moved), "only what has an adapter moves"
+
+
+def test_what_a_policy_gives_no_share_any_more_is_learned_from_no_longer(
+    context: WorkContext, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_training(context, "t", stage("format", "sft"))
+    with monkeypatch.context() as unplugged:
+        unplugged.setattr(SftTrainer, "run_steps", lambda *_given: (_ for _ in ()).throw(Cut))
+        with pytest.raises(Cut):
+            train_night(context, "t")
+    (file,) = context.data.glob("cycles/t/*/demonstrations.json")
+    name = kept(file)[0].task.taskset
+    data = context.policy.data.model_copy(update={"shares": {name: 0.0}})
+    monkeypatch.setattr(context, "policy", context.policy.model_copy(update={"data": data}))
+    train_night(context, "t")
+    (said,) = texts(ledger, "warning")
+    dropped = sum(one.task.taskset == name for one in kept(file))
+    assert said.startswith(f"{dropped} demonstrations are of tasksets that the policy gives no share any more")

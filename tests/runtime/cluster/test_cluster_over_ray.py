@@ -64,7 +64,8 @@ def three_hosts(nodes: Nodes, pool: ClusterSessions) -> None:
         if nodes.processes[number].poll() is not None:
             nodes.begin(number)
             nodes.wait(number)
-    until(lambda: nodes.recorded(3) and set(pool.hosts().values()) == {Health.READY}, 240, "three hosts are there")
+    ready = [Health.READY] * 3
+    until(lambda: nodes.recorded(3) and list(pool.hosts().values()) == ready, 120, "three hosts are there")
 
 
 def gateways(nodes: Nodes) -> list[int]:
