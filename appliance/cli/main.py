@@ -18,6 +18,7 @@ import typer
 
 from appliance.cli.lazy_group import CommandRow, lazy_group
 from appliance.cli.options import JSON_ASKED, Data
+from appliance.cli.unheard import hear_again
 from appliance.inference.gpu_numbers import ORDER
 
 NO_READER = 141
@@ -112,6 +113,7 @@ def _root(
 
 def main() -> None:
     """Runs the command line and exits."""
+    hear_again()
     gc.set_threshold(COLLECT_AFTER, 20, 50)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some takes longer than a command
     os.environ.update(ORDER)
