@@ -189,8 +189,8 @@ class SftRun:
         left = [one for one in there if one.task.taskset in tasksets]
         if not left:
             raise LearningError(
-                f"the policy gives no taskset of {self._name} a share any more",
-                hint="cancel this cycle, or change [data] in the policy",
+                f"no demonstration of {self._name} may be learned from",
+                hint="the policy's [data] gives their tasksets no share, or all of them are kept apart: see the events",
             )
         if len(left) < len(there):
             said = f"{len(there) - len(left)} demonstrations are of tasksets that the policy gives no share any more"

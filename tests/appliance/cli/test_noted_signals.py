@@ -16,24 +16,21 @@ TIMES = 300
 """Where the interrupt is not held back, one of ten or so leaves the lock of the future taken."""
 POLLING = """
 import sys
-from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event
-from appliance.cli.noted_signals import HeldInterrupt
+from types import SimpleNamespace
+from appliance.cli import demo
+demo.POLL_SECONDS = 1e-5
 for _ in range(int(sys.argv[1])):
-    stop = Event()
+    stop, said = Event(), []
+    core = SimpleNamespace(supervisor=SimpleNamespace(close=stop.set))
     try:
-        with HeldInterrupt() as interrupt, ThreadPoolExecutor(1) as pool:
-            running = pool.submit(stop.wait)
-            print("at work", flush=True)
-            while not running.done():
-                if interrupt.came:
-                    stop.set()
-                wait([running], 1e-5)
+        demo._beside(core, stop.wait, lambda: said or said.append(print("at work", flush=True)))
     except KeyboardInterrupt:
         continue
     sys.exit("it was not raised")
 print("whole", flush=True)
 """
+"""The loop of the demonstration, around work that ends when its worker is told to."""
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +42,7 @@ def handlers() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def test_who_polls_a_future_is_interrupted_hundreds_of_times_and_always_ends() -> None:
+def test_a_demonstration_that_looks_without_pause_is_interrupted_hundreds_of_times_and_always_ends() -> None:
     with subprocess.Popen([sys.executable, "-c", POLLING, str(TIMES)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

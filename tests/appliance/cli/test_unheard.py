@@ -47,3 +47,26 @@ def test_any_other_error_of_a_finalizer_is_printed_as_ever() -> None:
     done = ran("ValueError('of its own')", rest=0.01)
     assert (done.returncode, done.stdout) == (0, "gone on\n")
     assert done.stderr.count("Exception ignored in") == 3
+
+
+COMMAND = """
+import os, signal, sys, time
+class Finalized:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+class Finder:
+    def find_spec(self, name, *rest):
+        if name == "appliance.cli.check":
+            Finalized()
+            time.sleep(60)
+sys.meta_path.insert(0, Finder())
+from appliance.cli.entry import main
+main()
+"""
+
+
+def test_a_command_ends_with_130_after_ctrl_c_that_was_dropped() -> None:
+    command = [sys.executable, "-c", COMMAND, "check", "answer", "--gold", "1", "--answer", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
