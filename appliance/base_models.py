@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
-from appliance.home_folder import expanded
+from appliance.durable_file import expanded
 from appliance.inference.engine import ModelError
 from appliance.learning.checkpoints import LICENSES, is_model_file, model_files
 from appliance.learning.errors import CheckpointError

@@ -8,11 +8,15 @@ has none is an error here.
 
 from __future__ import annotations
 
+import ast
 import difflib
+import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -22,8 +26,34 @@ from pydantic.fields import FieldInfo
 
 from appliance.config import Settings
 from appliance.config_layers import ConfigError, read_layers, variable_of
-from appliance.field_docstrings import docstrings
 from runtime.model import UnitName
+
+
+@cache
+def docstrings(shape: type[BaseModel]) -> Mapping[str, str]:
+    """The docstring of each field that has one, by the field's name; a class's own counts before its parents'."""
+    found: dict[str, str] = {}
+    for one in reversed(shape.__mro__):
+        if issubclass(one, BaseModel) and one is not BaseModel:
+            found |= _below(_bodies(one.__module__).get(one.__name__, []))
+    return found
+
+
+@cache
+def _bodies(module: str) -> Mapping[str, list[ast.stmt]]:
+    """What stands in each class of a module, by the class's name."""
+    source = inspect.getsource(sys.modules[module])
+    return {one.name: one.body for one in ast.parse(source).body if isinstance(one, ast.ClassDef)}
+
+
+def _below(body: list[ast.stmt]) -> dict[str, str]:
+    found = {}
+    for field, text in pairwise(body):
+        named = isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and field.target.id
+        if named and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+            found[named] = inspect.cleandoc(str(text.value.value))
+    return found
+
 
 _NOWHERE = Path("/nonexistent")
 _TYPES = {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "path"}

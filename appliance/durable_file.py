@@ -7,6 +7,11 @@ import errno
 import os
 from pathlib import Path
 
+
+def expanded(path: str | Path) -> Path:
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises RuntimeError
+
+
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 CANNOT_EXCHANGE = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 """What a file system says that has no such operation, NFS for one."""

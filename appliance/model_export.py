@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.base_models import find_base
+from appliance.durable_file import expanded
 from appliance.errors import AssayError, ExitCode, UsageError
-from appliance.home_folder import expanded
 from appliance.inference.engine import ADAPTER
 from appliance.learning.checkpoints import model_files
 from appliance.learning.errors import CheckpointError

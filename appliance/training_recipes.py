@@ -30,8 +30,8 @@ from pydantic import Field, ValidationError
 from appliance import planning
 from appliance.agent.budget import AgentBudget
 from appliance.config_layers import LONGEST, ConfigError, Layer, file_layer, merged, refused
+from appliance.durable_file import expanded
 from appliance.engine_share import shared_out, way_of
-from appliance.home_folder import expanded
 from appliance.learning.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
 from appliance.learning.stages import MOST_TRACES, OWN_KEYS, Stage, StageKind, TeacherRecipe, refusal
 from appliance.planning import ONE, Hardware, Layout, Shape

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from appliance.backup.create import is_secret
-from appliance.home_folder import expanded
+from appliance.durable_file import expanded
 from appliance.nights.report_settings import ReportSettings
 
 REMOVED = "[removed]"

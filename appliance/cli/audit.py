@@ -26,7 +26,7 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
 
     Example: assay audit ls --limit 20
     """
-    from appliance.cli.audit_entries import entries_of
+    from appliance.cli.audit_read import entries_of
 
     show_records(
         entries_of(data_of(context, data), limit),
@@ -135,7 +135,7 @@ def renew(
 
     Example: assay audit renew --reason "the disk was replaced"
     """
-    from appliance.cli.audit_entries import entries_of
+    from appliance.cli.audit_read import entries_of
     from appliance.cli.audit_renew import begin_anew
 
     settings = client_settings_of(context, data)

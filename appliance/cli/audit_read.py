@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections import deque
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,15 +15,38 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from appliance.audit.head_places import head_files
 from appliance.audit.kept_heads import KeptHeads
-from appliance.audit.log import AuditError, log_file
+from appliance.audit.log import AuditError, lines_of, log_file
 from appliance.audit.machine_keys import load_key, public_file
-from appliance.cli.audit_entries import lines_in
 from appliance.clock import utc_now
 from appliance.errors import AssayError, ExitCode, UsageError
 from policies import audit
 from policies.audit import AuditEntry, Head, LogCheck
 from policies.envelopes import PublicKey
 from policies.in_force import InForce
+
+
+def entries_of(data: Path, limit: int) -> list[AuditEntry]:
+    """The newest, newest first; nothing is checked. Raises AssayError."""
+    newest = deque(lines_in(log_file(data)), maxlen=limit)
+    try:
+        return [audit.read(line) for line in newest][::-1]
+    except ValueError as error:
+        raise AssayError(
+            f"the audit log cannot be read: {error}",
+            "`assay audit verify` names the first bad entry",
+            ExitCode.FAILED_VERDICT,
+        ) from error
+
+
+def lines_in(path: Path) -> list[bytes]:
+    """All of them. Raises UsageError where it cannot be read."""
+    try:
+        return list(lines_of(path))
+    except OSError as error:
+        raise UsageError(
+            f"{path}: {error.strerror}", "name a log or an export, or a data folder with --data"
+        ) from error
+
 
 ATTEMPTS = 5
 """Times that a log which seems bad is read again: the daemon may be writing to it."""

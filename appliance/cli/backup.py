@@ -10,7 +10,7 @@ import typer
 
 from appliance.cli.options import Data, Json, settings_of
 from appliance.cli.show import show_fields, show_json, show_line, show_progress, show_table
-from appliance.home_folder import expanded
+from appliance.durable_file import expanded
 
 if TYPE_CHECKING:
     from appliance.backup.store import BackupManifest, BackupStore

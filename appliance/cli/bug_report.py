@@ -10,7 +10,7 @@ import typer
 
 from appliance.cli.options import Data, Json, settings_of
 from appliance.cli.show import show_json, show_line, show_progress
-from appliance.home_folder import expanded
+from appliance.durable_file import expanded
 
 
 def bug_report(

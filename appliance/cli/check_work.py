@@ -7,14 +7,17 @@ whose id has no verdict in the file yet, in the order of the pairs.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -34,16 +37,87 @@ from appliance.cli.check_options import (
 )
 from appliance.cli.check_pairs import PairItem, PairsFile
 from appliance.cli.check_results import Results
-from appliance.cli.check_run import Judged, judged
 from appliance.cli.check_show import BAD_SPEC, CheckProgress, result_of, show_results, show_summary, show_verdict
 from appliance.cli.check_target import CheckTarget, target_for
 from appliance.cli.model_options import given, parameter_name, read_options
-from appliance.cli.show import show_progress
+from appliance.cli.show import show_json, show_line, show_progress
 from appliance.errors import AssayError, ExitCode, UsageError
 from verifiers.contract.kinds import Kind
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
 from verifiers.registry import identity
 from verifiers.registry.spec import Spec
+
+BATCH_TEXT = 1 << 20
+"""Characters of submissions in a batch, unless one alone has more."""
+AHEAD = 2
+"""Batches under way or waiting for each that runs."""
+
+Ask = Callable[[Sequence[tuple[Spec, str]]], list[Verdict | SpecProblem]]
+Judged = list[tuple[PairItem, Verdict | SpecProblem]]
+
+
+def batches(items: Iterable[PairItem], size: int) -> Iterator[list[PairItem]]:
+    """Runs of at most `size` items, and of not too much text."""
+    gathered: list[PairItem] = []
+    text = 0
+    for item in items:
+        if gathered and (len(gathered) == size or text + len(item.submission) > BATCH_TEXT):
+            yield gathered
+            gathered, text = [], 0
+        gathered.append(item)
+        text += len(item.submission)
+    if gathered:
+        yield gathered
+
+
+@contextlib.contextmanager
+def judged(items: Iterable[PairItem], ask: Ask, *, at_once: int, batch: int = 1) -> Iterator[Iterator[Judged]]:
+    """Verdicts, `batch` or fewer at a time, in the order of the items; `ask` is called `at_once` times at once. Raises
+    what it raises. At the end of the block nothing new is asked, and nothing that was asked is waited for."""
+    pool = ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="check")
+    try:
+        yield _in_order(pool, batches(items, batch), ask, at_once * AHEAD)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _in_order(pool: ThreadPoolExecutor, work: Iterator[list[PairItem]], ask: Ask, ahead: int) -> Iterator[Judged]:
+    waiting: deque[tuple[list[PairItem], Future[list[Verdict | SpecProblem]]]] = deque()
+
+    def begin(some: list[PairItem]) -> None:
+        waiting.append((some, pool.submit(ask, [(item.spec, item.submission) for item in some])))
+
+    for some in islice(work, ahead):
+        begin(some)
+    while waiting:
+        first, future = waiting.popleft()
+        verdicts = future.result()
+        for some in islice(work, 1):
+            begin(some)
+        yield list(zip(first, verdicts, strict=True))
+
+
+SECONDS = 120.0
+
+
+def assess_spec(
+    target: CheckTarget, kind: Kind, spec: Spec, right: str, *, seconds: float | None, as_json: bool
+) -> ExitCode:
+    """1 for a check that lets through what it should not. Raises SpecError for one that cannot be used, or that what
+    is right does not pass."""
+    assert kind.assess is not None
+    if kind.runs:
+        _ = target.broker  # what runs submissions is refused without one, before anything is begun
+    with target.checker(jobs=1) as checker:
+        found = kind.assess.load()(checker, spec, right, seconds=seconds or SECONDS)
+    if as_json:
+        show_json(found)
+    else:
+        show_line(f"{'sound' if found.sound else 'not sound'}: {found.reason}")
+        for line in found.lines():
+            show_line(f"  {line}")
+    return ExitCode.OK if found.sound else ExitCode.FAILED_VERDICT
+
 
 INTERRUPTED = 130
 BROKEN = (Outcome.INFRA_ERROR.value,)
@@ -89,8 +163,6 @@ def run_check(
         return check_pairs(target_for(context, data, (kind,), **parts), work, as_json=as_json)
     require_fields(kind, fields)
     if assess:
-        from appliance.cli.check_assess import assess_spec
-
         spec = spec_of(kind, fields)
         right = submission_of(kind, spec, submitted) if submitted else ""
         target = target_for(context, data, (kind,))

@@ -7,10 +7,33 @@ from contextlib import closing
 import typer
 
 from appliance.cli.jobs_watch import JobProgress, ended_code, show_job, show_queued, watch_job
+from appliance.cli.lazy_group import CommandRow, lazy_group
 from appliance.cli.named import JobId
 from appliance.cli.options import Data, Json, Limit, client_of
 from appliance.cli.show import short_time, show_json, show_line, show_records
 from appliance.printable import printable
+
+COMMANDS = {
+    "validate": CommandRow("validate:validate", "Sign whether a job's check means what was asked."),
+    "ls": CommandRow("jobs:ls", "The jobs, newest first."),
+    "show": CommandRow("jobs:show", "One job: its state, its answer and its bundle, or what was tried."),
+    "watch": CommandRow(
+        "jobs:watch", "Follow a job to its end: 0 solved, 1 not solved or cancelled, 5 failed or set aside."
+    ),
+    "cancel": CommandRow(
+        "jobs:cancel", "Call a job off, also one that is being worked on. 4 when it has ended already."
+    ),
+    "resume": CommandRow(
+        "jobs:resume",
+        "Have a job tried again that was set aside because its worker died three times in a row. 4 for any other.",
+    ),
+    "retry": CommandRow(
+        "jobs:retry", "Ask the same again, with the next seed, as a new job. 4 while the job has not ended."
+    ),
+}
+
+app = lazy_group(COMMANDS, help="List the jobs, show, watch, cancel or resume one, try it again.")
+
 
 MOST_SHOWN = 60
 """Characters of a question, and of what a job does now, in the list; `assay jobs show` has all of them."""

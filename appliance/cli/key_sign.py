@@ -14,8 +14,7 @@ from appliance.cli.options import Data, Json, client_of
 from appliance.cli.person import MoreSignersError, PassphraseFile, SigningOptions, passphrase, sent
 from appliance.cli.show import show_fields, show_json, show_line
 from appliance.client import ApiClient, ApiError, DaemonNotRunning, DaemonSilent
-from appliance.client.login import login_name
-from appliance.client.person_keys import SHORTEST, KeyFileError, keys_folder, make_key, unlock
+from appliance.client.person_keys import SHORTEST, KeyFileError, keys_folder, login_name, make_key, unlock
 from appliance.client.signing import admission, revocation
 from policies.contract.keys import KeyStatement
 from policies.envelopes import PublicKey, add_signature, open_envelope, payload_of

@@ -7,11 +7,25 @@ from typing import Annotated
 
 import typer
 
+from appliance.cli.lazy_group import CommandRow, lazy_group
 from appliance.cli.options import Data, Json, client_of
 from appliance.cli.show import show_fields, show_json, show_table
 from appliance.client.api_client import ApiClient
 from appliance.client.failures import ApiError
 from policies.contract.keys import KnownKey
+
+COMMANDS = {
+    "new": CommandRow(
+        "key_sign:new", "Make a key of your own, encrypted, and have the daemon admit it if that is possible."
+    ),
+    "ls": CommandRow("keys:ls", "Whose keys are known to the daemon, and which are yours."),
+    "show": CommandRow("keys:show", "Show all that is known about a person's keys."),
+    "admit": CommandRow("key_sign:admit", "Make a key known: your own, or another person's with your signature."),
+    "revoke": CommandRow("key_sign:revoke", "Revoke a key for ever; any person with a valid key can."),
+}
+
+app = lazy_group(COMMANDS, help="Persons' keys: make, admit, revoke and list them.")
+
 
 Whose = Annotated[str, typer.Argument(help="A person, or the first characters of a fingerprint.")]
 

@@ -17,8 +17,8 @@ from typing import Annotated, Any
 import typer
 
 from appliance.cli.lazy_group import CommandRow, lazy_group
+from appliance.cli.noted_signals import hear_again
 from appliance.cli.options import JSON_ASKED, Data
-from appliance.cli.unheard import hear_again
 from appliance.inference.gpu_numbers import ORDER
 
 NO_READER = 141

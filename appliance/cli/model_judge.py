@@ -14,7 +14,7 @@ from appliance.cli.options import Data, Json, Person, client_of
 from appliance.cli.person import SigningOptions, confirm
 from appliance.cli.show import short, show_fields, show_json, show_line
 from appliance.client import ApiClient, ApiError, Decision
-from appliance.client.login import login_name
+from appliance.client.person_keys import login_name
 from appliance.client.rollback import QUARANTINE, TAKE_IT_OUT, taking_back
 from appliance.client.signing import signed_approval
 

@@ -8,8 +8,75 @@ leaves the lock taken, so that the thread that ends the Future waits for ever.
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
+
+AFTER_SECONDS = 0.05
+"""By then that code has ended; where it has not, it is dropped once more, and raised once more."""
+
+
+def hear_again() -> None:
+    """From now on, in this process. It takes the alarm of a process for itself."""
+    sys.unraisablehook = _dropped
+
+
+def _dropped(what: sys.UnraisableHookArgs) -> None:
+    error = what.exc_value
+    in_main = threading.current_thread() is threading.main_thread()
+    if not isinstance(error, (KeyboardInterrupt, SystemExit)) or not in_main:
+        sys.__unraisablehook__(what)
+        return
+
+    def again(*_: object) -> None:
+        raise error
+
+    signal.signal(signal.SIGALRM, again)
+    signal.setitimer(signal.ITIMER_REAL, AFTER_SECONDS)
+
+
+SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+CHILD_SECONDS = 20.0
+"""That a child has to put its terminal back, before it is killed."""
+
+
+@contextmanager
+def left_by_signal(*, needs_terminal: bool) -> Iterator[None]:
+    """Belongs to the main thread. Raises SystemExit out of whatever the block is doing."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def leave(number: int, _: object) -> None:
+        for one in SIGNALS:
+            signal.signal(one, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    for number, handler in before.items():
+        if needs_terminal or handler is not signal.SIG_IGN:
+            signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run_child(command: Sequence[str]) -> int:
+    """Its exit code. It is ended before this one's block is left in any other way."""
+    with subprocess.Popen(command) as child:
+        try:
+            return child.wait()
+        except BaseException:
+            child.terminate()
+            try:
+                child.wait(CHILD_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+            raise
+
 
 STOPS = frozenset((signal.SIGINT, signal.SIGTERM))
 

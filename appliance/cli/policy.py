@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from appliance.cli.lazy_group import CommandRow, lazy_group
 from appliance.cli.models import show_decision
 from appliance.cli.options import Data, Json, client_of
 from appliance.cli.show import short, show_fields, show_json, show_line, show_table
@@ -15,6 +16,42 @@ from appliance.client.failures import ApiError
 from appliance.client.messages import BacktestRow, BudgetView
 from policies.contract.decision import Decision
 from policies.policy import Policy, parse, read_content
+
+COMMANDS = {
+    "sign": CommandRow(
+        "policy_sign:sign",
+        "Put an edited policy file into force with your signature, and others' where the policy asks for them.",
+    ),
+    "check": CommandRow(
+        "policy_check:check",
+        "Read a policy file and say what it asks for, or what is wrong with it (exit code 2). Without the daemon.",
+    ),
+    "show": CommandRow(
+        "policy_check:show", "Print the policy file in force as it stands, to copy and to edit. Without the daemon."
+    ),
+    "migrate": CommandRow(
+        "policy_check:migrate",
+        "Show a policy file of an earlier version as one of this version, and what differs. Sign it then.",
+    ),
+    "explain": CommandRow(
+        "policy:explain", "Why the newest decision about a model, or the one of that id, came out as it did."
+    ),
+    "backtest": CommandRow(
+        "policy:backtest",
+        "What a policy file, or the one in force, would have decided about every candidate so far. Changes nothing.",
+    ),
+    "budget": CommandRow(
+        "policy:budget",
+        "What is left of the quarter's chance of a false promotion, each candidate's evidence, and the nights to go.",
+    ),
+    "simulate": CommandRow(
+        "policy_simulate:simulate",
+        "How often a policy promotes what is no better, and finds what is better. Made-up nights, without the daemon.",
+    ),
+}
+
+app = lazy_group(COMMANDS, help="Check, explain, try out and sign the written policy.")
+
 
 FileOrInForce = Annotated[Path | None, typer.Argument(help="The file; the policy in force without it.")]
 ModelOrId = Annotated[

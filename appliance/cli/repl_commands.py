@@ -16,7 +16,7 @@ from appliance.cli.live_line import columns_of
 from appliance.cli.repl_session import ReplSession
 from appliance.cli.sandbox_options import copy_in
 from appliance.cli.wrapping import wrapped
-from appliance.home_folder import expanded
+from appliance.durable_file import expanded
 from appliance.printable import printable
 from runtime.errors import BadRequestError
 from runtime.sandbox import FileKind, Limits, SnapshotId

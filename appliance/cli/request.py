@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,6 @@ from pydantic import Field, ValidationError, create_model, field_validator
 
 from appliance.cli.model_options import parameter_name
 from appliance.cli.request_files import JobContents, fields_in, text_in
-from appliance.cli.request_times import deadline_of
 from appliance.client.messages import SubmitJob
 from appliance.errors import UsageError
 from policies.toml_files import TomlError, read_toml
@@ -38,6 +37,39 @@ from verifiers.registry.spec import SPEC, Spec
 if TYPE_CHECKING:
     from curriculum.catalog import Catalog
     from curriculum.contract.task import Task
+
+_UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_SPAN = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7})s)?")
+HINT = "write a span as in 90m, 2h or 1d12h, or a time as in 2026-05-01T18:00"
+
+
+def deadline_of(given: str | datetime | None, now: datetime, what: str = "the deadline") -> str | None:
+    """UTC in ISO 8601; `what` it is, for a message. A time without a zone is one of `now`'s zone. Raises UsageError for
+    anything else, and for what has passed."""
+    if given is None:
+        return None
+    moment = given if isinstance(given, datetime) else _moment(given.strip(), now)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=now.tzinfo)
+    try:
+        moment = moment.astimezone(UTC)
+    except (OverflowError, ValueError) as error:
+        raise UsageError(f"{what} is no time that can be waited for", hint=HINT) from error
+    if moment <= now:
+        raise UsageError(f"{what} has passed: {given}", hint=HINT)
+    return moment.isoformat(timespec="seconds")
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    span = _SPAN.fullmatch(text)
+    try:
+        if text and span is not None:
+            seconds = sum(int(count or 0) * unit for count, unit in zip(span.groups(), _UNITS.values(), strict=True))
+            return now + timedelta(seconds=seconds)
+        return datetime.fromisoformat(text)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{text[:40]!r} is no time", hint=HINT) from error
+
 
 MAX_FILE_BYTES = 1_000_000
 PLAIN = {

@@ -46,7 +46,7 @@ def pause(
 
     Example: assay schedule pause --until 3d
     """
-    from appliance.cli.request_times import deadline_of
+    from appliance.cli.request import deadline_of
     from appliance.client.nights import pause_schedule
 
     moment = deadline_of(until, datetime.now().astimezone(), "the end of the pause")

@@ -47,7 +47,7 @@ def tui(
     if not web and not (sys.stdin.isatty() and sys.stdout.isatty()):
         os.execv(sys.executable, _command(Path("nowhere"), options))  # noqa: S606 - it says what it needs
     from appliance.cli.demo_appliance import demo_appliance
-    from appliance.cli.left_by_signal import left_by_signal, run_child
+    from appliance.cli.noted_signals import left_by_signal, run_child
 
     with left_by_signal(needs_terminal=not web):
         typer.echo("making made-up nights, some seconds ...", err=True)

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from appliance.client.api_client import ApiClient
-from appliance.client.checks import explain_check
 from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent
-from appliance.client.login import login_name
 from appliance.client.messages import (
     Approved,
     BacktestRow,
@@ -25,7 +25,7 @@ from appliance.client.messages import (
     TurnText,
 )
 from appliance.client.pass_rates import HIGH, LOW, RateLine, block, lines_of, rates_of, zone
-from appliance.client.person_keys import KeyFileError, PersonKey, find_key, keys_folder, unlock
+from appliance.client.person_keys import KeyFileError, PersonKey, find_key, keys_folder, login_name, unlock
 from appliance.client.rollback import TAKE_IT_OUT, taking_back
 from appliance.client.screen import AuditLine, CycleCurves, GpuUse, MachineView, ModelLineage, ProcessUse
 from appliance.client.signing import signed_approval
@@ -43,7 +43,19 @@ from policies.contract.decision import Decision, DecisionOutcome, GateFinding, G
 from policies.contract.keys import KnownKey
 from policies.refusals import StatementRefused
 from verifiers.answers.spec import AnswerSpec
+from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Outcome, Verdict
 from verifiers.exact.spec import ExactSpec
 from verifiers.predicate.spec import PredicateSpec
+from verifiers.registry import kind_of
 from verifiers.registry.spec import SPEC, Spec
+
+
+@lru_cache(maxsize=256)
+def explain_check(spec: Spec) -> tuple[str, ...]:
+    """The check in one line, and then line by line, as its kind explains it; hostile text, to be escaped."""
+    kind = kind_of(spec)
+    try:
+        return spec.summary(), *kind.explain.load()(spec)
+    except SpecError as error:
+        return kind.name, f"it cannot be used: {error}"

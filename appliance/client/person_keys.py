@@ -12,6 +12,7 @@ also wait for the passphrase to be typed; a key in an agent on another machine (
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import stat
 from collections.abc import Mapping
@@ -25,6 +26,16 @@ from appliance.durable_file import write_private
 from policies.contract.keys import NAME
 from policies.envelopes import PublicKey, Signer
 from runtime.errors import HintedError
+
+
+def login_name() -> str:
+    """The login that owns this process."""
+    user = os.getuid()
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"uid {user}"
+
 
 KDF_ROUNDS = 32
 """Of bcrypt: about a third of a second for every passphrase that is tried."""

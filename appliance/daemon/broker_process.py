@@ -29,7 +29,7 @@ from runtime.settings import BrokerSettings
 START_SECONDS = 120.0
 """That a broker may take to answer: a second, on a busy machine many. One that ends is not waited for."""
 GRACE_SECONDS = broker_guard.GRACE_SECONDS + 1.0
-"""Of broker and guard, after those of `appliance.daemon.stopping`."""
+"""Of broker and guard, after those of `appliance.daemon.wake_thread`."""
 MOST_CHARS = 600
 MOST_BYTES = 1 << 18
 NEWS = b"broker: news: "

@@ -17,7 +17,7 @@ from tempfile import TemporaryFile
 
 from appliance.daemon.core import Core
 from appliance.daemon.own_work import SOURCES
-from appliance.daemon.stopping import WORK_SECONDS
+from appliance.daemon.wake_thread import WORK_SECONDS
 from appliance.own_taskset_files import names_in
 from appliance.own_tasksets import read_own
 from runtime.errors import HintedError

@@ -19,6 +19,7 @@ from appliance.audit.head_places import head_files
 from appliance.audit.kept_heads import KeptHeads
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import load_or_make
+from appliance.client.retention import Prune, Pruned
 from appliance.clock import utc_now
 from appliance.config import Settings
 from appliance.daemon.child_log import ChildLog
@@ -36,12 +37,11 @@ from appliance.daemon.notices import Notices
 from appliance.daemon.own_work import OwnWork
 from appliance.daemon.readiness import Readiness
 from appliance.daemon.resource_watch import ResourceLimits, ResourceWatch, free_resources
-from appliance.daemon.retention import Retention
-from appliance.daemon.stopping import LOST_SECONDS
 from appliance.daemon.supervisor import RetryPolicy, WorkerSupervisor, work_of_cycle
 from appliance.daemon.trust import Trust
 from appliance.daemon.validations import Validations
 from appliance.daemon.views import Rollouts
+from appliance.daemon.wake_thread import LOST_SECONDS
 from appliance.daemon.worker_process import WorkerProcess
 from appliance.errors import explain
 from appliance.jobs.job_files import JobFiles
@@ -49,6 +49,7 @@ from appliance.learning import folders
 from appliance.ledger.adoption import adopt, put_right, require_log
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.lock import data_lock
+from appliance.ledger.sqlite import SqliteLedger
 from appliance.model_readiness import ConfiguredModel
 from appliance.nights.idle import MachineSnapshot
 from appliance.nights.machine import MachineEyes
@@ -56,6 +57,38 @@ from appliance.records.jobs import Job, work_of
 from appliance.records.nights import Night
 from policies.policy import Policy
 from runtime.errors import RefusedError
+
+MOST_CYCLES = 100_000
+
+
+class Retention:
+    """Its methods may be called from any thread. `nights` is what the configuration says; None keeps everything."""
+
+    def __init__(self, ledger: SqliteLedger, trust: Trust, events: EventLog, nights: int | None) -> None:
+        self._ledger, self._trust, self._events, self._nights = ledger, trust, events, nights
+        self._done: set[str] = set()
+
+    def apply(self) -> None:
+        """Does what the configuration says."""
+        if self._nights is not None:
+            self.prune(Prune(nights=self._nights))
+
+    def prune(self, wanted: Prune) -> Pruned:
+        """Raises LedgerError and AuditError; what was dropped by then is dropped."""
+        ended = [cycle.id for cycle in self._ledger.cycles(limit=MOST_CYCLES) if cycle.state.ended]
+        old = [name for name in ended[wanted.nights :] if name not in self._done]
+        found = self._ledger.drop_tokens(old, dry_run=True)
+        if found.rollouts and not wanted.dry_run:
+            self._trust.log("ledger.pruned", cycles=str(len(old)), rollouts=str(found.rollouts), oldest=old[-1])
+            found = self._ledger.drop_tokens(old)
+            mib = found.bytes / 2**20
+            self._events.add(
+                "retention", f"the tokens of {found.rollouts} training rollouts were dropped: {mib:.1f} MiB are free"
+            )
+        if not wanted.dry_run:
+            self._done.update(old)
+        return Pruned(cycles=tuple(old), rollouts=found.rollouts, bytes=found.bytes, dry_run=wanted.dry_run)
+
 
 NEVER_EVALUATED = (
     "the champion {} was put into service by an earlier version, and no evaluation of it is on record: it may be a "

@@ -20,9 +20,9 @@ from appliance.daemon.candidate_wait import CandidateNeed, candidate_wait
 from appliance.daemon.decision import decide_cycle, has_answers, next_phase
 from appliance.daemon.errors import BrokenError, RefusedByPolicyError, RequestError
 from appliance.daemon.events import EventLog
-from appliance.daemon.naming import cycle_named
 from appliance.daemon.readiness import Readiness
 from appliance.daemon.supervisor import WorkerSupervisor, work_of_cycle
+from appliance.daemon.views import cycle_named
 from appliance.durable_file import sync_folder, write_new
 from appliance.learning.stages import Stage, refusal
 from appliance.ledger.audited import AuditedLedger

@@ -9,15 +9,21 @@ the disk) is tried again soon.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 
 from appliance.daemon.core import Core
-from appliance.daemon.freed_memory import give_back
-from appliance.daemon.stopping import close_together
 from appliance.daemon.supervisor import WorkerSupervisor
-from appliance.daemon.wake_thread import WakeThread, takes_no_writes
+from appliance.daemon.wake_thread import WakeThread, close_together, takes_no_writes
 from appliance.errors import explain
 from appliance.ledger.audited import TamperedError
+
+
+def give_back() -> bool:
+    """Says whether anything went back; other C libraries than glibc have no such call (malloc_trim(3))."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return trim is not None and bool(trim(0))
+
 
 CHECK_SECONDS = 60.0
 """Between two checks of what only the clock moves on."""

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from appliance.daemon import launch
-from appliance.processes.stopped import is_stopped
+from appliance.processes.ending import is_stopped
 
 FORKSERVER = (sys.executable, "-I", "-m", "appliance.worker.forkserver")
 SPARE_SECONDS = 60.0

@@ -19,9 +19,9 @@ from appliance.client.gateway import DeletedSessions, MadeToken, SessionDetail, 
 from appliance.client.status import GatewayStatus
 from appliance.config import GatewaySettings
 from appliance.daemon.errors import BrokenError, RequestError
-from appliance.daemon.naming import session_named
 from appliance.daemon.own_work import DecidedQuestion
 from appliance.daemon.trust import Trust
+from appliance.daemon.views import session_named
 from appliance.gateway.sessions import (
     KeptSession,
     KeptSessionError,

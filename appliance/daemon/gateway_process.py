@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from appliance.config import Settings
 from appliance.daemon import launch
 from appliance.daemon.child_log import ChildLog
-from appliance.daemon.stopping import WORK_SECONDS
+from appliance.daemon.wake_thread import WORK_SECONDS
 from appliance.processes.memory_kills import MemoryKills
 
 FIRST_SECONDS, FACTOR, MOST_SECONDS = 1.0, 5.0, 60.0

@@ -22,8 +22,8 @@ from appliance.daemon.canaries import Canaries, record_taken_back
 from appliance.daemon.candidate_wait import ASKED_ANEW, MOST_DECISIONS, NIGHT_MORE, is_worth_asking_again
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError
 from appliance.daemon.events import EventLog
-from appliance.daemon.naming import no_model
 from appliance.daemon.trust import Trust
+from appliance.daemon.views import no_model
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import verify
 from appliance.ledger.audited import AuditedLedger

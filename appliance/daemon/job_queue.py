@@ -16,7 +16,7 @@ from appliance.client.messages import StoredFile, SubmitJob
 from appliance.config import Settings
 from appliance.daemon.errors import BrokenError, RefusedByPolicyError, RequestError
 from appliance.daemon.events import EventLog
-from appliance.daemon.naming import job_named
+from appliance.daemon.views import job_named
 from appliance.jobs.job_files import JobFiles
 from appliance.jobs.lifecycle import WAITS, WAITS_FOR_MODEL, asked_again, overdue, taken_up_again
 from appliance.jobs.solver_round import solvers_for

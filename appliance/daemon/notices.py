@@ -24,7 +24,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from appliance.home_folder import expanded
+from appliance.durable_file import expanded
 from appliance.nights.report_settings import EmailSettings, ReportSettings
 from appliance.printable import printable
 

@@ -17,8 +17,7 @@ from appliance.daemon.core import Core
 from appliance.daemon.curves import step_figures
 from appliance.daemon.errors import BrokenError, NotThereError
 from appliance.daemon.machine import MachineWatch
-from appliance.daemon.naming import cycle_named
-from appliance.daemon.views import checkpoint_views_of
+from appliance.daemon.views import checkpoint_views_of, cycle_named
 from appliance.places import broker_socket
 from appliance.records.checkpoints import Checkpoint
 from policies import audit

@@ -32,8 +32,7 @@ from appliance.daemon.heartbeat import beat
 from appliance.daemon.listening import OwnerOnlyProtocol, listen
 from appliance.daemon.schedule import schedule_thread
 from appliance.daemon.startup import started_broker
-from appliance.daemon.stopping import close_together
-from appliance.daemon.wake_thread import WakeThread
+from appliance.daemon.wake_thread import WakeThread, close_together
 from appliance.inference.http_server import http_config
 from runtime.errors import RefusedError
 from runtime.service_manager import ServiceManager

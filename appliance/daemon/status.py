@@ -12,8 +12,8 @@ from appliance.daemon import views
 from appliance.daemon.candidate_wait import candidate_wait
 from appliance.daemon.core import Core
 from appliance.daemon.curves import newest_figures
-from appliance.daemon.naming import job_named
 from appliance.daemon.supervisor import JOBS
+from appliance.daemon.views import job_named
 from appliance.jobs.lifecycle import GAVE_WAY, waits_for
 from appliance.ledger.audited import TamperedError
 from appliance.read_only_disk import HINT, read_only_reason

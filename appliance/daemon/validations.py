@@ -16,8 +16,8 @@ from pathlib import Path
 
 from appliance.daemon.errors import RefusedByPolicyError
 from appliance.daemon.events import EventLog
-from appliance.daemon.naming import job_named
 from appliance.daemon.trust import Trust
+from appliance.daemon.views import job_named
 from appliance.durable_file import replace_file
 from appliance.jobs.content import content_of, contents_of, files_in_words, meaning_file, not_asked, signed_validation
 from appliance.jobs.explain import in_words, question_lines

@@ -28,15 +28,15 @@ from pathlib import Path
 
 from appliance.daemon.child_log import ChildLog
 from appliance.daemon.fork_server import ForkServer
-from appliance.daemon.stopping import WORK_SECONDS
+from appliance.daemon.wake_thread import WORK_SECONDS
 from appliance.errors import ExitCode
 from appliance.ledger.grants import grant_of
 from appliance.ledger.leases import Holder
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.remote import serve_ledger
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.processes.ending import is_stopped
 from appliance.processes.memory_kills import MemoryKills
-from appliance.processes.stopped import is_stopped
 
 LIBRARIES = (
     "appliance.worker.__main__",

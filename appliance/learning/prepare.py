@@ -3,16 +3,32 @@ again."""
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import torch
+from torch import nn
 
 from appliance.inference.engine import ModelFiles
 from appliance.inference.folder import open_model
 from appliance.learning.errors import LearningError
-from appliance.learning.freed_memory import return_freed_memory
 from appliance.learning.lora import add_adapter
 from appliance.learning.recipe import TrainingRecipe
+
+LARGE = 50_000_000
+"""Parameters from which on a model is large."""
+THRESHOLD = 1 << 20
+"""Bytes from which on a block has pages of its own."""
+_M_MMAP_THRESHOLD = -3
+
+
+def return_freed_memory(model: nn.Module) -> bool:
+    """Fixes the threshold for this process when the model is large; says whether it did. Other C libraries than glibc
+    have no such call and are left alone."""
+    if sum(parameter.numel() for parameter in model.parameters()) < LARGE:
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    return mallopt is not None and bool(mallopt(_M_MMAP_THRESHOLD, THRESHOLD))
 
 
 def open_for(files: ModelFiles, recipe: TrainingRecipe) -> Any:

@@ -26,9 +26,9 @@ from typing import Any, Protocol, Self
 from appliance.inference.gpu_numbers import ORDER
 from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
+from appliance.processes.ending import is_stopped
 from appliance.processes.memory_kills import MemoryKills
 from appliance.processes.patience import Patience, Wait, effort_of
-from appliance.processes.stopped import is_stopped
 from runtime.errors import HintedError, InfrastructureError
 
 LOOK_SECONDS = 0.5

@@ -12,18 +12,82 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
+from appliance.agent.branching import Branching
 from appliance.agent.budget import AgentBudget
-from appliance.learning.branching_recipe import BranchingRecipe
 from appliance.learning.collapse import CollapseRecipe
 from appliance.learning.errors import LearningError
 from appliance.learning.loss_recipe import MismatchRecipe, PlanningRecipe, mismatch_refusal, whole_distribution
 from appliance.learning.objectives.registry import OBJECTIVES
-from appliance.learning.proposer_recipe import ProposerRecipe
 from appliance.learning.straggler_limit import StragglerRecipe
 from appliance.learning.turn_budget import TurnRecipe
 from appliance.records.record import FiniteRecord, Record
 from curriculum.names import CALCULATORS
 from runtime.model import UnitName
+
+ProposalName = Literal["calculation", "deduction", "abduction", "induction", "puzzle", "statement"]
+
+
+class ProposerRecipe(Record):
+    proposals: Annotated[int, UnitName("proposals")] = Field(0, ge=0)
+    """Problems that the policy model proposes in each step; those that are proved take the place of as many tasks. With
+    0 it proposes none."""
+    kinds: tuple[ProposalName, ...] = Field(("calculation",), min_length=1)
+    """What is proposed, in turn: lines for a calculator, which the seedling can write; programs in three modes, puzzles
+    and statements in Lean, for larger models."""
+    reward: Literal["azr", "variance", "min", "4p1p"] = "azr"
+    """What a proposal earns whose task a share p of the rollouts passed: `azr` 1 - p where 0 < p < 1 (2505.03335),
+    `variance` exp(-(p(1-p) - .25)^2 / .02) (2510.24684), `min` min(p, 1-p) less the similarity to earlier ones
+    (2508.05004), `4p1p` 4p(1-p). A refused one earns 0."""
+
+    def refusal(self, tasks: int, staleness: int) -> str | None:
+        """Says why a step of so many tasks cannot have these proposals; None when it can."""
+        if self.proposals > tasks:
+            return f"{self.proposals} proposals are more than the {tasks} tasks of a step: lower proposer.proposals"
+        if self.proposals and staleness:
+            return "proposals need max_staleness = 0: a step's tasks are made of what its own weights proposed"
+        return None
+
+
+class BranchingRecipe(FiniteRecord):
+    where: Literal["nowhere", "failed_call", "repair", "highest_entropy", "both"] = "nowhere"
+    """Where attempts branch: before the first call that failed after one that worked, at the turn after the first
+    failed call, before the token that the policy model was least sure of, or at a failed call and otherwise there
+    (`both`)."""
+    continuations: Annotated[int, UnitName("rollouts")] = Field(1, ge=1)
+    """Branches of one attempt, beside the attempt itself."""
+    share: Annotated[float, UnitName("share")] = Field(0.5, gt=0, lt=1)
+    """How much of the rollouts of each task, and so at most of their tokens, is for branches."""
+
+    def places(self, rollouts: int) -> int:
+        """Counts those of a task's rollouts that are for branches."""
+        return 0 if self.where == "nowhere" else int(self.share * rollouts)
+
+    def refusal(self, rollouts: int, staleness: int = 0) -> str | None:
+        """Says why so many rollouts of a task cannot be shared out; None when they can."""
+        if self.where == "nowhere":
+            return None
+        if staleness:
+            return (
+                f"rollouts that go on while the learner works (max_staleness = {staleness}) do not branch, because "
+                'what lies below a branch would be of several policies: take max_staleness = 0, or where = "nowhere"'
+            )
+        places = self.places(rollouts)
+        if places < self.continuations:
+            return (
+                f"{self.share:g} of {rollouts} rollouts are {places} places for branches, too few for "
+                f"{self.continuations} continuations: raise share or rollouts_per_task"
+            )
+        if rollouts - places < 2:
+            return f"{self.share:g} of {rollouts} rollouts leaves fewer than 2 attempts to compare: lower share"
+        return None
+
+    def of_task(self, rollouts: int) -> Branching | None:
+        """Says how the attempts of a task branch; None where they do not. Who may is settled in advance."""
+        if self.where == "nowhere":
+            return None
+        first = self.places(rollouts) // self.continuations
+        return Branching(each=self.continuations, in_all=1 << 62, where=self.where, first=first)
+
 
 SFT_PASS_TOKENS = 1 << 13
 """Most tokens of one padded pass of SFT, padding included; a longer demonstration has a pass of its own."""

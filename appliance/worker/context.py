@@ -24,9 +24,10 @@ from appliance.learning.rank_processes import RankGroup, RankProcesses
 from appliance.ledger.ledger import Ledger
 from appliance.placement.settings import PlacementSettings
 from appliance.records.checkpoints import Checkpoint
+from appliance.records.rollouts import Purpose, RolloutEnd
+from appliance.records.training import RolloutFilter
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
-from appliance.worker.known_lengths import known_lengths
 from policies.isolation import backend_for
 from policies.policy import Policy
 from runtime.cluster import ClusterSessions
@@ -39,6 +40,24 @@ from verifiers.checker import Checker
 
 if TYPE_CHECKING:
     from appliance.scheduling.engine_pool import EnginePool
+
+NEWEST, PAGE = 128, 16
+"""Rollouts that are read, and at once: each may have a number or two for tens of thousands of tokens."""
+
+
+def known_lengths(ledger: Ledger) -> list[int]:
+    """Tokens of each conversation of the newest rollouts of training, the newest first; one that was written anew in
+    the middle is two."""
+    found: list[int] = []
+    last: str | None = None
+    for _ in range(NEWEST // PAGE):
+        page = ledger.rollouts(RolloutFilter(purpose=Purpose.TRAIN, before=last), limit=PAGE)
+        whole = (one.rollout for one in page if one.rollout.ended is not RolloutEnd.INFRA_ERROR)
+        found += [sum(len(node.ids) for node in sample) for rollout in whole for sample in rollout.samples]
+        if len(page) < PAGE:
+            break
+        last = page[-1].rollout.id
+    return [tokens for tokens in found if tokens]
 
 
 def sessions(

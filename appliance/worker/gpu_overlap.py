@@ -26,8 +26,15 @@ from appliance.inference.weights import push_model
 from appliance.learning.recipe import TrainingRecipe
 from appliance.placement.engine_servant import TORCH, torch_environment
 from appliance.processes.patience import Patience
-from appliance.worker.gpu_probe_errors import ProbeFailedError
-from appliance.worker.gpu_probe_models import PLAIN, ProbeSize, drawn_batch, learn_step, make_trainer, wait_for
+from appliance.worker.gpu_probe_models import (
+    PLAIN,
+    ProbeFailedError,
+    ProbeSize,
+    drawn_batch,
+    learn_step,
+    make_trainer,
+    wait_for,
+)
 
 WORTH = 1.3
 """Times as many rollouts a second that it has to be."""

@@ -20,6 +20,15 @@ from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutE
 from appliance.records.training import Judged
 from verifiers.contract.verdict import Outcome, Verdict
 
+
+class ProbeFailedError(Exception):
+    """What a probe is for does not hold; the message says what was seen."""
+
+
+class ProbeNotRunError(Exception):
+    """This machine lacks what a probe needs, so that nothing of it was run; the message says what is missing."""
+
+
 PLAIN = {"rollouts_per_task": 4, "keep": 4, "selector": "uniform", "packing": True}
 """A recipe that learns from every rollout."""
 

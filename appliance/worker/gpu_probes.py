@@ -26,10 +26,11 @@ from appliance.learning.optimizers import make_optimizer
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.trainer import Trainer
 from appliance.scheduling.engine_pool import EnginePool
-from appliance.worker.gpu_probe_errors import ProbeFailedError, ProbeNotRunError
 from appliance.worker.gpu_probe_models import (
     PLAIN,
     SMALL,
+    ProbeFailedError,
+    ProbeNotRunError,
     ProbeSize,
     drawn_batch,
     freed,

@@ -20,8 +20,14 @@ from appliance.learning.rank_processes import RankProcesses
 from appliance.learning.ranked_trainer import RankedTrainer
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.trainer import Trainer
-from appliance.worker.gpu_probe_errors import ProbeFailedError, ProbeNotRunError
-from appliance.worker.gpu_probe_models import PLAIN, ProbeSize, drawn_batch, random_model
+from appliance.worker.gpu_probe_models import (
+    PLAIN,
+    ProbeFailedError,
+    ProbeNotRunError,
+    ProbeSize,
+    drawn_batch,
+    random_model,
+)
 
 STEPS = 2
 """The first one sets up what the second, which is timed, has."""

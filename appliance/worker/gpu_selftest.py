@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from appliance.worker.gpu_probe_errors import ProbeNotRunError
+from appliance.worker.gpu_probe_models import ProbeNotRunError
 
 COMMAND = "assay selftest gpu --only {name}"
 NO_GPU = "no GPU"

@@ -9,11 +9,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from appliance.curriculum.level_states import key_of_step, newest_in
+from appliance.worker.progress import CycleProgress
+from curriculum.catalog import Catalog
+from curriculum.contract.task import Split
 from curriculum.difficulty import Difficulty, LevelState, Place
 from curriculum.registry import TASKSETS
+
+
+def say_exhausted(progress: CycleProgress, catalog: Catalog, name: str, exclude: AbstractSet[str]) -> None:
+    """Warns once a night, with how many training rows a family of given ones has. `exclude` is what is not asked."""
+    finite = catalog.finite(name)
+    rows = frozenset() if finite is None else finite.keys(Split.TRAIN)
+    of = f" ({len(rows - exclude)} of its {len(rows)} training rows)" if rows else ""
+    text = f"{name} has too little that recent nights did not ask{of}: the rest of its share goes to other families"
+    progress.say_once("warning", text)
 
 
 def known_at(step: int, plan: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) -> Difficulty:

@@ -37,12 +37,10 @@ from appliance.learning.updates import halving
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Group, Judged, StepRecord
 from appliance.rendering.formats import load_renderer
-from appliance.worker.branch_figures import branch_figures
 from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import item_of, success_figures, validate
-from appliance.worker.exhausted import say_exhausted
-from appliance.worker.failure_figures import failure_figures
-from appliance.worker.known_levels import in_words, known_at
+from appliance.worker.failure_figures import CHECKPOINT, PUSH, WATCH, StepSeconds, branch_figures, failure_figures
+from appliance.worker.known_levels import in_words, known_at, say_exhausted
 from appliance.worker.partial_rollouts import PartialRollouts
 from appliance.worker.progress import CycleProgress
 from appliance.worker.proposer import Proposer, of_solvers
@@ -50,7 +48,6 @@ from appliance.worker.rollout_limits import RolloutLimits
 from appliance.worker.separation import apart, say_thrown_out
 from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
 from appliance.worker.step_sampling import LookAhead, SamplingTook, StepSample, seen_of, staleness
-from appliance.worker.step_seconds import CHECKPOINT, PUSH, WATCH, StepSeconds
 from curriculum.contract.task import Task
 from curriculum.difficulty import Difficulty
 from curriculum.proposing.labels import ProvenTask

@@ -28,7 +28,7 @@ from appliance.learning.stages import Stage
 from appliance.records.checkpoints import Checkpoint, TrainingStage
 from appliance.records.training import StepRecord
 from appliance.worker.context import WorkContext
-from appliance.worker.exhausted import say_exhausted
+from appliance.worker.known_levels import say_exhausted
 from appliance.worker.progress import CycleProgress
 from appliance.worker.rl_loop import RlLoop
 from appliance.worker.separation import say_thrown_out

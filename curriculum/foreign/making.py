@@ -8,21 +8,98 @@ that reason. An environment that begins otherwise the second time is refused.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from curriculum.adapters import ADAPTERS, adapter_named
 from curriculum.contract.errors import CurriculumError
-from curriculum.environments.foreign import FOREIGN, FOREIGN_SPEC, ForeignEnvironment, ForeignItem, ForeignSetup
-from curriculum.foreign.checks import DECIDED, OwnCheck, check_of
-from curriculum.foreign.windows import window
+from curriculum.environments.foreign import (
+    FOREIGN,
+    FOREIGN_SPEC,
+    MOST_ITEMS,
+    ForeignEnvironment,
+    ForeignItem,
+    ForeignSetup,
+)
 from curriculum.own.rows import LEVELS, QUESTION_CHARS, OwnRow
 from curriculum.worlds.world import World
 from runtime.model import FrozenModel
 from runtime.sandbox import Priority, SessionPool
+from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.verdict import FOREIGN_REWARD
+from verifiers.exact.spec import ExactSpec
+from verifiers.registry.spec import Spec
+
+STRIDE = 1 << 14
+"""Between the seeds of two windows: more than a data set may have items."""
+BATCHES = (1 << 31) // (STRIDE * LEVELS)
+assert STRIDE >= MOST_ITEMS
+
+
+def seed_of(batch: int, level: int) -> int:
+    """The seed of that batch's items of that level. Raises CurriculumError for a batch that there is not."""
+    if not (0 <= batch < BATCHES and 0 <= level < LEVELS):
+        raise CurriculumError(f"there is no batch {batch}", hint=f"choose one from 0 to {BATCHES - 1}")
+    return (batch * LEVELS + level) * STRIDE
+
+
+def window(batch: int, level: int, size: int) -> range:
+    """The numbers that its items come from. Raises CurriculumError."""
+    if not 1 <= size <= MOST_ITEMS:
+        raise CurriculumError(f"{size} items of a level are too many or too few", hint=f"ask for 1 to {MOST_ITEMS}")
+    return range(seed_of(batch, level), seed_of(batch, level) + size)
+
+
+class OwnCheck(StrEnum):
+    INTEGER = "integer"
+    RATIONAL = "rational"
+    TEXT = "text"
+
+
+DECIDED: dict[str, OwnCheck] = {
+    # defined by arithmetic
+    "basic_arithmetic": OwnCheck.INTEGER,
+    "chain_sum": OwnCheck.INTEGER,
+    "products": OwnCheck.INTEGER,
+    "lcm": OwnCheck.INTEGER,
+    "leg_counting": OwnCheck.INTEGER,
+    "simple_equations": OwnCheck.INTEGER,
+    "decimal_chain_sum": OwnCheck.RATIONAL,
+    "dice": OwnCheck.RATIONAL,
+    # counted
+    "count_primes": OwnCheck.INTEGER,
+    # one text made from another
+    "base_conversion": OwnCheck.TEXT,
+    "bitwise_arithmetic": OwnCheck.TEXT,
+    "caesar_cipher": OwnCheck.TEXT,
+    "spell_backward": OwnCheck.TEXT,
+    "string_insertion": OwnCheck.TEXT,
+    "string_manipulation": OwnCheck.TEXT,
+}
+INTEGER = re.compile(r"-?[0-9]{1,40}", re.ASCII)
+RATIONAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40}|/[1-9][0-9]{0,39})?", re.ASCII)
+LINE = re.compile(r"[^\x00-\x1f\x7f]{1,400}")
+
+_FORMS: dict[OwnCheck, tuple[re.Pattern[str], Callable[[str], Spec]]] = {
+    OwnCheck.INTEGER: (INTEGER, lambda answer: AnswerSpec(notation="digits", expected=answer)),
+    OwnCheck.RATIONAL: (RATIONAL, lambda answer: AnswerSpec(expected=answer)),
+    OwnCheck.TEXT: (LINE, lambda answer: ExactSpec(expected=answer)),
+}
+
+
+def check_of(name: str, answer: str) -> Spec | None:
+    """The spec of an item of that data set with that answer: one of our kinds, or `FOREIGN_SPEC`. None for an answer
+    that is not of the form that its data set is known for: nothing can be said of such an item."""
+    decided = DECIDED.get(name)
+    if decided is None:
+        return FOREIGN_SPEC
+    pattern, spec = _FORMS[decided]
+    return spec(answer.strip()) if pattern.fullmatch(answer.strip()) else None
+
 
 ANSWER_CHARS = 4_000
 CALLER = "adapter"

@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
 
 import ray
@@ -26,11 +27,39 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from runtime.broker.messages import WireFailure
 from runtime.cluster.frames import Frame, FrameDecoder, FrameKind
+from runtime.cluster.host_actor import HostActor
 from runtime.cluster.messages import Pulse
-from runtime.cluster.sessions_host import SessionsHost
+from runtime.cluster.settings import HOST_VARIABLE, HostSettings
 from runtime.cluster.status import ANSWER, HostLine
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
+from runtime.sessions import Sessions
 from runtime.settings import ClusterSettings
+
+
+class SessionsHost:
+    """Passes calls on to `HostActor`; it is thin, because Ray wraps every method of an actor's class."""
+
+    def __init__(self) -> None:
+        """Raises KeyError on a Ray node that did not join by `runtime.cluster.node`."""
+        settings = HostSettings.model_validate_json(Path(os.environ[HOST_VARIABLE]).read_bytes())
+        self._host = HostActor(
+            settings,
+            lambda limits: Sessions(settings.runtime.model_copy(update={"limits": limits})),
+            ended=lambda: os._exit(0),
+        )
+
+    def submit(self, packets: list[bytes]) -> None:
+        self._host.submit(packets)
+
+    def collect(self, seconds: float) -> bytes:
+        return self._host.collect(seconds)
+
+    def report(self) -> bytes:
+        return self._host.report()
+
+    def close(self) -> None:
+        self._host.close()
+
 
 NAMESPACE = "assay"
 COLLECT_SECONDS = 1.0

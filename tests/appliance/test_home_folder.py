@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from appliance.config_layers import ConfigError
-from appliance.home_folder import expanded
+from appliance.durable_file import expanded
 from appliance.learning.recipe import Recipe
 from appliance.training_recipes import read_recipe
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
-from verifiers.answers.approximations import without_approximation
 from verifiers.answers.coerce import coerced
 from verifiers.answers.compare import Comparer
 from verifiers.answers.compare_sets import is_set, only_symbol
@@ -19,12 +19,12 @@ from verifiers.answers.equality import Truth
 from verifiers.answers.format import described
 from verifiers.answers.forms import refusal
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
-from verifiers.answers.grammar.nodes import symbols
+from verifiers.answers.grammar.nodes import Expression, Negation, Number, Power, Product, Sum, symbols
 from verifiers.answers.grammar.plain import parse_expression
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.grammar.read_answer import formula_of, read_answer
 from verifiers.answers.grammar.traverse import expressions, free_symbols, values
-from verifiers.answers.grammar.values import Builder, Quantity, RelationValue, Scalar, TextAnswer, Value
+from verifiers.answers.grammar.values import Approximated, Builder, Quantity, RelationValue, Scalar, TextAnswer, Value
 from verifiers.answers.grammar.vocabulary import FUNCTIONS
 from verifiers.answers.scalars import Scalars
 from verifiers.answers.spec import AnswerSpec
@@ -32,6 +32,63 @@ from verifiers.answers.tolerances import Tolerance, number
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground
+
+MAX_POWER = 400
+
+
+def without_approximation(value: Value, scalars: Scalars) -> Value:
+    """Returns the exact value; anything else as it is. Raises GrammarError for a decimal that may not agree."""
+    if not isinstance(value, Approximated):
+        return value
+    near, place = _last_place(value.near)
+    above, below = (_side(value.exact, near + side * place / 2, scalars) for side in (1, -1))
+    rounded = above in (0, -1) and below in (0, 1)
+    outwards = 1 if near >= 0 else -1
+    beyond = _side(value.exact, near + outwards * place, scalars)
+    cut_off = _side(value.exact, near, scalars) in (0, outwards) and beyond == -outwards
+    if not (rounded or cut_off):
+        raise GrammarError("an approximation that does not agree with the value before it")
+    return value.of
+
+
+def _side(exact: Expression, bound: Fraction, scalars: Scalars) -> int | None:
+    """Returns -1 below the bound, 1 above, 0 on it; None where that is open."""
+    return scalars.sign(Sum((exact, Number(-bound))))
+
+
+def _last_place(node: Expression) -> tuple[Fraction, Fraction]:
+    """Returns the value of a decimal, and of one unit of its last place. Raises GrammarError for what is no decimal."""
+    match node:
+        case Negation(of):
+            near, place = _last_place(of)
+            return -near, place
+        case Number(value, written):
+            return value, _place(value, written)
+        case Product((Number(value, written), Power(Number(ten), exponent))) if ten == 10:
+            power = _whole(exponent)
+            return value * Fraction(10) ** power, _place(value, written) * Fraction(10) ** power
+        case _:
+            raise GrammarError("an approximation that is no decimal")
+
+
+def _place(value: Fraction, written: str) -> Fraction:
+    if not written and value.denominator == 1:
+        return Fraction(1)
+    whole, point, digits = written.partition(".")
+    if not (whole + digits).isdigit() or not point:
+        raise GrammarError("an approximation that is no decimal")
+    return Fraction(1, 10 ** len(digits))
+
+
+def _whole(node: Expression) -> int:
+    match node:
+        case Number(value) if value.denominator == 1 and value <= MAX_POWER:
+            return int(value)
+        case Negation(Number(value)) if value.denominator == 1 and value <= MAX_POWER:
+            return -int(value)
+        case _:
+            raise GrammarError("an approximation that is no decimal")
+
 
 NO_ANSWERS = frozenset({"nan", "inf", "oo", "zoo", "null"})
 """What programs print where they have no answer."""

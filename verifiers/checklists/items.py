@@ -12,15 +12,69 @@ from typing import Any
 
 from verifiers.checklists import citations, spec, structure
 from verifiers.checklists.characters import bare, plain, script_of, spaced_out, visible, whole_words
-from verifiers.checklists.counts import COUNTED, RUN, character_count
-from verifiers.checklists.document import NARROW, SIGNS, Document
+from verifiers.checklists.document import NARROW, SIGNS, Document, same_address
 from verifiers.checklists.fact_figures import figure, figures, mark_of
 from verifiers.checklists.facts import Facts, document_numbers, is_two_of_prose, source_facts
 from verifiers.checklists.finding import ItemFinding, finding, listed
+from verifiers.checklists.hollow import is_gap
 from verifiers.checklists.item_data import amount
-from verifiers.checklists.markdown import ADDRESS
+from verifiers.checklists.markdown import ADDRESS, PROSE, STRUCK_HTML
 from verifiers.checklists.numbers import Decimals, Figure, WrittenNumber, decimals_of, numbers_in
+from verifiers.checklists.prose import sentences, word_count, words
 from verifiers.contract.text import escaped
+
+SHORT_SENTENCE = 4
+"""Words from which on a sentence is not said twice by chance: `Nobody knew.` may be."""
+STRUCK = re.compile(r"~~(?=\S).*?~~")
+NO_LINE = re.compile(r"\s*(?:```|~~~)|\s{0,3}\[(?!\^)[^\]]+\]:\s")
+"""Fences, and where a link leads."""
+SENTENCE_SIGNS = re.compile(r"[\s.,;:!?…'\"“”„«»()*_\u2010-\u2015-]+(?!\d)")
+RUN = re.compile(r"(\D)\1{3,}")
+
+
+def _sentences(document: Document) -> int:
+    found = [words(plain(one)) for block in document.of(*PROSE) for one in sentences(block.text)]
+    long = {tuple(one) for one in found if len(one) >= SHORT_SENTENCE}
+    short = [tuple(one) for one in found if len(one) < SHORT_SENTENCE]
+    return len(long) + min(len(short), 2 * len(set(short)))
+
+
+def _lines(document: Document) -> int:
+    raw = [visible(line) for line in document.raw.splitlines()]
+    if document.data:
+        return sum(bool(line.strip()) for line in raw)
+    shown = [STRUCK.sub("", STRUCK_HTML.sub("", line)) for line in raw if not NO_LINE.match(line)]
+    lines = [plain(line) for line in shown if words(line)]
+    different = len(set(lines))
+    return different if 2 * different < len(lines) else len(lines)
+
+
+def _different(texts: Iterable[str]) -> int:
+    return len({_said(text) for text in texts if words(text) and not is_gap(text)})
+
+
+def _said(text: str) -> str:
+    """Without the signs of a sentence."""
+    return SENTENCE_SIGNS.sub(" ", plain(text)).strip()
+
+
+def character_count(text: str) -> int:
+    """White space single, and of one sign again and again no more than three."""
+    return len(RUN.sub(r"\1\1\1", " ".join(text.split())))
+
+
+COUNTED: Mapping[str, Callable[[Document], int]] = {
+    "words": lambda document: word_count(document.prose),
+    "sentences": _sentences,
+    "paragraphs": lambda document: _different(block.text for block in document.of("paragraph")),
+    "lines": _lines,
+    "list_items": lambda document: _different(block.text for block in document.of("item")),
+    "headings": lambda document: len({_said(block.text) for block in document.of("heading") if words(block.text)}),
+    "tables": lambda document: sum(len(block.rows) > 1 for block in document.of("table")),
+    "code_blocks": lambda document: len({block.text.strip() for block in document.of("code") if block.closed} - {""}),
+    "links": lambda document: len(set(map(same_address, document.addresses))),
+}
+
 
 MARKUP = re.compile(r"[#*_`~|<>\[\]()\n\\]|://|^\s*[-+]\s")
 """Signs by which a pattern asks for how a text is written."""

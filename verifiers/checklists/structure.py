@@ -3,20 +3,117 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import combinations, takewhile
 
 from verifiers.checklists.characters import plain, whole_words
 from verifiers.checklists.document import Document
+from verifiers.checklists.fact_figures import figure
 from verifiers.checklists.finding import ItemFinding, finding, listed
 from verifiers.checklists.hollow import SHORT_SECTION, empty_columns, is_all_comment, is_gap, own_words, section_text
-from verifiers.checklists.idle_code import is_idle_python
 from verifiers.checklists.json_schema import JsonError, faults_of, read_json
 from verifiers.checklists.markdown import MarkdownBlock
-from verifiers.checklists.numbers import decimals_of
+from verifiers.checklists.numbers import Decimals, Figure, decimals_of
 from verifiers.checklists.prose import words
 from verifiers.checklists.spec import CodeItem, FormatItem, HeadingsItem, JsonItem, OrderItem, TableItem
-from verifiers.checklists.table_sums import sum_fault
 from verifiers.contract.text import escaped
+
+SIGNS = frozenset("+-−–—()%‰°.,'’*~≈_/⁄^")
+"""What a cell may have beside letters, digits and signs of a currency."""
+
+LONGEST_ENDING = 3
+"""`Kind` and `Kinder` are counted alike, `Euro` and `Eurocent` are not."""
+
+
+def sum_fault(cells: Sequence[str], decimals: Decimals, column: str) -> str:
+    """Why the last cell is not the sum of the others; empty where it is."""
+    if len(cells) < 2:
+        return f"{column!r} has nothing to add up"
+    read = [number for cell in cells if (number := figure(cell, decimals)) is not None]
+    if len(read) < len(cells) or not all(map(_is_plain, cells)):
+        return f"a cell of {column!r} is not one number"
+    if len({number.percent for number in read}) > 1:
+        return f"{column!r} has shares beside numbers"
+    rests = {(number.unit, _rest(cell, number)) for cell, number in zip(cells, read, strict=True)} - {("", ())}
+    if not all(_is_one(*pair) for pair in combinations(rests, 2)):
+        return f"{column!r} has numbers in more than one unit"
+    total = sum((number.value for number in read[:-1]), start=type(read[0].value)())
+    if total == read[-1].value:
+        return ""
+    return f"{column!r} adds up to {escaped(str(total))}, the last row says {escaped(read[-1].text)}"
+
+
+def _is_plain(cell: str) -> bool:
+    signs = (one for one in unicodedata.normalize("NFKC", cell) if not (one.isalnum() or one.isspace()))
+    return all(one in SIGNS or unicodedata.category(one) in ("Sc", "Mn", "Mc") for one in signs)
+
+
+def _rest(cell: str, number: Figure) -> tuple[str, ...]:
+    """The words that stand beside the number."""
+    beside = plain(cell).replace(plain(number.text).removeprefix("-"), " ")
+    return tuple(words(re.sub(r"[\d.,'’]+", " ", beside)))
+
+
+def _is_one(first: tuple[str, tuple[str, ...]], second: tuple[str, tuple[str, ...]]) -> bool:
+    """Whether two cells have one unit, or the same words up to their endings."""
+    (unit, rest), (other_unit, other_rest) = first, second
+    if unit and other_unit:
+        return unit == other_unit
+    return len(rest) == len(other_rest) and all(map(_alike, rest, other_rest))
+
+
+def _alike(one: str, other: str) -> bool:
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return common >= (min(len(one), len(other)) + 1) // 2 and max(len(one), len(other)) - common <= LONGEST_ENDING
+
+
+DOES = (
+    *(ast.Call, ast.Import, ast.ImportFrom, ast.Assign, ast.AugAssign, ast.NamedExpr, ast.Raise, ast.Assert),
+    *(ast.Delete, ast.Yield, ast.YieldFrom, ast.Await, ast.BinOp, ast.comprehension),
+)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+OVER_NAMES = (ast.Compare, ast.BoolOp, ast.Subscript, ast.Attribute, ast.FormattedValue)
+
+
+def is_idle_python(tree: ast.Module) -> bool:
+    """Whether nothing in it does or defines anything."""
+    nodes = list(ast.walk(tree))
+    within = {id(part) for node in nodes if isinstance(node, DEFINITIONS) for part in ast.walk(node)}
+    known = set(dir(builtins)) | {name for node in nodes for name in _defined(node)}
+    return not any(_does(node, known) for node in nodes if not isinstance(node, ast.Return) or id(node) in within)
+
+
+def _does(node: ast.AST, known: set[str]) -> bool:
+    if isinstance(node, DOES):
+        return True
+    if isinstance(node, ast.Return):
+        return node.value is not None and not _is_constant(node.value, None, ...)
+    if isinstance(node, ast.AnnAssign):
+        return node.value is not None
+    if isinstance(node, ast.ClassDef):
+        return bool(node.bases) or any(isinstance(part, (ast.AnnAssign, ast.FunctionDef)) for part in node.body)
+    if isinstance(node, OVER_NAMES):
+        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        return names <= known
+    return False
+
+
+def _is_constant(node: ast.expr, *values: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value in values
+
+
+def _defined(node: ast.AST) -> list[str]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [node.name]
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    return [node.id] if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) else []
+
 
 JSON_NAMES = ("", "json")
 TEXT_NAMES = ("text", "txt", "plain", "md", "markdown", "diff")

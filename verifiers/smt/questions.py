@@ -5,6 +5,7 @@ All raise ClaimError and CommandError for what cannot be read, SolverBroke and O
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -19,12 +20,39 @@ from verifiers.smt.evaluate import evaluate
 from verifiers.smt.operators import coerced
 from verifiers.smt.problem import SmtProblem, split_goal
 from verifiers.smt.reader import SUBMISSION, Node, read
-from verifiers.smt.render import value_text
-from verifiers.smt.ruling import open_question, proved, query, refuted
+from verifiers.smt.render import TooLong, query_text, value_text
 from verifiers.smt.script import Assertion, OptimizationGoal, SmtClaim
 from verifiers.smt.supplied import check_language, read_definitions, read_term, refuse_command, seeing
 from verifiers.smt.terms import BOOL, QUANTIFIERS, Term, walk
 from verifiers.smt.values import Value
+
+MAX_QUERY = 5_000
+
+
+def proved(reason: str, evidence: dict[str, Any]) -> Judgement:
+    return Judgement(Ground.PROVED, reason, evidence)
+
+
+def refuted(reason: str, evidence: dict[str, Any]) -> Judgement:
+    return Judgement(Ground.REFUTED, reason, evidence)
+
+
+def open_question(reason: str, evidence: dict[str, Any], *, exhausted: bool = False) -> Judgement:
+    """Neither proved nor refuted; `exhausted` when only for want of effort."""
+    if exhausted:
+        return Judgement(Ground.TIMEOUT, f"{reason}: the effort allowed was not enough", evidence)
+    return Judgement(Ground.UNKNOWN, reason, evidence)
+
+
+def query(assertions: Sequence[Term]) -> dict[str, Any]:
+    """The question as any other solver reads it: whole where that is short, and by its digest."""
+    try:
+        text = query_text(assertions)
+    except TooLong:
+        return {"too_long": True}
+    known: dict[str, Any] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
+    return {**known, "smt2": text} if len(text) <= MAX_QUERY else {**known, "characters": len(text)}
+
 
 ENTAILED = "entailed"
 """What a submission says of a claim that leaves nothing to supply."""

@@ -11,8 +11,7 @@ import pytest
 from forked_commands import run_forked
 
 from appliance.backup.create import create
-from appliance.backup.lineage import OtherHistoryError, decided_since
-from appliance.backup.restore import restore
+from appliance.backup.restore import OtherHistoryError, decided_since, restore
 from appliance.backup.store import BackupStore
 from appliance.config import Settings
 from appliance.daemon.core import Core

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from appliance.cli import check_run
+from appliance.cli import check_work
 from appliance.cli.check_pairs import PairItem
-from appliance.cli.check_run import batches, judged
+from appliance.cli.check_work import batches, judged
 from verifiers.contract.verdict import Outcome, Verdict
 from verifiers.exact.spec import ExactSpec
 from verifiers.registry.spec import Spec
@@ -74,7 +74,7 @@ def test_only_a_bounded_number_is_under_way_however_many_there_are() -> None:
 
     with judged(endless(), verdicts, at_once=2, batch=1) as found:
         next(found)
-        assert len(taken) <= 2 * check_run.AHEAD + 2
+        assert len(taken) <= 2 * check_work.AHEAD + 2
 
 
 def test_leaving_early_waits_for_nothing() -> None:
@@ -103,6 +103,6 @@ def test_what_the_checker_raises_is_raised() -> None:
 
 
 def test_long_submissions_go_in_small_batches() -> None:
-    long = [PairItem(number, SPEC, "x" * (check_run.BATCH_TEXT // 2)) for number in range(5)]
+    long = [PairItem(number, SPEC, "x" * (check_work.BATCH_TEXT // 2)) for number in range(5)]
     assert [len(some) for some in batches(long, 16)] == [2, 2, 1]
-    assert [len(some) for some in batches([PairItem(0, SPEC, "x" * (2 * check_run.BATCH_TEXT))], 16)] == [1]
+    assert [len(some) for some in batches([PairItem(0, SPEC, "x" * (2 * check_work.BATCH_TEXT))], 16)] == [1]

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.cli.request import JobRequest, read_request
-from appliance.cli.request_times import deadline_of
+from appliance.cli.request import JobRequest, deadline_of, read_request
 from appliance.client import AnswerSpec, ExactSpec, PredicateSpec, SubmitJob, printable
 from appliance.errors import UsageError
 from verifiers.contract.errors import SpecError

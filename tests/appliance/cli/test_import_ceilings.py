@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from appliance.config import Settings
-from appliance.field_docstrings import docstrings
+from appliance.config_reference import docstrings
 from appliance.learning.stages import TeacherRecipe
 
 PROGRAM = """

@@ -9,7 +9,7 @@ import pytest
 
 DROPS = """
 import os, signal, sys, time
-from appliance.cli.unheard import hear_again
+from appliance.cli.noted_signals import hear_again
 
 class Finalized:
     def __del__(self):

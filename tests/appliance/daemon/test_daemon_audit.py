@@ -6,8 +6,7 @@ import pytest
 from people import admit
 
 from appliance.audit.log import AuditBroken, log_file
-from appliance.cli.audit_entries import entries_of
-from appliance.cli.audit_read import verified, write_export
+from appliance.cli.audit_read import entries_of, verified, write_export
 from appliance.cli.audit_renew import begin_anew
 from appliance.config import Settings
 from appliance.daemon.core import Core

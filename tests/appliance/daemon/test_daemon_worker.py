@@ -18,8 +18,8 @@ from appliance.daemon.child_log import ChildLog, log_part
 from appliance.daemon.core import Core
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError
 from appliance.daemon.routes_screen import ScreenViews
-from appliance.daemon.stopping import LOST_SECONDS, WORK_SECONDS
 from appliance.daemon.supervisor import RetryPolicy
+from appliance.daemon.wake_thread import LOST_SECONDS, WORK_SECONDS
 from appliance.ledger.prefixes import AmbiguousPrefixError
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState

@@ -6,7 +6,7 @@ import ctypes
 
 import psutil
 
-from appliance.daemon.freed_memory import give_back
+from appliance.daemon.dispatcher import give_back
 
 BLOCK = 64 << 10
 

@@ -16,7 +16,7 @@ from test_daemon_worker import alive, attempts, serving
 
 from appliance.daemon import broker_process
 from appliance.daemon.collecting import run_until
-from appliance.daemon.stopping import STOP_SECONDS, WORK_SECONDS, close_together
+from appliance.daemon.wake_thread import STOP_SECONDS, WORK_SECONDS, close_together
 from appliance.daemon.worker_process import WorkerProcess
 from appliance.records.cycles import CycleState
 

@@ -18,7 +18,7 @@ from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.trainer import Trainer
 from appliance.records.rollouts import Message, RolloutEnd
 from appliance.records.training import Group, Judged, StepRecord
-from appliance.worker.branch_figures import branch_figures
+from appliance.worker.failure_figures import branch_figures
 from verifiers.contract.verdict import Outcome
 
 RECIPE = TrainingRecipe(

@@ -14,9 +14,8 @@ from short_nights import SHORT, train_night
 from appliance.cli.rollouts import show_detail
 from appliance.daemon.views import Rollouts
 from appliance.learning.batches import samples
-from appliance.learning.branching_recipe import BranchingRecipe
 from appliance.learning.checkpoints import STATE
-from appliance.learning.recipe import Recipe
+from appliance.learning.recipe import BranchingRecipe, Recipe
 from appliance.learning.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.policy_files import load_policy

@@ -8,7 +8,7 @@ from pathlib import Path
 from appliance.learning.recipe import Recipe
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import Cycle, CycleState
-from appliance.worker.exhausted import say_exhausted
+from appliance.worker.known_levels import say_exhausted
 from appliance.worker.progress import CycleProgress
 from appliance.worker.setup import CycleSetup, TrainingRules
 from curriculum.contract.task import Split

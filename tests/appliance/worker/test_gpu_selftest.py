@@ -20,8 +20,7 @@ from appliance.learning.errors import NotFiniteError
 from appliance.worker import gpu_overlap as overlap
 from appliance.worker import gpu_probes as probes
 from appliance.worker import gpu_ranks
-from appliance.worker.gpu_probe_errors import ProbeNotRunError
-from appliance.worker.gpu_probe_models import SMALL
+from appliance.worker.gpu_probe_models import SMALL, ProbeNotRunError
 from appliance.worker.gpu_selftest import GPU_ROWS, NO_GPU, NO_VLLM, run_selftest
 
 CPU = torch.device("cpu")

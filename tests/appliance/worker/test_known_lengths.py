@@ -8,8 +8,8 @@ from test_what_steps_came_to import generated, judged
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.rollouts import Message, Role
 from appliance.records.training import Judged
-from appliance.worker import known_lengths as module
-from appliance.worker.known_lengths import PAGE, known_lengths
+from appliance.worker import context as module
+from appliance.worker.context import PAGE, known_lengths
 from verifiers.contract.verdict import Outcome
 
 

@@ -17,8 +17,7 @@ from appliance.inference.engine import GenerationRequest
 from appliance.inference.engines import ENGINES
 from appliance.inference.folder import read_model
 from appliance.learning.batches import samples
-from appliance.learning.proposer_recipe import ProposerRecipe
-from appliance.learning.recipe import Recipe
+from appliance.learning.recipe import ProposerRecipe, Recipe
 from appliance.learning.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.policy_files import load_policy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.worker.step_seconds import CHECKPOINT, PUSH, WATCH, StepSeconds
+from appliance.worker.failure_figures import CHECKPOINT, PUSH, WATCH, StepSeconds
 
 
 def test_a_step_says_what_its_parts_took_and_how_long_engines_waited() -> None:

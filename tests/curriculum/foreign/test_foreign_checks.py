@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from curriculum.contract.errors import CurriculumError
 from curriculum.environments.foreign import FOREIGN_SPEC, MOST_ITEMS
-from curriculum.foreign.checks import DECIDED, OwnCheck, check_of
-from curriculum.foreign.windows import BATCHES, STRIDE, window
+from curriculum.foreign.making import BATCHES, DECIDED, STRIDE, OwnCheck, check_of, window
 from curriculum.own.rows import LEVELS
 from verifiers.contract.verdict import Outcome
 from verifiers.registry import decide

@@ -13,8 +13,7 @@ import pytest
 from curriculum.adapters import ADAPTERS
 from curriculum.contract.errors import CurriculumError
 from curriculum.environments.foreign import REASONING_GYM
-from curriculum.foreign.checks import DECIDED
-from curriculum.foreign.making import SetSummary, level_of, list_sets, make_rows
+from curriculum.foreign.making import DECIDED, SetSummary, level_of, list_sets, make_rows
 from curriculum.own.rows import OwnRow, with_levels
 from curriculum.worlds.world import World
 from runtime.errors import InfrastructureError

@@ -9,10 +9,8 @@ from typing import Any, get_args
 import pytest
 from written import puzzle, statement
 
-from appliance.learning.proposer_recipe import ProposalName, ProposerRecipe
-from appliance.learning.recipe import Recipe, TrainingRecipe
+from appliance.learning.recipe import ProposalName, ProposerRecipe, Recipe, TrainingRecipe
 from curriculum.proposing import constraints
-from curriculum.proposing.bound_names import without_names
 from curriculum.proposing.constraints import read_puzzle
 from curriculum.proposing.execution import canonical
 from curriculum.proposing.kind import PROPOSER, Provers
@@ -21,7 +19,7 @@ from curriculum.proposing.puzzles import solved
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.registry import KINDS
 from curriculum.proposing.rewards import REWARDS
-from curriculum.proposing.statements import _proposition
+from curriculum.proposing.statements import _proposition, without_names
 from runtime.errors import InfrastructureError
 from verifiers.checker import Checker
 from verifiers.contract.verdict import Outcome
