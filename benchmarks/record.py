@@ -21,8 +21,8 @@ LOAD_BEFORE = os.getloadavg()[0]
 """Load average of one minute when the script began."""
 
 
-def write_run(figures: Any, file: Path | None = None) -> Path | None:
-    """Writes one run and returns its path, or None if it could not be written and was printed instead."""
+def write_run(figures: Any, file: Path | None = None) -> None:
+    """Writes one run and names its file on standard error; prints the run there if it cannot be written."""
     now, script = datetime.now(UTC), Path(sys.argv[0]).stem
     run = {
         "benchmark": script,
@@ -38,10 +38,9 @@ def write_run(figures: Any, file: Path | None = None) -> Path | None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+        print(f"run written to {path}", file=sys.stderr)
     except OSError as error:
         print(f"{text}{path}: not written ({error.strerror}). Pass --json FILE.", file=sys.stderr)
-        return None
-    return path
 
 
 def commit() -> str:
