@@ -52,7 +52,7 @@ def commit() -> str:
 def machine() -> dict[str, Any]:
     """Returns cores, memory in GiB, kernel and Python; torch and its GPU if the script has loaded torch."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    found = {"cores": len(os.sched_getaffinity(0)), "memory_gib": round(memory, 1)}
+    found: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "memory_gib": round(memory, 1)}
     found |= {"system": platform.platform(), "python": platform.python_version()}
     if torch := sys.modules.get("torch"):
         found |= {"torch": torch.__version__, "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else ""}
