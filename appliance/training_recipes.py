@@ -155,7 +155,7 @@ def _recipe(name: str, folder: Path, layer: Layer, configured: Recipe) -> Staged
         for number, table in enumerate(listed, 1)
     )
     if why := refusal(stages):
-        raise ConfigError(f"{layer.name}: {why}", hint="docs/running.md says what a stage may be")
+        raise ConfigError(f"{layer.name}: {why}", hint="docs/training.md says what a stage may be")
     return StagedRecipe(name, str(common.get("about", "")), stages, bool(common.get("scale", False)), files)
 
 

@@ -29,6 +29,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.record import write_run
+
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "verifiers" / "answers" / "data"
 PINNED = "math-verify[antlr4_13_2]==0.9.0"
@@ -197,7 +201,6 @@ def main() -> None:
     parser.add_argument("--service", action="store_true", help="through the checker, too")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    sys.path.insert(0, str(ROOT))
     python = environment(options.venv)
     figures: dict[str, Any] = {
         "machine": {"cores": len(os.sched_getaffinity(0)), "python": platform.python_version()},
@@ -220,8 +223,7 @@ def main() -> None:
         results, took = through_service(pairs)
         figures["ordinary"]["assay, service"] = {"per_second": len(pairs) / took, **score(pairs, results)}
     report(figures)
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=1) + "\n")
+    write_run(figures, options.json)
 
 
 if __name__ == "__main__":

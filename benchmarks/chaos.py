@@ -49,6 +49,7 @@ from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
 from benchmarks.job_kills import count, ended, question, start
 from benchmarks.kills import FIXTURE, SMALL, count_cycle, environment, kill_tree, left_on_host, survivors
+from benchmarks.record import write_run
 
 AHEAD = 3
 """Jobs that wait at any moment."""
@@ -375,10 +376,9 @@ def main() -> None:
             kinds=kinds,
             stopped=arguments.stopped,
         )
-    told = json.dumps(summary(tally), indent=1)
-    print(told)
-    if arguments.json:
-        arguments.json.write_text(told + "\n")
+    figures = summary(tally)
+    print(json.dumps(figures, indent=1))
+    write_run(figures, arguments.json)
     sys.exit(1 if tally.faults or tally.late else 0)
 
 

@@ -22,6 +22,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.record import write_run
+
 ROOT = Path(__file__).resolve().parents[1]
 FEW = 64
 BAR = 1000
@@ -113,8 +117,7 @@ def main() -> None:
         "without_verdict": totals["infra_error"] + totals["bad_spec"],
     }
     print(json.dumps(figures, indent=2))
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    write_run(figures, options.json)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,10 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.record import write_run
+
 COMPARED = ("wall", "warm start", "training", "processor")
 
 
@@ -101,8 +105,7 @@ def main() -> int:
             print(json.dumps(pairs[-1]), flush=True)
     ratio = {name: round(geometric_mean([found["ratio"][name] for found in pairs]), 3) for name in COMPARED}
     print(json.dumps({"ratio": ratio}))
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps({"pairs": pairs, "ratio": ratio}, indent=1) + "\n")
+    write_run({"pairs": pairs, "ratio": ratio}, arguments.json)
     return 0
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.record import write_run
 from curriculum.difficulty import HIGH, LOW, Difficulty, Place, Seen
 
 TASKSETS, LEVELS, TASKS, ROLLOUTS = 40, 5, 24, 16
@@ -73,8 +74,7 @@ def main() -> None:
         }
     report["times"] = round(report["adaptive"]["groups"][0] / report["uniform"]["groups"][0], 2)
     print(json.dumps(report, indent=2))
-    if args.json:
-        args.json.write_text(json.dumps(report, indent=2) + "\n")
+    write_run(report, args.json)
     sys.exit(0 if report["adaptive"]["inside"][0] >= 0.7 and report["times"] >= 1.5 else 1)
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib.util
-import json
 import random
 import sys
 import tempfile
@@ -34,6 +33,7 @@ from appliance.jobs.layout import BundleError
 from appliance.jobs.statement import statement_of
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import verify, write_folder
+from benchmarks.record import write_run
 from policies.audit import START, AuditEntry, Head, check, check_export, digest_of, export, write
 from policies.envelopes import Signer
 from verifiers.contract.verdict import Ground, Outcome, Verdict
@@ -267,8 +267,7 @@ def main(arguments: list[str] | None = None) -> int:
             each = 1e3 * row.seconds / max(1, row.flips)
             print(f"{row.what:<24}{row.by:<20}{row.bytes:>10}{row.flips:>8}{row.missed:>8}{each:>9.2f}", flush=True)
     found: dict[str, Any] = {"rows": [vars(row) for row in rows], "missed": sum(row.missed for row in rows)}
-    if given.json is not None:
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
+    write_run(found, given.json)
     return 1 if found["missed"] else 0
 
 

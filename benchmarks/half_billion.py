@@ -159,6 +159,8 @@ def in_a_process(*arguments: str) -> Any:
 
 
 def main() -> None:
+    from benchmarks.record import write_run
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--keep", type=Path, help="work there, and leave everything")
@@ -175,8 +177,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="assay-half-billion-") as temporary:
         figures = measure(given.keep or Path(temporary), given.device)
     print(json.dumps(figures, indent=1))
-    if given.json:
-        given.json.write_text(json.dumps(figures, indent=1) + "\n")
+    write_run(figures, given.json)
     sys.exit(0 if all(abs(one["off"]) <= 0.15 for one in figures["memory"].values()) else 1)
 
 

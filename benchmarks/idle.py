@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.client import ApiClient, DaemonNotRunning, JobState, SubmitJob
 from benchmarks.kills import NO_NIGHTS
+from benchmarks.record import write_run
 from verifiers.predicate.spec import PredicateSpec
 
 MEMORY_BAR_MB = 250.0
@@ -151,8 +152,7 @@ def main() -> None:
         for one in (found["new"], found.get("again", found["new"]))
     )
     print(json.dumps(found, indent=2))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=2) + "\n")
+    write_run(found, arguments.json)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ from appliance.rendering.markers import SEEDLING, MarkerRenderer
 from appliance.rendering.renderer import Renderer, ToolRequest
 from appliance.seedling.model import new_seedling, save_model_folder
 from appliance.seedling.tokenizer import train_tokenizer
+from benchmarks.record import write_run
 from curriculum.demonstrations import Demonstration, demonstration
 
 BUDGET = AgentBudget()
@@ -290,10 +291,8 @@ def main() -> None:
     }
     for bar in figures["bars"].values():
         bar["met"] = bar["ratio"] >= bar["bar"]
-    text = json.dumps(figures, indent=1)
-    print(text)
-    if asked.json:
-        asked.json.write_text(text + "\n")
+    print(json.dumps(figures, indent=1))
+    write_run(figures, asked.json)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ from appliance.jobs.reading import read_bundle
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.jobs import Job, JobState
 from benchmarks.kills import NO_NIGHTS, kill_tree, left_on_host, survivors
+from benchmarks.record import write_run
 from policies import audit
 from policies.audit import AuditEntry
 from verifiers.checker import Checker
@@ -225,8 +226,7 @@ def main() -> None:
         tally = trial(arguments.jobs, arguments.kills, arguments.seed, Path(folder))
     summary = {**tally.__dict__, "states": dict(tally.states), "date": datetime.now(UTC).date().isoformat()}
     print(json.dumps(summary, indent=1))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(summary, indent=1) + "\n")
+    write_run(summary, arguments.json)
     sys.exit(1 if tally.faults else 0)
 
 

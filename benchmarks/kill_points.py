@@ -39,6 +39,7 @@ from appliance.config import Settings
 from appliance.daemon.broker_process import BrokerProcess, command
 from appliance.places import broker_socket, runtime_settings
 from appliance.policy_files import load_policy
+from benchmarks.record import write_run
 from runtime.settings import RuntimeSettings
 
 FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
@@ -372,8 +373,7 @@ def main() -> None:
         "faults": tally.faults,
     }
     print(json.dumps(summary, indent=1))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(summary, indent=1) + "\n")
+    write_run(summary, arguments.json)
     sys.exit(1 if tally.faults else 0)
 
 

@@ -34,6 +34,7 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
+from benchmarks.record import write_run
 from runtime.backends.lease import state_mark
 
 FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
@@ -284,8 +285,7 @@ def main() -> None:
         "faults": tally.faults,
     }
     print(json.dumps(summary, indent=1))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(summary, indent=1) + "\n")
+    write_run(summary, arguments.json)
     sys.exit(1 if tally.faults else 0)
 
 

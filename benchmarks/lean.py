@@ -29,6 +29,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.record import write_run
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.boxes.box import ToolBox, ToolBoxes
@@ -202,8 +203,7 @@ def main() -> None:
         }
     figures["ratio"] = round(figures["ours"]["warm"]["per_second"] / figures["fresh"]["per_second"], 2)
     print(json.dumps(figures, indent=2))
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    write_run(figures, options.json)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,10 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.record import write_run
+
 ROOT = Path(__file__).resolve().parents[1]
 PLAIN = "plain"
 ARMS: dict[str, dict[str, Any]] = {
@@ -302,8 +306,7 @@ def main() -> None:
     print(table(found, arms, arguments.beside))
     summary = {"arms": arms, "tokens": arguments.tokens, "small": arguments.small, **summarise(found, arms)}
     print(json.dumps({name: value for name, value in summary.items() if name != "seeds"}, indent=1))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(summary, indent=1) + "\n")
+    write_run(summary, arguments.json)
 
 
 def run_seeds(arguments: argparse.Namespace, arms: list[str], results: Path) -> None:

@@ -8,7 +8,6 @@ the name of this run's state folder, and the broker's memory along the way. Exit
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import signal
@@ -21,6 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.record import write_run
 from runtime.backends.lease import state_mark, working_folder
 from runtime.backends.sweep import sweep
 from runtime.errors import BusyError, InfrastructureError
@@ -193,8 +193,7 @@ def main() -> int:
     figures = measure(options.sessions, options.branches, options.kills, options.seed)
     for name, figure in figures.items():
         print(f"{name:28} {figure}")
-    if options.json is not None:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    write_run(figures, options.json)
     return 0 if figures["met"] else 1
 
 

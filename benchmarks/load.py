@@ -27,6 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.lean import stand_in
+from benchmarks.record import write_run
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checker import Checker
 from verifiers.contract.verdict import Verdict
@@ -104,8 +105,7 @@ def main() -> None:
         "load_before": round(load, 2),
     }
     print(json.dumps(report, indent=2, ensure_ascii=True))
-    if args.json:
-        args.json.write_text(json.dumps(report, indent=2) + "\n")
+    write_run(report, args.json)
     sys.exit(1 if differ or any(broken) else 0)
 
 

@@ -25,7 +25,6 @@ code 1 where a median is above the bar or an answer late. With `--at-once 6` six
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -43,6 +42,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from check import pairs
 from lean import stand_in
 
+from benchmarks.record import write_run
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers import tools
@@ -357,8 +357,7 @@ def main() -> None:
                     figures[load.__name__][name] = {"without": usual._asdict(), **found}
                     _show(name, found)
                     missed = missed or (counts(name, load) and found["delay"] > BAR) or found["late"]
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    write_run(figures, options.json)
     sys.exit(1 if missed else 0)
 
 

@@ -15,15 +15,14 @@ that is worse.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-
 from benchmarks.canary_windows import Service, simulate_service
+from benchmarks.record import write_run
 from policies.contract.rules import ServiceRules
 from policies.policy import load
 from policies.simulate import Assumed, simulate
@@ -84,8 +83,7 @@ def main() -> int:
         f"({100 * found.power_low:.1f} to {100 * found.power_high:.1f}), bar {100 * POWER_BAR:g} %"
     )
     print(f"{figures['processor_seconds']} s of one core, {figures['seconds']} s on the clock")
-    if asked.json is not None:
-        asked.json.write_text(json.dumps(figures, indent=1) + "\n")
+    write_run(figures, asked.json)
     return 0 if figures["met"] else 1
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.record import write_run
 from runtime.sandbox import Limits
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
@@ -122,10 +123,8 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         figures = measure(Path(folder), given.quick)
-    text = json.dumps(figures, indent=2)
-    print(text)
-    if given.json:
-        given.json.write_text(text + "\n")
+    print(json.dumps(figures, indent=2))
+    write_run(figures, given.json)
     return 0 if figures["met"] else 1
 
 

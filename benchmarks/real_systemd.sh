@@ -5,7 +5,7 @@
 #     git clone . FOLDER/srv/assay && benchmarks/clean_root.sh enter FOLDER /srv/assay/install.sh --system
 #     benchmarks/real_systemd.sh FOLDER
 #
-# Prints a line for each thing that was looked at, `ok` or `NO`, and ends with 1 where one was not as docs/running.md has it.
+# Prints a line for each thing that was looked at, `ok` or `NO`, and ends with 1 where one was not as docs/operate.md has it.
 # Takes root, some three minutes, and ends the container when it ends.
 set -euo pipefail
 
@@ -24,7 +24,7 @@ command -v /lib/systemd/systemd >/dev/null && command -v busctl >/dev/null || {
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends systemd dbus >/dev/null 2>&1
 }
-# As docs/running.md says, and two users who are nothing to the appliance or own it.
+# As docs/operate.md says, and two users who are nothing to the appliance or own it.
 id assay >/dev/null 2>&1 || useradd --system --home-dir /var/lib/assay --shell /usr/sbin/nologin assay
 id stranger >/dev/null 2>&1 || useradd --no-create-home stranger
 cp /opt/assay/current/units/assay.service /opt/assay/current/units/assay-broker.service /etc/systemd/system/

@@ -42,6 +42,7 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.record import write_run
 from benchmarks.reentrancy_grammar import BEGINNING, Writer
 from runtime.guest import kinds, ops, shared
 from runtime.sessions import purity
@@ -353,8 +354,7 @@ def report(batches: list[dict[str, Any]], args: argparse.Namespace) -> int:
         f"{total['raised']:,} of them raised, {total['ended']:,} ended by a limit; {total['seconds']:,.0f} s, "
         f"{used:,.0f} s of processor, {drawn / used:,.0f} a processor second; {total['findings']} findings"
     )
-    if args.json:
-        args.json.write_text(json.dumps(total))
+    write_run(total, args.json)
     return 1 if total["findings"] else 0
 
 

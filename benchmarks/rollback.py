@@ -16,7 +16,6 @@ the audit log holds. Bar: an interruption under 5 s in every round.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import signal
@@ -45,6 +44,7 @@ from appliance.promotion import CHAMPION, PREVIOUS, decision_on
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
 from benchmarks.kills import NO_NIGHTS
+from benchmarks.record import write_run
 from curriculum.sealed import SealedSet, sealed_set
 from verifiers.answers.spec import AnswerSpec
 
@@ -289,8 +289,7 @@ def main() -> int:
         for name in ("interruption_seconds", "answered_seconds"):
             some = [float(str(row[name])) for row in rows if row["busy"] is busy]
             print(f"{where}: {name}: median {statistics.median(some):.2f}, at most {max(some):.2f}")
-    if asked.json is not None:
-        asked.json.write_text(json.dumps({"rounds": rows, "met": met}, indent=1) + "\n")
+    write_run({"rounds": rows, "met": met}, asked.json)
     return 0 if met else 1
 
 

@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import leftovers
 from benchmarks.bare_broker import bare_broker
+from benchmarks.record import write_run
 from runtime.backends.gvisor import FLAGS
 from runtime.backends.gvisor_find import find_runsc
 from runtime.broker import BrokerClient, private
@@ -433,8 +434,7 @@ def main() -> int:
         figures["peak_rss_mib_of_this_process"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
     missed = [name for name in wanted if figures[name].get("met") is False]
     print(f"bars missed: {', '.join(missed) or 'none'}")
-    if options.json is not None:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    write_run(figures, options.json)
     return 1 if missed else 0
 
 

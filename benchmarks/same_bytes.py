@@ -21,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.record import write_run
 from curriculum.certification.certificate import EACH, made_by
 from curriculum.registry import BUILT_IN, TASKSETS
 
@@ -73,8 +74,7 @@ def main() -> int:
     for where, names in found.items():
         same = len(asked.only) - len(names)
         print(f"{where}: {same} of {len(asked.only)} the same{'; not ' if names else ''}{', '.join(names)}")
-    if asked.json:
-        asked.json.write_text(json.dumps(found, indent=1))
+    write_run(found, asked.json)
     return int(any(found.values()))
 
 

@@ -25,7 +25,6 @@ at most 1.1 times `free`, at most 8 % regenerated, and on both no worse than `ai
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections import defaultdict
@@ -43,6 +42,7 @@ from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
 from appliance.scheduling.lengths import LengthTable
 from appliance.scheduling.scheduler import Scheduler, SchedulerState
+from benchmarks.record import write_run
 
 BLOCK, LONGEST, PROMPT, READ_BLOCKS = 16, 8192, 300, 64
 PER_ENGINE, LEAST, GROUP, BATCHES = 96, 384, 16, 3
@@ -382,8 +382,7 @@ def main() -> int:
         if time > 1.1 or again > 0.08 or time > figures["aimd"][0] or again > figures["aimd"][1]:
             missed.append(str(engines))
     print(f"bars missed with so many engines: {', '.join(missed) or 'none'}")
-    if options.json is not None:
-        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+    write_run(rows, options.json)
     return 1 if missed else 0
 
 

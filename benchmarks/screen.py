@@ -30,6 +30,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.record import write_run
+
 PAINT_BAR_MS, KEY_BAR_MS = 700.0, 100.0
 ESCAPES = re.compile(rb"\x1b(\[[0-9;?]*[ -/]*[@-~]|[()][A-Z0-9]|[=>]|\][^\x07]*\x07)")
 KEYS = (("4", "tier"), ("5", "weakest"), ("6", "doing, by"), ("8", "entry"), ("9", "broker"), ("1", "memory"))
@@ -163,8 +165,7 @@ def main() -> int:
         daemon.wait()
         shutil.rmtree(folder)
     print(json.dumps(found, indent=1))
-    if given.json is not None:
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
+    write_run(found, given.json)
     return 0 if found["first_paint_ms"] <= PAINT_BAR_MS and found["key_ms"] <= KEY_BAR_MS else 1
 
 

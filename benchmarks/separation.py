@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
-import json
 import re
 import sys
 import time
@@ -31,6 +30,7 @@ from typing import Any
 # A script's own folder comes first on the path, and there is a `runtime` in it.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.record import write_run
 from curriculum.contract.task import Split, Task
 from curriculum.registry import TASKSETS
 from curriculum.sealed import draw_task, sealed_set
@@ -254,8 +254,7 @@ def main() -> int:
             f"  {one['microseconds']:7.0f} us  {one['by']}"
         )
     print(*below, sep="\n", file=sys.stderr)
-    if asked.json:
-        asked.json.write_text(json.dumps(figures, indent=1))
+    write_run(figures, asked.json)
     return int(bool(below))
 
 

@@ -8,7 +8,6 @@ pool of engines does, all before any is waited for, and beside that one after an
 
 import argparse
 import itertools
-import json
 import os
 import socket
 import sys
@@ -23,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.inference.vllm.server.serve import VllmServer
 from appliance.inference.vllm.server.wire import JsonFrames, WireError, packed
+from benchmarks.record import write_run
 
 STEP, SECONDS = 0.02, 3.0
 ASKED = packed({"ask": "step", "submit": [], "abort": []})
@@ -82,4 +82,4 @@ if __name__ == "__main__":
         rows.append({"engines": number, "asked": way, "sampling": share, "gap_seconds": gap})
         print(f"{number:2} engines, asked {way:17}: {share:4.0%} sampling, looked at every {gap * 1000:3.0f} ms")
     print(f"load {os.getloadavg()[0]:.1f}")
-    (options.json or Path(os.devnull)).write_text(json.dumps(rows, indent=2) + "\n")
+    write_run(rows, options.json)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import sys
 import time
@@ -22,6 +21,7 @@ import z3
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.record import write_run
 from verifiers.checker import Checker
 from verifiers.contract.verdict import Verdict
 from verifiers.registry.spec import Spec
@@ -139,8 +139,7 @@ def main() -> None:
     served, isolation = through_service(arguments.seconds)
     figures["service"] = {"claims_per_second": served, "isolation": isolation}
     print(f"{'all, through the service':26}{'':10}{served:10.0f}          ({isolation})")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
+    write_run(figures, arguments.json)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.own_texts import OwnTexts
+from benchmarks.record import write_run
 from curriculum.certification.certificate import Certificate
 from curriculum.certification.certify import REFERENCE, certify
 from curriculum.certification.worlds import tried_in
@@ -183,9 +184,8 @@ def main() -> int:
     if asked.record:
         write_summaries()
     print(*missed, sep="\n", file=sys.stderr)
-    if asked.json:
-        found = [row | {"certificate": row["certificate"].model_dump()} for row in rows]
-        asked.json.write_text(json.dumps(found, indent=1))
+    found = [row | {"certificate": row["certificate"].model_dump()} for row in rows]
+    write_run(found, asked.json)
     return int(bool(missed))
 
 

@@ -32,6 +32,7 @@ from appliance.daemon.core import Core
 from appliance.daemon.dispatcher import Dispatcher
 from appliance.nights.idle import MachineSnapshot
 from appliance.records.nights import NightState
+from benchmarks.record import write_run
 
 MEMORY_BAR_MB = 250.0
 GROWTH_BAR_MB = 15.0
@@ -212,8 +213,7 @@ def main() -> None:
     flat = max(memory) < MEMORY_BAR_MB and found["growth_mb"] < GROWTH_BAR_MB
     found["within_bars"] = not found["wrong"] and flat
     print(json.dumps(found, indent=2))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=2) + "\n")
+    write_run(found, arguments.json)
 
 
 if __name__ == "__main__":

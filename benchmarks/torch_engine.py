@@ -41,6 +41,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.inference.engine import Engine, GenerationRequest
 from appliance.inference.engines import make_engine
+from benchmarks.record import write_run
 
 ROLLOUTS_BAR, TOKENS_BAR = 3.0, 1.25
 TURNS, RESULT, NEW, MOST = 3, 24, 64, 96
@@ -234,10 +235,8 @@ def main() -> None:
             "rollouts a second": {**rollouts, "bar": ROLLOUTS_BAR, "met": rollouts["ratio"] >= ROLLOUTS_BAR},
             "tokens a second": {**tokens, "bar": TOKENS_BAR, "met": tokens["ratio"] >= TOKENS_BAR},
         }
-    text = json.dumps(figures, indent=1)
-    print(text)
-    if asked.json:
-        asked.json.write_text(text + "\n")
+    print(json.dumps(figures, indent=1))
+    write_run(figures, asked.json)
 
 
 if __name__ == "__main__":

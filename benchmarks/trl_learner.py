@@ -195,6 +195,8 @@ class Trl:
 
 
 def main() -> None:
+    from benchmarks.record import write_run
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
@@ -250,8 +252,7 @@ def main() -> None:
         + (f", {torch.cuda.get_device_name()}" if on_gpu else ""),
     }
     print(json.dumps(report, indent=2))
-    if args.json:
-        args.json.write_text(json.dumps(report, indent=2) + "\n")
+    write_run(report, args.json)
     sys.exit(0 if report["times_trl"]["packed"][1] >= 1.5 else 1)
 
 

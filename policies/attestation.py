@@ -3,7 +3,7 @@
 What always holds: the statement is about the model's manifest and about every file in it, by SHA-256; it is signed by
 the trainer's key; it is checked offline with that key's public half and nothing else. What is in it is the trainer's
 own statement: it says what was used, and proves only that the holder of that key said so and nobody changed it since.
-docs/attestations.md states the SLSA level.
+docs/keys.md states the SLSA level.
 
 Formats: in-toto Attestation Framework v1 (statement.md), SLSA Provenance v1 (slsa.dev/spec/v1.0/provenance), DSSE v1.0.
 """
@@ -35,7 +35,7 @@ from policies.refusals import Refusal, StatementRefused
 IN_TOTO_TYPE = "application/vnd.in-toto+json"
 PROVENANCE = "https://slsa.dev/provenance/v1"
 BUILD_TYPE = "urn:assay:night:1"
-"""What the parameters mean: docs/attestations.md."""
+"""What the parameters mean: docs/keys.md."""
 MANIFEST = "manifest.json"
 
 

@@ -176,7 +176,7 @@ def _earlier(written: int, where: str) -> PolicyError:
         )
     return PolicyError(
         f"{where}: version: a file of version {written} is not read any more",
-        hint=f"begin with a copy of the packaged {DEFAULT} and carry your values over: docs/policy.md says what is new",
+        hint=f"begin with a copy of the packaged {DEFAULT} and carry your values over (docs/governance.md)",
     )
 
 

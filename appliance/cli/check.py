@@ -70,6 +70,9 @@ def selftest(
         int | None,
         typer.Option("--jobs", min=1, max=256, help="How many cases run at once; the processors unless given."),
     ] = None,
+    catalogue: Annotated[
+        bool, typer.Option("--catalogue", help="Print the attacks as Markdown and run none of them.")
+    ] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -81,9 +84,12 @@ def selftest(
     """
     import os
 
-    from appliance.cli.check_selftest import run_cases
+    from appliance.cli.check_selftest import run_cases, show_catalogue
     from appliance.cli.check_target import target_for
 
+    if catalogue:
+        show_catalogue(verifiers or [], as_json=as_json)
+        return
     target = target_for(context, data, (), ready=2)
     jobs = jobs or len(os.sched_getaffinity(0))
     raise typer.Exit(run_cases(target, only=verifiers or [], jobs=jobs, as_json=as_json))

@@ -66,7 +66,7 @@ def require_fields(kind: Kind, fields: Mapping[str, Any]) -> None:
         if field.is_required() and name not in fields and name != "kind" and name in flags:
             raise missing(flags[name].flag, flags[name].metavar)
     if kind.spec_file is not None and not fields:
-        raise UsageError("--spec is missing", "name a file with the fields of the spec; docs/verifiers.md has examples")
+        raise UsageError("--spec is missing", "name a file with the fields of the spec; docs/verifiers/ has examples")
 
 
 def key_option(kind: Kind) -> KindOption | None:
@@ -155,7 +155,7 @@ def spec_of(kind: Kind, fields: Mapping[str, Any]) -> Spec:
     try:
         return SPEC.validate_python({**fields, "kind": kind.name})
     except ValidationError as error:
-        raise UsageError(f"spec: {first_fault(error)}", "docs/verifiers.md lists the fields of every spec") from error
+        raise UsageError(f"spec: {first_fault(error)}", "docs/verifiers/ lists the fields of each kind") from error
 
 
 def submission_of(kind: Kind, spec: Spec, value: str | None) -> str:

@@ -97,7 +97,7 @@ class PairsFile:
             more = f"\nand {faulty - SHOWN} more lines" if faulty > SHOWN else ""
             raise UsageError(
                 f"{self._name} cannot be used; nothing was checked\n" + "\n".join(faults) + more,
-                "mend these lines; docs/cli.md says what a line looks like, and docs/verifiers.md what a spec holds",
+                "correct these lines; docs/cli.md describes a line, docs/verifiers/ the fields of a spec",
             )
         if not count:
             raise UsageError(f"{self._name} holds no pairs", "write one JSON object on each line")

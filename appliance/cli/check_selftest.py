@@ -12,7 +12,7 @@ import typer
 from appliance.cli.check_target import CheckTarget
 from appliance.cli.show import show_json, show_line, show_progress, show_table
 from appliance.clock import now
-from appliance.errors import ExitCode
+from appliance.errors import ExitCode, UsageError
 from appliance.printable import printable
 from curriculum import seeds
 from curriculum.contract.task import Split
@@ -20,6 +20,8 @@ from curriculum.names import CALCULATORS
 from curriculum.registry import make_draft, taskset_named
 from verifiers.registry import KINDS, kind_named
 from verifiers.selftest import TaskQuestion, run_selftest
+from verifiers.selftest_cases import trials
+from verifiers.selftest_catalogue import attack_catalogue
 from verifiers.selftest_report import NotRun, SelfTest, SelfTestEntry
 
 SHOWN = 20
@@ -45,6 +47,13 @@ def run_cases(place: CheckTarget, *, only: list[str], jobs: int, as_json: bool) 
     if not found.clean:
         return ExitCode.FAILED_VERDICT
     return ExitCode.INFRASTRUCTURE if missing else ExitCode.OK
+
+
+def show_catalogue(only: list[str], *, as_json: bool) -> None:
+    """Prints the attack catalogue as Markdown. Raises UsageError for JSON."""
+    if as_json:
+        raise UsageError("--catalogue: the catalogue has no JSON form", "leave out --json")
+    typer.echo(attack_catalogue(trials(), [_current_name(name) for name in only]))
 
 
 def _current_name(name: str) -> str:

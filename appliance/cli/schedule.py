@@ -80,7 +80,7 @@ def notify(context: typer.Context, data: Data = None, as_json: Json = False) -> 
 
     failed = try_notices(connection_of(context, data))
     if not failed:
-        raise UsageError("[report] names no way to tell anybody", "docs/running.md, The morning after, has one of each")
+        raise UsageError("[report] names no way to tell anybody", "docs/nights.md, Notices, has an example of each")
     if as_json:
         from appliance.cli.documents.data import NoticesDocument
 

@@ -26,7 +26,7 @@ def serve(context: typer.Context, data: Data = None) -> None:
 
 
 def broker(context: typer.Context, data: Data = None) -> None:
-    """Run the broker alone, as root. For a daemon without root's rights (see docs/running.md)."""
+    """Run the broker alone, as root. For a daemon without root's rights (see docs/operate.md)."""
     from appliance.daemon.broker_process import command
     from appliance.daemon.privileges import user_account
     from appliance.daemon.startup import make_broker_folder

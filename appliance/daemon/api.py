@@ -146,7 +146,7 @@ async def _no_such_route(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
     failure = Failure(
         message=f"no {request.method} {request.url.path} here",
-        hint="docs/running.md lists what can be asked",
+        hint="see GET /v1/openapi.json, or Control API in docs/operate.md, for the routes",
         exit_code=2,
     )
     return _json(failure, status)

@@ -34,7 +34,7 @@ NO_TOKENIZER = (
     "save_pretrained"
 )
 """What to do where a model has no tokenizer.json."""
-SAY_IT = "say how the model writes a conversation in rendering.json of its folder; docs/running.md has an example"
+SAY_IT = "say how the model writes a conversation in rendering.json of its folder; docs/training.md has an example"
 
 
 class ChatMessage(Protocol):

@@ -44,7 +44,7 @@ TASKSET = RECORDED
 MOST_CALLS = 256
 WITH_FILES = 8
 """Conversations under way at once where a task has files: each has a sandbox of its own."""
-_FORM = 'write a line as {"messages": [...], "spec": {...}}; docs/running.md has an example'
+_FORM = 'write a line as {"messages": [...], "spec": {...}}; docs/training.md has an example'
 
 
 class TraceError(HintedError):

@@ -181,5 +181,5 @@ def _asked(item: HardItem) -> dict[str, Any]:
 def _unusable(why: str) -> WrittenListError:
     return WrittenListError(
         f"the list that the model wrote cannot be used: {why}",
-        hint="ask again, ask another model, or write the list yourself: docs/verifiers.md has the items",
+        hint="ask again, ask another model, or write the list yourself: docs/verifiers/checklist.md has the items",
     )

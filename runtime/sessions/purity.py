@@ -1,7 +1,7 @@
 """Decides which tier a snippet needs, from its syntax, on the host, before anything runs.
 
 The allow-list decides about sharing an interpreter, never about safety: all tiers are inside gVisor. It names what may
-occur; whatever it does not name makes a snippet impure. docs/sandboxes.md argues for the language of pure snippets:
+occur; whatever it does not name makes a snippet impure. docs/sandboxes.md describes the language of pure snippets:
 
     - Values are numbers, texts, None, lists, tuples, dictionaries, and functions of `math` and `cmath`. There are no
       functions, classes or generators of its own, so C never calls back into Python.

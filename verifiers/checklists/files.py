@@ -31,7 +31,7 @@ from verifiers.contract.spec_data import first_fault
 from verifiers.contract.text import escaped
 
 MAX_BYTES = 4 << 20
-HINT = "See docs/verifiers.md for the items of a checklist."
+HINT = "See docs/verifiers/checklist.md for the items of a checklist."
 
 
 def checklist_from(text: str, folder: Path) -> ChecklistSpec:

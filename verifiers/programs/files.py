@@ -58,7 +58,7 @@ def spec_of_table(found: dict[str, Any]) -> ProgramSpec:
     try:
         spec = ProgramSpec.model_validate(found)
     except ValidationError as error:
-        raise SpecError(first_fault(error), hint="docs/verifiers.md lists the fields, under Programs.") from error
+        raise SpecError(first_fault(error), hint="docs/verifiers/program.md lists the fields.") from error
     checking.check(spec)
     return spec
 

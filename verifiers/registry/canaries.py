@@ -6,7 +6,7 @@
     [[case]]
     name = "evil-instance"             # its submission is the file `evil-instance.lean`, to the last byte
     spec = "false"                     # or a table with the fields
-    rows = [38]                        # of the catalogue in docs/verifiers.md
+    rows = [38]                        # of the catalogue: its `[[attack]]` tables
     suspected = true                   # must be called `hack_suspected`; `honest = true`: must pass
     why = "Another addition."
 
@@ -45,7 +45,7 @@ class Case(BaseModel):
     honest: bool = False
     """Whether it has to pass. Everything else must not, whatever else is said of it."""
     rows: tuple[int, ...] = ()
-    """Rows of the catalogue in docs/verifiers.md that it stands for."""
+    """Rows of the attack catalogue that this case represents."""
     suspected: bool = False
     """Whether it has to be called `hack_suspected`, not merely refused."""
     why: str = ""

@@ -80,5 +80,5 @@ def _readable(spec: SmtSpec) -> SmtProblem:
     except ClaimError as error:
         raise SpecError(
             f"the claim cannot be used: {error}",
-            hint="It is SMT-LIB 2.6 with the commands and operators that docs/verifiers.md lists.",
+            hint="It is SMT-LIB 2.6 with the commands and operators that docs/verifiers/smt.md lists.",
         ) from None

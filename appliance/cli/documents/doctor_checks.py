@@ -1,4 +1,4 @@
-"""One observation of the doctor's: a name, a grade, a figure, what to do about it, and where more is said."""
+"""One check of `assay doctor`: name, grade, finding, advice, and the page with more about it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,20 @@ class CheckGrade(StrEnum):
     FAILED = "failed"
 
 
+GENERAL_PAGE = "install"
+PAGES = {
+    **dict.fromkeys(("broker", "socket", "disk", "memory"), "operate"),
+    **dict.fromkeys(("vllm", "section [vllm]", "gpus", "gpu users", "learners"), "engines"),
+    **dict.fromkeys(("shared memory", "ptrace", "peer access", "cluster", "placement"), "engines"),
+    **dict.fromkeys(("cgroups", "sandbox", "packages", "gvisor", "nsjail"), "sandboxes"),
+    **dict.fromkeys(("gvisor self-test", "nsjail self-test"), "sandboxes"),
+    **dict.fromkeys(("answers", "claims", "checklists", "lean", "programs"), "verifiers"),
+    "model": "training",
+    "policy": "governance",
+}
+"""Page in docs/ by name of a check; `GENERAL_PAGE` for the rest."""
+
+
 class DoctorCheck(FrozenModel):
     """`advice` is what to do, or for `ok` what is worth knowing; it may be empty."""
 
@@ -26,8 +40,8 @@ class DoctorCheck(FrozenModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def page(self) -> str:
-        """The place in the documents that says what it looks at and how it is mended."""
-        return f"docs/doctor.md#{self.name.lower().replace(' ', '-')}"
+        """Page of the documentation about the part that was checked."""
+        return f"docs/{PAGES.get(self.name, GENERAL_PAGE)}.md"
 
 
 def ok(name: str, figure: str, advice: str = "") -> DoctorCheck:

@@ -1,4 +1,4 @@
-"""README and the how-to pages: what they have one type is run here as it stands there, over made-up nights.
+"""Runs the commands of README, docs/features.md and the how-to pages as written, over made-up nights.
 
 What cannot be run so is in `ELSEWHERE`, with the test that runs it or the reason. A command on these pages that is in
 neither list fails here.
@@ -21,7 +21,7 @@ from policies.policy import read_content
 
 Assay = Callable[[str], CompletedProcess[str]]
 ROOT = Path(__file__).parents[3]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "howto").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "features.md", *sorted((ROOT / "docs" / "howto").glob("*.md"))]
 JOBS = (ROOT / "docs" / "jobs.md").read_text()
 TYPED = re.compile(r"(?m)^ {4,}assay (.+)$")
 

@@ -237,7 +237,7 @@ def test_the_engine_of_a_model_that_scores_is_planned_with(tmp_path: Path) -> No
         (('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"\nfile = "/dev/zero"'), "no regular file", "correct file"),
         (("advance_at = 0.5", 'advance_at = "soon"'), "advance_at = 'soon'", "correct advance_at"),
         (("advance_at = 0.5", 'optimizer = "keep"'), 'stage 1 (one): optimizer = "keep" needs a stage', ""),
-        (("max_tokens = 120", "max_tokens = 64"), "budgets grow", "docs/running.md"),
+        (("max_tokens = 120", "max_tokens = 64"), "budgets grow", "docs/training.md"),
         (("steps = 4", "steps = 4.5"), "training.steps", "correct"),
         (('name = "two"', 'name = "one"'), "two stages are called 'one'", ""),
         (('objective = "gspo"', 'objective = "luck"'), "no objective 'luck'", ""),

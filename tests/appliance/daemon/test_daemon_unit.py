@@ -1,4 +1,4 @@
-"""The units and what docs/running.md says about them agree: commands typed as written reach daemon and broker."""
+"""The units and what docs/operate.md says about them agree: commands typed as written reach daemon and broker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 DAEMON, BROKER, ENGINE = "assay.service", "assay-broker.service", "assay-engine.service"
 SOCKET, GPU = "assay-broker.socket", "assay-gpu.conf"
 ANALYZE = shutil.which("systemd-analyze")
-TEXT = (ROOT / "docs" / "running.md").read_text()
+TEXT = (ROOT / "docs" / "operate.md").read_text()
 
 
 def unit(name: str) -> configparser.ConfigParser:

@@ -1,6 +1,6 @@
 """A night over mixed tasksets on a chat-format model: it learns where it can, and says by taskset what it could not.
 
-The engine is a script, so that each taskset ends in a way of its own; `benchmarks/mixed_night.py` has a real model.
+The engine is a script, so that each taskset ends in a way of its own.
 """
 
 from __future__ import annotations

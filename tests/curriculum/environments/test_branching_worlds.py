@@ -1,7 +1,4 @@
-"""Rollouts of games and of tool orchestration at once, each of which branches and goes back in the middle.
-
-`benchmarks/branching_worlds.py` is the long form.
-"""
+"""Concurrent rollouts of games and of tool orchestration, each of which branches and goes back in the middle."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from verifiers.registry import decide
 
 EDITION = 3
 EACH = 5
-"""Tasks of a level; `benchmarks/research_world.py` takes more."""
+"""Tasks per level."""
 Call = Callable[[str, Mapping[str, Any]], str]
 
 

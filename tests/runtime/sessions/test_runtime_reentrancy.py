@@ -18,7 +18,7 @@ def searched(folder: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
     told = folder / "told.json"
     command = [sys.executable, "-P", str(SCRIPT), "--json", str(told), *arguments]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    return ended.returncode, json.loads(told.read_text()), ended.stdout
+    return ended.returncode, json.loads(told.read_text())["figures"], ended.stdout
 
 
 def test_snippets_that_are_decided_shared_neither_read_nor_change_nor_crash_another_session(tmp_path: Path) -> None:
