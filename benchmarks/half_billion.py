@@ -92,17 +92,17 @@ def learn(folder: Path, checkpoints: Path, *, resume: bool, device: str) -> dict
 
     import torch
 
+    from appliance.gpu_selftest.probe_models import drawn_rollout
     from appliance.inference.device import choose_placement
     from appliance.inference.engine import GenerationRequest
     from appliance.inference.folder import open_model
-    from appliance.inference.torch_engine import TorchEngine
+    from appliance.inference.torch.engine import TorchEngine
     from appliance.inference.weights import push_model
     from appliance.learning.checkpoints import step_folder
     from appliance.learning.folders import read_verified
-    from appliance.learning.grouping import make_groups
-    from appliance.learning.recipe import TrainingRecipe
-    from appliance.learning.trainer import Trainer
-    from appliance.worker.gpu_probe_models import drawn_rollout
+    from appliance.learning.recipes.recipe import TrainingRecipe
+    from appliance.learning.signal.grouping import make_groups
+    from appliance.learning.training.trainer import Trainer
 
     recipe = TrainingRecipe.model_validate(recipe_on(device))
     placement = choose_placement(device)

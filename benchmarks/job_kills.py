@@ -35,8 +35,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import load_key
 from appliance.client.messages import SubmitJob
-from appliance.config import Settings
-from appliance.daemon.core import Core
+from appliance.config.configuration import Settings
+from appliance.daemon.coordination.core import Core
 from appliance.jobs.check import check_bundle
 from appliance.jobs.reading import read_bundle
 from appliance.ledger.sqlite import SqliteLedger

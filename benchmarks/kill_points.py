@@ -35,10 +35,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from appliance.config import Settings
-from appliance.daemon.broker_process import BrokerProcess, command
-from appliance.places import broker_socket, runtime_settings
-from appliance.policy_files import load_policy
+from appliance.config.configuration import Settings
+from appliance.config.places import broker_socket, runtime_settings
+from appliance.daemon.processes.broker_process import BrokerProcess, command
+from appliance.settings.policy_files import load_policy
 from benchmarks.record import write_run
 from runtime.settings import RuntimeSettings
 
@@ -87,8 +87,8 @@ def recipes() -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _begin(ledger: Any, seed: int) -> Any:
     """The training's record; made at the first start."""
-    from appliance.learning.recipe import Recipe
-    from appliance.learning.stages import Stage
+    from appliance.learning.recipes.recipe import Recipe
+    from appliance.learning.recipes.stages import Stage
     from appliance.records.cycles import Cycle, CycleState
 
     known = ledger.cycle(NAME)
@@ -122,9 +122,9 @@ def _train(data: str, runtime_json: str, seed: int, model: str, point: Point | N
     import torch
 
     from appliance.ledger.sqlite import SqliteLedger
-    from appliance.worker.context import WorkContext
     from appliance.worker.cycle import CycleRun
-    from appliance.worker.progress import CycleProgress
+    from appliance.worker.setup.context import WorkContext
+    from appliance.worker.setup.progress import CycleProgress
 
     torch.set_num_threads(1)
     folder = Path(data)
@@ -139,7 +139,7 @@ def _train(data: str, runtime_json: str, seed: int, model: str, point: Point | N
     with SqliteLedger(folder / "ledger.sqlite3") as ledger:
         cycle = _begin(ledger, seed)
         _instrument(ledger, hit)
-        from appliance.learning.recipe import Recipe
+        from appliance.learning.recipes.recipe import Recipe
 
         agent = Recipe.recorded(cycle.plan["recipe"]).agent
         with WorkContext(folder, ledger, runtime, agent, load_policy(folder)) as context:
@@ -151,7 +151,8 @@ def _instrument(ledger: Any, hit: Callable[[str], None]) -> None:
     """Has `hit` called at every point of this process."""
     import torch
 
-    from appliance.inference import torch_engine, weights
+    from appliance.inference import weights
+    from appliance.inference.torch import engine as torch_engine
 
     for module in (torch_engine, weights):
         _before(module, "proof_of", lambda: hit("push"))
@@ -197,8 +198,8 @@ def _replay(data: str, model: str, written: str) -> None:
     from appliance.inference.folder import open_model
     from appliance.inference.weights import weights_digest
     from appliance.learning.folders import read_verified
-    from appliance.learning.recipe import Recipe
-    from appliance.learning.trainer import Trainer
+    from appliance.learning.recipes.recipe import Recipe
+    from appliance.learning.training.trainer import Trainer
     from appliance.ledger.sqlite import SqliteLedger
 
     torch.set_num_threads(1)

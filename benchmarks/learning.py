@@ -102,18 +102,18 @@ def one_seed(
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import torch
 
-    from appliance.clock import utc_now
-    from appliance.config import Settings
-    from appliance.learning.comparison import compare
-    from appliance.learning.recipe import Recipe
+    from appliance.config.configuration import Settings
+    from appliance.config.places import runtime_settings
+    from appliance.learning.recipes.recipe import Recipe
+    from appliance.learning.signal.comparison import compare
     from appliance.ledger.sqlite import SqliteLedger
-    from appliance.places import runtime_settings
     from appliance.records.cycles import Cycle, CycleState
     from appliance.records.training import Group, Judged
+    from appliance.system.clock import utc_now
     from appliance.worker import cycle as cycles
-    from appliance.worker.context import WorkContext
-    from appliance.worker.progress import CycleProgress
-    from appliance.worker.rl_loop import RlLoop, trained_on
+    from appliance.worker.setup.context import WorkContext
+    from appliance.worker.setup.progress import CycleProgress
+    from appliance.worker.training.rl_loop import RlLoop, trained_on
     from policies.policy import load
 
     class Budgeted(RlLoop):

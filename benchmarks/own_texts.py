@@ -27,7 +27,7 @@ from runtime.sandbox import Limits
 from runtime.sessions import Sessions
 from verifiers.checker import Checker, default_settings
 from verifiers.contract.verdict import Ground, Judgement, Outcome, SpecProblem, Verdict
-from verifiers.programs.compare import CompareRule
+from verifiers.programs.data.compare import CompareRule
 from verifiers.programs.spec import ProgramSpec
 from verifiers.registry import decide, identity, is_decided
 from verifiers.registry.spec import Spec

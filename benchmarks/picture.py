@@ -13,9 +13,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from appliance.cli.demo_appliance import demo_appliance
+from appliance.cli.demo.appliance import demo_appliance
 from tui.app import AssayApp
-from tui.panels import PlainText
+from tui.widgets.panels import PlainText
 
 SIZE = (140, 40)
 SECONDS = 120.0

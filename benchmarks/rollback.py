@@ -31,18 +31,18 @@ from safetensors.numpy import load_file, save_file
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from appliance.cli.audit_read import verified
+from appliance.cli.audit.read import verified
 from appliance.client import ApiClient, DaemonNotRunning, Job, SubmitJob
-from appliance.clock import utc_now
-from appliance.config import Settings
-from appliance.daemon.core import Core
+from appliance.config.configuration import Settings
+from appliance.daemon.coordination.core import Core
 from appliance.learning.checkpoints import publish
 from appliance.learning.folders import verify
 from appliance.ledger.history import history_of
 from appliance.ledger.ledger import Ledger
-from appliance.promotion import CHAMPION, PREVIOUS, decision_on
+from appliance.promotion.evidence import CHAMPION, PREVIOUS, decision_on
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
+from appliance.system.clock import utc_now
 from benchmarks.kills import NO_NIGHTS
 from benchmarks.record import write_run
 from curriculum.sealed import SealedSet, sealed_set

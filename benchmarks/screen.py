@@ -43,9 +43,9 @@ def fill_and_serve(folder: Path, rollouts: int, checkpoints: int) -> None:
     sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests" / part) for part in ("tui", "fixtures")]
     import tui_records as made
 
-    from appliance.cli.demo_appliance import served
-    from appliance.config import Settings
-    from appliance.daemon.core import Core
+    from appliance.cli.demo.appliance import served
+    from appliance.config.configuration import Settings
+    from appliance.daemon.coordination.core import Core
     from appliance.ledger.rows import payload_of
     from appliance.records.checkpoints import Checkpoint
 

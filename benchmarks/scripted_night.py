@@ -27,7 +27,7 @@ from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
 from appliance.records.events import Event
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus, WeightSpan
 from appliance.records.training import Group, Judged, StepRecord
-from appliance.worker.attest import write_attestation
+from appliance.worker.evaluation.attest import write_attestation
 from verifiers.contract.verdict import Outcome, Verdict
 
 STEPS, TASKS, SAMPLES, TOKENS, QUESTIONS = 4, 4, 4, 60, 40

@@ -27,9 +27,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from appliance.config import Settings
-from appliance.daemon.core import Core
-from appliance.daemon.dispatcher import Dispatcher
+from appliance.config.configuration import Settings
+from appliance.daemon.coordination.core import Core
+from appliance.daemon.coordination.dispatcher import Dispatcher
 from appliance.nights.idle import MachineSnapshot
 from appliance.records.nights import NightState
 from benchmarks.record import write_run

@@ -84,7 +84,7 @@ def make_batch(model: Any) -> list[Any]:
     """Judged rollouts whose log-probabilities are the model's own."""
     import torch
 
-    from appliance.worker.gpu_probe_models import drawn_rollout
+    from appliance.gpu_selftest.probe_models import drawn_rollout
 
     rng = Random(1)
     made = []
@@ -102,9 +102,9 @@ def make_batch(model: Any) -> list[Any]:
 
 class Ours:
     def __init__(self, judged: list[Any], device: str, *, packing: bool, precision: str = "float32") -> None:
-        from appliance.learning.grouping import make_groups
-        from appliance.learning.recipe import TrainingRecipe
-        from appliance.learning.trainer import Trainer
+        from appliance.learning.recipes.recipe import TrainingRecipe
+        from appliance.learning.signal.grouping import make_groups
+        from appliance.learning.training.trainer import Trainer
 
         passes = {"micro_batch_tokens": AT_ONCE * (PROMPT + LONGEST), "micro_batch": AT_ONCE}
         recipe = TrainingRecipe.model_validate(RECIPE | passes | {"packing": packing, "precision": precision})
@@ -124,8 +124,8 @@ class Trl:
         from trl import GRPOConfig, GRPOTrainer
 
         from appliance.learning.batches import samples
-        from appliance.learning.grouping import make_groups
-        from appliance.learning.recipe import TrainingRecipe
+        from appliance.learning.recipes.recipe import TrainingRecipe
+        from appliance.learning.signal.grouping import make_groups
 
         tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(TOKENIZER / "tokenizer.json"))
         tokenizer.pad_token = tokenizer.eos_token = tokenizer.convert_ids_to_tokens(0)

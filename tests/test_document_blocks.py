@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from appliance.cli.request import read_request
-from appliance.config import Settings
-from appliance.config_layers import ConfigError, Layer
-from appliance.learning.recipe import Recipe
-from appliance.training_recipes import read_recipe
+from appliance.cli.jobs.request import read_request
+from appliance.config.configuration import Settings
+from appliance.learning.recipes.recipe import Recipe
+from appliance.planning.training_recipes import read_recipe
+from appliance.settings.config_layers import ConfigError, Layer
 from verifiers.checklists.files import checklist_from
 from verifiers.programs.files import spec_of_toml
 

@@ -11,14 +11,17 @@ from pathlib import Path
 import import_graph
 import pytest
 
-from appliance.daemon.worker_process import LIBRARIES
+from appliance.daemon.processes.worker_process import LIBRARIES
 
 ROOT = import_graph.ROOT
 PACKAGES = import_graph.PACKAGES
 
+LEARNERS = tuple(
+    f"appliance/{name}/" for name in ("gpu_selftest", "inference", "learning", "models", "seedling", "worker")
+)
 HEAVY = {
-    "torch": ("appliance/inference/", "appliance/learning/", "appliance/seedling/", "appliance/worker/"),
-    "transformers": ("appliance/inference/", "appliance/learning/", "appliance/seedling/", "appliance/worker/"),
+    "torch": LEARNERS,
+    "transformers": LEARNERS,
     "sympy": ("verifiers/",),
     "z3": ("verifiers/smt/",),
     "cvc5": ("verifiers/smt/",),
@@ -126,7 +129,7 @@ def test_a_worker_for_solvers_alone_loads_no_model_s_library() -> None:
 def test_the_first_frame_of_the_screen_waits_for_no_client_of_the_daemon() -> None:
     script = (
         "import json, sys\n"
-        "import tui.__main__, tui.now\n"
+        "import tui.__main__, tui.screens.now\n"
         "print(json.dumps(sorted({'pydantic', 'cryptography', 'appliance.client.exports'} & set(sys.modules))))\n"
     )
     result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=240)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.daemon.fork_server import FORKSERVER
+from appliance.daemon.processes.fork_server import FORKSERVER
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers")

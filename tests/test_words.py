@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import import_graph
@@ -61,6 +62,11 @@ def test_nothing_is_left_for_later() -> None:
 def test_no_module_has_a_name_that_says_nothing() -> None:
     empty = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
     assert [str(path.relative_to(ROOT)) for path in product() if path.stem in empty] == []
+
+
+def test_no_folder_holds_more_files_than_a_person_can_survey() -> None:
+    counts = Counter(path.parent for path in [*product(), *(ROOT / "tests").rglob("*.py")])
+    assert {str(folder.relative_to(ROOT)): count for folder, count in counts.items() if count > 26} == {}
 
 
 def test_a_class_name_means_one_thing_in_the_whole_product() -> None:

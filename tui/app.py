@@ -2,7 +2,7 @@
 
 What always holds: nothing here decides anything; what the visible screen shows is read again while it is looked at, and
 while the daemon is not there the program says so and keeps trying. Text that others wrote reaches a screen only as
-`tui.text.plain` text. With `read_only` no request goes out that could change anything. Keys are dealt with in their
+`text.plain` text. With `read_only` no request goes out that could change anything. Keys are dealt with in their
 order (`tui.ordered_keys`): what follows `:` or `/` is text, and what is typed before a dialog is there reaches it.
 """
 
@@ -26,18 +26,18 @@ from textual.theme import Theme
 from textual.widgets import ContentSwitcher, Footer, Input
 
 from appliance.client import ApiError
-from tui.command_line import CommandInput, CommandLine, TypedCommand, find_command
 from tui.ordered_keys import OrderedKeysApp
-from tui.panels import TALL, WIDE, Absent, PlainText, RecordTable, TopLine, ViewLine
 from tui.reader import Reading, ViewReader
-from tui.text import BAD, plain
 from tui.theme import DARK, LIGHT, THEMES, styles_of
-from tui.view import Pane, View
 from tui.views import VIEWS
+from tui.widgets.command_line import CommandInput, CommandLine, TypedCommand, find_command
+from tui.widgets.panels import TALL, WIDE, Absent, PlainText, RecordTable, TopLine, ViewLine
+from tui.widgets.text import BAD, plain
+from tui.widgets.view import Pane, View
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient
-    from tui.dialogs import Dialog
+    from tui.widgets.dialogs import Dialog
 
 FRAME_SECONDS = 0.05
 """For the last line's keys, once the page is there."""
@@ -398,19 +398,19 @@ class AssayApp(OrderedKeysApp):
 
     # what a person can do
     def action_judge(self, verdict: Literal["approve", "reject"]) -> None:
-        from tui.person import judging
+        from tui.widgets.person import judging
 
         if self._reading is not None:
             self.put(judging(verdict, self._reading.status, self.client, self._signs))
 
     def action_rollback(self) -> None:
-        from tui.person import rolling_back
+        from tui.widgets.person import rolling_back
 
         if self._reading is not None:
             self.put(rolling_back(self._reading.status, self.client))
 
     def action_submit(self) -> None:
-        from tui.person import submitting
+        from tui.widgets.person import submitting
 
         if self._reading is not None:
             self.put(submitting(self.client))
@@ -421,8 +421,8 @@ class AssayApp(OrderedKeysApp):
             super().action_command_palette()
 
     def action_help(self) -> None:
-        from tui.dialogs import Dialog, ReadingScreen
         from tui.help import help_text
+        from tui.widgets.dialogs import Dialog, ReadingScreen
 
         if not isinstance(self.screen, Dialog):
             self.push_screen(
@@ -431,7 +431,7 @@ class AssayApp(OrderedKeysApp):
 
     def put(self, dialog: Dialog | str) -> None:
         """Opens a dialog, or says why there is none."""
-        from tui.dialogs import Dialog
+        from tui.widgets.dialogs import Dialog
 
         if isinstance(dialog, str):
             self.say(dialog)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from tui.text import DIM, STRONG
-from tui.view import Pane, View
+from tui.widgets.text import DIM, STRONG
+from tui.widgets.view import Pane, View
 
 KEYS = (
     ("?", "this page"),

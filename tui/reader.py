@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from appliance.client import ApiError, DaemonNotRunning, DaemonSilent
-from tui.view import ApiQuestion
+from tui.widgets.view import ApiQuestion
 
 if TYPE_CHECKING:  # loaded with the first answer
     from appliance.client import ApiClient, Status

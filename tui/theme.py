@@ -44,7 +44,7 @@ _GREYS = {DARK.name: ("#939ba8", "#4a525e"), LIGHT.name: ("#5a626e", "#b4bac2")}
 
 
 def styles_of(theme: Theme) -> Styles:
-    """What the names in `tui.text` look like under it."""
+    """What the names in `tui.widgets.text` look like under it."""
     dim, faint = _GREYS.get(theme.name, _GREYS[DARK.name if theme.dark else LIGHT.name])
     good, bad, care = (str(one) for one in (theme.success, theme.error, theme.warning))
     return Styles({"good": good, "bad": bad, "care": care, "dim-text": dim, "faint": faint})

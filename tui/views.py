@@ -2,24 +2,61 @@
 
 from __future__ import annotations
 
-from tui.view import View
+from tui.widgets.view import View
 
 VIEWS: tuple[View, ...] = (
-    View("now", "1", "Now", "Now", "what runs, how fast, and what waits", "tui.now:NowPane"),
-    View("learning", "2", "Learning", "Learn", "a night's curves, and success by taskset", "tui.learning:LearningPane"),
-    View("curriculum", "3", "Curriculum", "Curric", "pass rates by taskset and level", "tui.curriculum:CurriculumPane"),
-    View("rollouts", "4", "Rollouts", "Rolls", "what the model tried, word by word", "tui.rollouts:RolloutsPane"),
-    View("checkpoints", "5", "Checkpoints", "Models", "models and the decisions about them", "tui.models:ModelsPane"),
-    View("jobs", "6", "Jobs", "Jobs", "what was asked for, and what was found", "tui.jobs:JobsPane"),
+    View("now", "1", "Now", "Now", "what runs, how fast, and what waits", "tui.screens.now:NowPane"),
+    View(
+        "learning",
+        "2",
+        "Learning",
+        "Learn",
+        "a night's curves, and success by taskset",
+        "tui.screens.learning:LearningPane",
+    ),
+    View(
+        "curriculum",
+        "3",
+        "Curriculum",
+        "Curric",
+        "pass rates by taskset and level",
+        "tui.screens.curriculum:CurriculumPane",
+    ),
+    View(
+        "rollouts", "4", "Rollouts", "Rolls", "what the model tried, word by word", "tui.screens.rollouts:RolloutsPane"
+    ),
+    View(
+        "checkpoints",
+        "5",
+        "Checkpoints",
+        "Models",
+        "models and the decisions about them",
+        "tui.screens.models:ModelsPane",
+    ),
+    View("jobs", "6", "Jobs", "Jobs", "what was asked for, and what was found", "tui.screens.jobs:JobsPane"),
     View(
         "validation",
         "7",
         "Validation",
         "Valid",
         "checks that wait for a person's word",
-        "tui.validation:ValidationPane",
+        "tui.screens.validation:ValidationPane",
     ),
-    View("policy", "8", "Policy", "Policy", "the policy, its keys, and the audit log", "tui.governance:GovernancePane"),
-    View("logs", "9", "Logs", "Logs", "what worker and broker write, and events", "tui.logs:LogsPane"),
-    View("gateway", "0", "Gateway", "Gate", "what is kept of your own agent's sessions", "tui.gateway:GatewayPane"),
+    View(
+        "policy",
+        "8",
+        "Policy",
+        "Policy",
+        "the policy, its keys, and the audit log",
+        "tui.screens.governance:GovernancePane",
+    ),
+    View("logs", "9", "Logs", "Logs", "what worker and broker write, and events", "tui.screens.logs:LogsPane"),
+    View(
+        "gateway",
+        "0",
+        "Gateway",
+        "Gate",
+        "what is kept of your own agent's sessions",
+        "tui.screens.gateway:GatewayPane",
+    ),
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from appliance.agent.parsing import shown
-from appliance.inference.local_api import LocalApi, TooLongError
+from appliance.inference.http.local_api import LocalApi, TooLongError
 from appliance.records.rollouts import RolloutEnd, ToolCall, ToolStatus
 from curriculum.contract.task import Task
 from runtime.sandbox import CallResult, Session, SessionPool, Tier

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from appliance.config_layers import ConfigError
+from appliance.settings.config_layers import ConfigError
 
 if TYPE_CHECKING:
-    from appliance.client_config import ClientSettings
+    from appliance.settings.client_config import ClientSettings
 
 
 def head_files(settings: ClientSettings, data: Path) -> tuple[Path, ...]:

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import JsonValue
 
 from appliance.audit.kept_heads import MOVED, KeptHeads
-from appliance.durable_file import sync_folder
+from appliance.system.durable_file import sync_folder
 from policies import audit
 from policies.audit import START, AuditEntry, Head
 from policies.in_force import InForce

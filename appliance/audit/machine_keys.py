@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from appliance.audit.log import AuditError
-from appliance.durable_file import write_private
+from appliance.system.durable_file import write_private
 from policies.envelopes import PublicKey
 
 Machine = Literal["daemon", "trainer"]

@@ -28,10 +28,10 @@ from appliance.backup.store import (
     copy,
     digest_of,
 )
-from appliance.durable_file import CANNOT_EXCHANGE, exchange, sync_folder
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import verify as verify_folder
 from appliance.ledger.lock import data_lock
+from appliance.system.durable_file import CANNOT_EXCHANGE, exchange, sync_folder
 from policies import audit
 from policies.audit import Head
 from policies.envelopes import PublicKey

@@ -23,9 +23,9 @@ from typing import Any
 
 from appliance import __version__
 from appliance.bug_report.redaction import Redactor
-from appliance.config import Settings
-from appliance.durable_file import write_private
+from appliance.config.configuration import Settings
 from appliance.errors import AssayError, ExitCode, UsageError, explain
+from appliance.system.durable_file import write_private
 
 LOG_LINES = 500
 LOG_BYTES = 256 << 10

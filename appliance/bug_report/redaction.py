@@ -16,8 +16,8 @@ from typing import Any
 from urllib.parse import quote
 
 from appliance.backup.create import is_secret
-from appliance.durable_file import expanded
 from appliance.nights.report_settings import ReportSettings
+from appliance.system.durable_file import expanded
 
 REMOVED = "[removed]"
 _END = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")

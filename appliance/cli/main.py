@@ -16,9 +16,9 @@ from typing import Annotated, Any
 
 import typer
 
-from appliance.cli.lazy_group import CommandRow, lazy_group
-from appliance.cli.noted_signals import hear_again
-from appliance.cli.options import JSON_ASKED, Data
+from appliance.cli.shell.lazy_group import CommandRow, lazy_group
+from appliance.cli.shell.noted_signals import hear_again
+from appliance.cli.shell.options import JSON_ASKED, Data
 from appliance.inference.gpu_numbers import ORDER
 
 NO_READER = 141
@@ -29,52 +29,63 @@ which the daemon's modules are loaded, and of that in which a screen is drawn.""
 
 
 COMMANDS = {
-    "serve": CommandRow("service:serve", "Run the daemon in the foreground, until Ctrl-C or SIGTERM."),
-    "broker": CommandRow("service:broker", "Run the broker alone, as root."),
-    "status": CommandRow("service:status", "Show what runs, what is in service, and what waits for a person."),
-    "tui": CommandRow("screen:tui", "Open the terminal program."),
-    "stop": CommandRow("service:stop", "Ask the daemon to stop."),
-    "doctor": CommandRow("service:doctor", "Check this machine, and say what to do about what is missing."),
-    "plan": CommandRow("plan:plan", "Work out what of training a model fits into this machine."),
-    "selftest": CommandRow("selftest:app", "Show what only a GPU can show, as far as this machine can."),
-    "backup": CommandRow("backup:app", "Copies of the data folder: make, list, check, put back, remove."),
+    "serve": CommandRow("service.commands:serve", "Run the daemon in the foreground, until Ctrl-C or SIGTERM."),
+    "broker": CommandRow("service.commands:broker", "Run the broker alone, as root."),
+    "status": CommandRow("service.commands:status", "Show what runs, what is in service, and what waits for a person."),
+    "tui": CommandRow("service.screen:tui", "Open the terminal program."),
+    "stop": CommandRow("service.commands:stop", "Ask the daemon to stop."),
+    "doctor": CommandRow("service.commands:doctor", "Check this machine, and say what to do about what is missing."),
+    "plan": CommandRow("machine.plan:plan", "Work out what of training a model fits into this machine."),
+    "selftest": CommandRow("machine.selftest:app", "Show what only a GPU can show, as far as this machine can."),
+    "backup": CommandRow("service.backup:app", "Copies of the data folder: make, list, check, put back, remove."),
     "bug-report": CommandRow(
-        "bug_report:bug_report", "Write an archive for whoever looks into a fault, without secrets."
+        "machine.bug_report:bug_report", "Write an archive for whoever looks into a fault, without secrets."
     ),
-    "demo": CommandRow("service:demo", "One night in miniature, here, in minutes."),
-    "config": CommandRow("service:config", "What is configured, and where it comes from."),
+    "demo": CommandRow("service.commands:demo", "One night in miniature, here, in minutes."),
+    "config": CommandRow("service.commands:config", "What is configured, and where it comes from."),
     "schema": CommandRow(
-        "schema:schema",
+        "show.schema:schema",
         "Print the JSON Schema of what a command prints with --json, or list the commands that have one.",
     ),
-    "submit": CommandRow("submit:submit", "Ask for what can be checked: an answer, a program, a proof, a text."),
-    "jobs": CommandRow("job_commands:app", "List the jobs, show, watch, cancel or resume one, try it again."),
-    "verify": CommandRow("bundle:verify", "Check a bundle again, without the daemon, and say what was not checked."),
-    "bundle": CommandRow("bundle:app", "Put a bundle into one file, or take it out."),
-    "model": CommandRow("model_commands:app", "Import, list, compare, approve, reject, roll back and export models."),
-    "evaluate": CommandRow("evaluate:evaluate", "Measure a model on open questions, with intervals; any engine."),
-    "engine": CommandRow("engine:app", "Serve a model's tokens and log-probabilities to what trains through them."),
-    "gateway": CommandRow("gateway:app", "An OpenAI-compatible endpoint on this machine, for your own agent."),
-    "key": CommandRow("key_commands:app", "Persons' keys: make, admit, revoke and list them."),
-    "audit": CommandRow("audit:app", "The audit log: what was decided, by whom, in which order."),
-    "policy": CommandRow("policy_commands:app", "Check, explain, try out and sign the written policy."),
-    "cycle": CommandRow("cycles:app", "Start a cycle now; list, show, watch, cancel or resume one."),
-    "schedule": CommandRow("schedule:app", "When nights are, what became of the last ones; pause and resume."),
-    "report": CommandRow(
-        "report:report", "What a cycle came to: curves, tasksets before and after, decision, examples of what changed."
+    "submit": CommandRow("jobs.submit:submit", "Ask for what can be checked: an answer, a program, a proof, a text."),
+    "jobs": CommandRow("jobs.commands:app", "List the jobs, show, watch, cancel or resume one, try it again."),
+    "verify": CommandRow(
+        "jobs.bundle:verify", "Check a bundle again, without the daemon, and say what was not checked."
     ),
-    "train": CommandRow("train:train", "Train in stages: SFT, RL with growing budgets, distillation."),
+    "bundle": CommandRow("jobs.bundle:app", "Put a bundle into one file, or take it out."),
+    "model": CommandRow("models.commands:app", "Import, list, compare, approve, reject, roll back and export models."),
+    "evaluate": CommandRow(
+        "models.evaluate:evaluate", "Measure a model on open questions, with intervals; any engine."
+    ),
+    "engine": CommandRow(
+        "models.engine:app", "Serve a model's tokens and log-probabilities to what trains through them."
+    ),
+    "gateway": CommandRow("service.gateway:app", "An OpenAI-compatible endpoint on this machine, for your own agent."),
+    "key": CommandRow("governance.key_commands:app", "Persons' keys: make, admit, revoke and list them."),
+    "audit": CommandRow("audit.commands:app", "The audit log: what was decided, by whom, in which order."),
+    "policy": CommandRow("governance.policy_commands:app", "Check, explain, try out and sign the written policy."),
+    "cycle": CommandRow("training.cycles:app", "Start a cycle now; list, show, watch, cancel or resume one."),
+    "schedule": CommandRow("training.schedule:app", "When nights are, what became of the last ones; pause and resume."),
+    "report": CommandRow(
+        "models.report:report",
+        "What a cycle came to: curves, tasksets before and after, decision, examples of what changed.",
+    ),
+    "train": CommandRow("training.train:train", "Train in stages: SFT, RL with growing budgets, distillation."),
     "warm-start": CommandRow(
-        "warm_start:warm_start",
+        "training.warm_start:warm_start",
         "Have a teacher answer training questions, verify it, and keep a set for a stage of SFT.",
     ),
-    "rollouts": CommandRow("rollouts:app", "List what the model tried, and read one attempt."),
-    "prune": CommandRow("prune:prune", "Drop the tokens of old training rollouts from the ledger."),
-    "logs": CommandRow("logs:logs", "The last lines of what the daemon, its worker, its broker or its gateway did."),
-    "curriculum": CommandRow("curriculum:app", "What the model is asked: look at it, try it, add work of your own."),
-    "check": CommandRow("check:app", "Check answers, proofs, programs and texts, yours or anybody's."),
-    "sandbox": CommandRow("sandbox:app", "Run code in sandboxes, and look at them."),
-    "cluster": CommandRow("cluster:app", "Run sandboxes on more than one machine."),
+    "rollouts": CommandRow("training.rollouts:app", "List what the model tried, and read one attempt."),
+    "prune": CommandRow("service.prune:prune", "Drop the tokens of old training rollouts from the ledger."),
+    "logs": CommandRow(
+        "show.logs:logs", "The last lines of what the daemon, its worker, its broker or its gateway did."
+    ),
+    "curriculum": CommandRow(
+        "curriculum.commands:app", "What the model is asked: look at it, try it, add work of your own."
+    ),
+    "check": CommandRow("check.commands:app", "Check answers, proofs, programs and texts, yours or anybody's."),
+    "sandbox": CommandRow("sandbox.commands:app", "Run code in sandboxes, and look at them."),
+    "cluster": CommandRow("sandbox.cluster:app", "Run sandboxes on more than one machine."),
 }
 
 
@@ -167,10 +178,10 @@ def complain(error: Exception) -> int:
 
     The traceback of an error that nobody foresaw is shown with ASSAY_LOG__LEVEL=debug.
     """
-    from appliance.cli.live_line import columns_of
-    from appliance.cli.wrapping import wrapped
+    from appliance.cli.shell.live_line import columns_of
+    from appliance.cli.shell.wrapping import wrapped
     from appliance.errors import explain
-    from appliance.printable import printable
+    from appliance.text.printable import printable
 
     if os.environ.get("ASSAY_LOG__LEVEL") == "debug":
         import traceback

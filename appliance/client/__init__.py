@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from appliance.client.exports import *  # noqa: F403
 else:
-    _ALONE = {"printable": "appliance.printable"}
+    _ALONE = {"printable": "appliance.text.printable"}
     _ALONE |= dict.fromkeys(("ApiError", "DaemonNotRunning", "DaemonSilent"), "appliance.client.failures")
 
     def __getattr__(name: str) -> Any:

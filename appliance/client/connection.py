@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent, DaemonUnreachable
-from appliance.lock_owner import owner_of
+from appliance.system.lock_owner import owner_of
 from policies.refusals import Refusal
 from runtime.model import FrozenModel
 

@@ -30,7 +30,6 @@ from appliance.client.rollback import TAKE_IT_OUT, taking_back
 from appliance.client.screen import AuditLine, CycleCurves, GpuUse, MachineView, ModelLineage, ProcessUse
 from appliance.client.signing import signed_approval
 from appliance.client.status import CanaryView, Status, WorkerStatus
-from appliance.printable import printable
 from appliance.records.artifacts import MEANING, Artifact
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import Cycle, CycleState
@@ -39,6 +38,7 @@ from appliance.records.events import Event
 from appliance.records.jobs import Job, JobState
 from appliance.records.rollouts import Purpose, Role, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import PassCount, RolloutFilter
+from appliance.text.printable import printable
 from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
 from policies.contract.keys import KnownKey
 from policies.refusals import StatementRefused

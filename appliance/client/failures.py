@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from appliance.lock_owner import DEMONSTRATION, WAIT_FOR_IT, LockOwner
+from appliance.system.lock_owner import DEMONSTRATION, WAIT_FOR_IT, LockOwner
 from policies.refusals import Refusal
 from runtime.errors import HintedError
 

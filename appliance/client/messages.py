@@ -172,7 +172,7 @@ class StartCycle(FrozenModel):
 
 
 class StartTraining(FrozenModel):
-    """A training in stages (`appliance.learning.stages`), each with a whole recipe."""
+    """A training in stages (`appliance.learning.recipes.stages`), each with a whole recipe."""
 
     name: str = Field(min_length=1, max_length=100)
     """The recipe's."""

@@ -10,7 +10,7 @@ import secrets
 from typing import Literal
 
 from appliance.client.messages import Keys, PolicyInForce
-from appliance.clock import utc_now
+from appliance.system.clock import utc_now
 from policies.approvals import APPROVAL_TYPE, SignedApproval
 from policies.contract.decision import Decision
 from policies.contract.keys import KeyStatement

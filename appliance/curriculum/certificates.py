@@ -12,9 +12,9 @@ from appliance.audit.head_places import acting_for_owner
 from appliance.audit.kept_heads import KeptHeads
 from appliance.audit.log import AuditLog, log_file
 from appliance.audit.machine_keys import load_key
-from appliance.clock import utc_now
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.lock import data_lock
+from appliance.system.clock import utc_now
 from curriculum.certification.certificate import Certificate
 from policies.in_force import CERTIFICATE
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from appliance.durable_file import sync_folder, write_new
+from appliance.system.durable_file import sync_folder, write_new
 from curriculum.contract.task import Split, Task
 from curriculum.sealed import SealedSet
 

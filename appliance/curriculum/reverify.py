@@ -14,7 +14,7 @@ from pathlib import Path
 
 from appliance.curriculum.kept_files import kept_questions
 from appliance.ledger.ledger import Ledger
-from appliance.promotion import meetings
+from appliance.promotion.evidence import meetings
 from appliance.records.cycles import Cycle
 from appliance.records.evaluations import REFUSAL_RUN, SAMPLED_RUNS, UNSOLVABLE_RUN
 from appliance.records.record import Record

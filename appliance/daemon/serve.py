@@ -20,20 +20,21 @@ import structlog
 import uvicorn
 from starlette.applications import Starlette
 
-from appliance import __version__, logs
+from appliance import __version__
 from appliance.audit.head_places import head_files
-from appliance.config import Settings
-from appliance.daemon.api import make_app
-from appliance.daemon.collecting import collect_tasks
-from appliance.daemon.core import Core
-from appliance.daemon.dispatcher import Dispatcher
-from appliance.daemon.gateway_process import GatewayProcess
+from appliance.config.configuration import Settings
+from appliance.daemon.api.app import make_app
+from appliance.daemon.coordination.collecting import collect_tasks
+from appliance.daemon.coordination.core import Core
+from appliance.daemon.coordination.dispatcher import Dispatcher
 from appliance.daemon.heartbeat import beat
-from appliance.daemon.listening import OwnerOnlyProtocol, listen
-from appliance.daemon.schedule import schedule_thread
-from appliance.daemon.startup import started_broker
-from appliance.daemon.wake_thread import WakeThread, close_together
-from appliance.inference.http_server import http_config
+from appliance.daemon.nights.schedule import schedule_thread
+from appliance.daemon.processes.gateway_process import GatewayProcess
+from appliance.daemon.processes.listening import OwnerOnlyProtocol, listen
+from appliance.daemon.processes.startup import started_broker
+from appliance.daemon.processes.wake_thread import WakeThread, close_together
+from appliance.inference.http.server import http_config
+from appliance.settings import logs
 from runtime.errors import RefusedError
 from runtime.service_manager import ServiceManager
 

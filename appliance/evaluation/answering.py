@@ -20,7 +20,7 @@ from appliance.agent.isolation import tier_of
 from appliance.agent.loop import Agent
 from appliance.evaluation.plan import EvaluationPlan, OpenQuestion
 from appliance.inference.engine import Engine
-from appliance.inference.local_api import LocalApi
+from appliance.inference.http.local_api import LocalApi
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd
 from appliance.rendering.renderer import Renderer
 from curriculum.contract.task import Task

@@ -15,10 +15,10 @@ from typing import BinaryIO, Literal, Self
 
 from pydantic import ValidationError
 
-from appliance.durable_file import replace_file
 from appliance.errors import UsageError
 from appliance.evaluation.plan import EvaluationPlan
 from appliance.records.training import Judged
+from appliance.system.durable_file import replace_file
 from runtime.model import FrozenModel
 from verifiers.contract.verdict import Outcome
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from appliance.evaluation.figures import EvaluationResults, EvaluationRow, EvaluationScore
-from appliance.html_page import document, section, shown_text, table
+from appliance.text.html_page import document, section, shown_text, table
 
 NOTE = (
     "Questions are of the validation split, which no training draws and no sealed set either. A promotion is decided "

@@ -38,8 +38,8 @@ from appliance.gateway.sessions import KeptSessionError
 from appliance.gateway.tokens import GatewayToken
 from appliance.inference.engine import GenerationRequest, Turn
 from appliance.inference.engine_loop import EngineLoop
-from appliance.inference.generate_api import turn_or_abort
-from appliance.slow_readers import STALL_SECONDS, TimedStream, answer_in_time
+from appliance.inference.http.generate_api import turn_or_abort
+from appliance.system.slow_readers import STALL_SECONDS, TimedStream, answer_in_time
 
 log = structlog.get_logger("assay")
 BEAT_SECONDS = 5.0

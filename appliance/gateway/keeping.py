@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from appliance.gateway.chat_request import SentMessage
 from appliance.gateway.open_conversations import OpenConversation
 from appliance.gateway.sessions import KeptSession, KeptSessionError, KeptSessions, SaidText, last_day
-from appliance.redaction import Redaction
 from appliance.rendering.renderer import Renderer
+from appliance.text.redaction import Redaction
 from verifiers.contract.verdict import Verdict
 from verifiers.registry.spec import SPEC, Spec
 

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from appliance.inference.engine import ModelError
-from appliance.inference.http_server import http_config
+from appliance.inference.http.server import http_config
 
 MOST_CONNECTIONS = 256
 HEAD_SECONDS = 10.0

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from appliance.durable_file import sync_folder, write_new
 from appliance.records.rollouts import Message
+from appliance.system.durable_file import sync_folder, write_new
 from runtime.errors import HintedError
 from runtime.model import FrozenModel
 from verifiers.contract.kinds import AnswerForm

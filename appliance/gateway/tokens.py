@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from appliance.durable_file import replace_file
+from appliance.system.durable_file import replace_file
 from runtime.errors import HintedError
 from runtime.model import FrozenModel
 

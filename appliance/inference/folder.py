@@ -17,7 +17,7 @@ import torch
 from safetensors import SafetensorError
 
 from appliance.inference.engine import ModelError, ModelFiles
-from appliance.processes.loading import without_collecting
+from appliance.system.loading import without_collecting
 
 COMPLETE = "point the configuration at a complete Hugging Face model folder (config.json, tokenizer.json, safetensors)"
 INSTALLED = "only architectures of the installed transformers are loaded; code inside a model folder is never run"

@@ -109,10 +109,11 @@ BOUNDED = ("memory_mib", "cpus", "call_seconds", "pids")
 def open_pool() -> tuple[SessionPool, Limits]:
     """Opens sandboxes as `assay sandbox run` does: at the broker that runs, else, for root, at one of our own. With the
     most that one of them may have."""
-    from appliance import places, policy_files
-    from appliance.cli import broker_target
-    from appliance.config import Settings
-    from appliance.config_layers import read_layers
+    from appliance.cli.shell import broker_target
+    from appliance.config import places
+    from appliance.config.configuration import Settings
+    from appliance.settings import policy_files
+    from appliance.settings.config_layers import read_layers
 
     settings = Settings.of_layers(read_layers())
     most = Limits.model_validate(places.most_of(policy_files.load_policy(settings.data).resources))

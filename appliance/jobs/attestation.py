@@ -17,7 +17,7 @@ from pathlib import Path
 from appliance.jobs.bundle import put_into
 from appliance.jobs.layout import SEAL, STATEMENT, VERDICT, VERSIONS, BundleError, sha256, strict
 from appliance.jobs.reading import BundleRead, read_bundle
-from appliance.printable import printable
+from appliance.text.printable import printable
 from policies.attestation import VerifiedStatement, sign_statement, verify_statement
 from policies.envelopes import PublicKey, Signer, open_envelope, payload_of
 from policies.refusals import StatementRefused

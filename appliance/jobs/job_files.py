@@ -13,8 +13,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from appliance.durable_file import sync_folder, write_new
 from appliance.records.jobs import Job
+from appliance.system.durable_file import sync_folder, write_new
 from runtime.errors import InfrastructureError
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from appliance.ledger.ledger import Ledger
-from appliance.promotion import CANARY, CHAMPION, PREVIOUS
+from appliance.promotion.evidence import CANARY, CHAMPION, PREVIOUS
 from appliance.records.artifacts import solved_by_then
 from appliance.records.jobs import Job, JobState
 from appliance.records.service import CanaryState

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from appliance.html_page import SHOWN, document, section, shown_text, table
 from appliance.jobs.report import BundleReport
 from appliance.jobs.report_text import facts, lineage, parts, result
+from appliance.text.html_page import SHOWN, document, section, shown_text, table
 from verifiers.contract.verdict import Verdict
 
 

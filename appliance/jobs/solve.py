@@ -33,7 +33,7 @@ from appliance.jobs.solver_round import SolverRound, solvers_for, try_solvers, w
 from appliance.jobs.statement import statement
 from appliance.jobs.versions import answered_with
 from appliance.ledger.ledger import Ledger, LedgerError
-from appliance.promotion import CHAMPION
+from appliance.promotion.evidence import CHAMPION
 from appliance.records.artifacts import Artifact
 from appliance.records.jobs import Job, JobState
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd

@@ -14,7 +14,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from appliance.inference.decoder import padded
+from appliance.inference.torch.decoder import padded
 from appliance.learning.errors import LearningError
 from appliance.records.rollouts import Message, Rollout
 from appliance.records.training import Group, Judged, SharedPrefix

@@ -26,9 +26,9 @@ from typing import Any, Protocol, Self
 from appliance.inference.gpu_numbers import ORDER
 from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
-from appliance.processes.ending import is_stopped
-from appliance.processes.memory_kills import MemoryKills
-from appliance.processes.patience import Patience, Wait, effort_of
+from appliance.system.ending import is_stopped
+from appliance.system.memory_kills import MemoryKills
+from appliance.system.patience import Patience, Wait, effort_of
 from runtime.errors import HintedError, InfrastructureError
 
 LOOK_SECONDS = 0.5
@@ -94,7 +94,7 @@ class RankProcesses:
                                 "-I",
                                 "-u",
                                 "-m",
-                                "appliance.learning.rank",
+                                "appliance.learning.training.rank",
                                 address,
                                 str(number),
                                 str(ranks),

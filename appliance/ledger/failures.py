@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from appliance import read_only_disk
 from appliance.ledger.ledger import LedgerError
+from appliance.system import read_only_disk
 
 DAMAGED = "stop the daemon, keep the file for inspection, and put back a backup of it (and remove its -wal and -shm)"
 

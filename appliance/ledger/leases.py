@@ -19,10 +19,10 @@ from typing import Any
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
-from appliance.clock import RunningClock
 from appliance.ledger.database import Database
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.tables import LEASES
+from appliance.system.clock import RunningClock
 
 LEASE_SECONDS = 60.0
 """That a worker has to renew its lease; it does so every `ledger.RENEW_SECONDS`."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from appliance.ledger.ledger import LedgerError
-from appliance.lock_owner import DEMONSTRATION, WAIT_FOR_IT, LockOwner, owner_in, owner_of, written
+from appliance.system.lock_owner import DEMONSTRATION, WAIT_FOR_IT, LockOwner, owner_in, owner_of, written
 
 
 class DataLockedError(LedgerError):

@@ -18,8 +18,8 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect
 from sqlalchemy.exc import DBAPIError
 
-from appliance.clock import file_stamp
 from appliance.ledger.ledger import LedgerError
+from appliance.system.clock import file_stamp
 
 SCRIPTS = Path(__file__).parent / "migrations"
 NEWEST = "0006"

@@ -15,10 +15,10 @@ from appliance.inference.engine import ModelError
 from appliance.inference.vllm.environment import VllmEnvironment, require_environment
 from appliance.inference.vllm.process import DivergedError, EngineFault, VllmProcess
 from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
-from appliance.processes.patience import Patience
+from appliance.system.patience import Patience
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
-TORCH = "appliance.inference.torch_core"
+TORCH = "appliance.inference.torch.core"
 
 
 def torch_environment() -> VllmEnvironment:

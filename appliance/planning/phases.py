@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.planning.shapes import Layout, Shape
 from appliance.planning.sizes import (
     GPU_USABLE,

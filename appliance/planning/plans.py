@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.planning.phases import phases_beside, phases_of_gpu, phases_of_processor
 from appliance.planning.shapes import ONE, VLLM_SHARE, Hardware, Layout, Shape
 from appliance.planning.shares import least_of_engine, left_for_engines, share_of

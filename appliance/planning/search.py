@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from appliance.learning.recipe import SFT_PASS_TOKENS, TrainingRecipe, WarmStartRecipe
+from appliance.learning.recipes.recipe import SFT_PASS_TOKENS, TrainingRecipe, WarmStartRecipe
 from appliance.planning.plans import plan
 from appliance.planning.shapes import ONE, Hardware, Layout, Shape
 

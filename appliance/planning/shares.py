@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.planning.shapes import Gpu, Layout, Shape
 from appliance.planning.sizes import (
     GPU_CONTEXT,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from appliance.inference.memory import SHORT, WINDOW
 from appliance.inference.vllm.sizes import CACHE_BYTES
-from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.planning.shapes import GIB, Gpu, Layout, Shape
 
 PROCESS = int(0.55 * GIB)

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 
 from appliance.client.messages import RolloutDetail
-from appliance.printable import printable
 from appliance.reporting.night_report import ChangedTask, NightReport
+from appliance.text.printable import printable
 
 LONGEST = 600
 """Characters of an answer or of a turn."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-from appliance.printable import printable
+from appliance.text.printable import printable
 
 WIDTH, HEIGHT, MARGIN, LEFT, RIGHT, LETTER = 640, 240, 36, 60, 120, 12
 BLUE, ORANGE, INK, QUIET, PAPER = "#0072b2", "#d55e00", "#1c2026", "#8a949e", "#ffffff"

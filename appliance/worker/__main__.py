@@ -22,16 +22,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal, NoReturn
 
-from appliance import logs
-from appliance.config import Settings
-from appliance.config_layers import ConfigError
+from appliance.config.configuration import Settings
 from appliance.errors import ExitCode, explain
 from appliance.inference.engine import ModelError
 from appliance.ledger.ledger import RENEW_SECONDS, Ledger, LedgerError
 from appliance.ledger.remote import RemoteLedger
 from appliance.records.jobs import JobPart
 from appliance.rendering.renderer import RenderingError
-from appliance.worker_exit import CANNOT, MISCONFIGURED
+from appliance.settings import logs
+from appliance.settings.config_layers import ConfigError
+from appliance.system.worker_exit import CANNOT, MISCONFIGURED
 from runtime.errors import RefusedError
 
 ASKED: set[int] = set()
@@ -84,7 +84,7 @@ def work(
     kind: Literal["train", "evaluate", "jobs"], name: str, data: Path, settings: Settings, ledger: Ledger, policy: str
 ) -> None:
     """Does it. Heavy imports come first here, after everything that can be refused without them."""
-    from appliance.policy_files import load_policy
+    from appliance.settings.policy_files import load_policy
     from appliance.worker.tasks import run_cycle, run_jobs
 
     in_force = load_policy(data, policy)

@@ -15,33 +15,33 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from appliance.clock import utc_now
-from appliance.config_layers import ConfigError
 from appliance.curriculum.kept_files import keep_questions
+from appliance.curriculum.own.tasksets import catalog_in
 from appliance.curriculum.recent_questions import NIGHTS, recent_questions
 from appliance.curriculum.trained_tasks import trained_until
 from appliance.inference.engine import ModelError, ModelFiles
 from appliance.learning.checkpoints import model_files, publish
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
-from appliance.learning.recipe import Recipe
-from appliance.learning.stages import Stage
-from appliance.own_tasksets import catalog_in
-from appliance.promotion import CANDIDATE, CHAMPION, meetings
+from appliance.learning.recipes.recipe import Recipe
+from appliance.learning.recipes.stages import Stage
+from appliance.promotion.evidence import CANDIDATE, CHAMPION, meetings
 from appliance.records.checkpoints import Checkpoint, TrainingStage
 from appliance.records.cycles import Cycle
 from appliance.records.evaluations import CANDIDATE_RUN, CHAMPION_RUN, Evaluation, ModelResults
 from appliance.records.training import Judged
 from appliance.rendering.renderer import RenderingError
-from appliance.worker.attest import write_attestation
-from appliance.worker.context import WorkContext, try_out
-from appliance.worker.evaluate import EvalRun, evaluate
-from appliance.worker.measurements import CycleMeasurements
-from appliance.worker.progress import CycleProgress
-from appliance.worker.rl_loop import RlLoop
-from appliance.worker.setup import CycleSetup, left_out, trained_questions, watched_in
-from appliance.worker.sft import SftRun
+from appliance.settings.config_layers import ConfigError
+from appliance.system.clock import utc_now
+from appliance.worker.evaluation.attest import write_attestation
+from appliance.worker.evaluation.evaluate import EvalRun, evaluate
+from appliance.worker.evaluation.measurements import CycleMeasurements
+from appliance.worker.setup.context import WorkContext, try_out
+from appliance.worker.setup.cycle_setup import CycleSetup, left_out, trained_questions, watched_in
+from appliance.worker.setup.progress import CycleProgress
+from appliance.worker.sft.stage import SftRun
 from appliance.worker.stages import StagedTraining, published
+from appliance.worker.training.rl_loop import RlLoop
 from curriculum.catalog import Catalog
 from curriculum.sealed import SealedSet, sealed_set
 from curriculum.seeds import derive
@@ -51,7 +51,7 @@ from policies.gates.evidence import asks_again
 
 
 class CycleRun:
-    """Trains for one cycle, or evaluates what was trained; never both, see `appliance.daemon.decision`."""
+    """Trains for one cycle, or evaluates what was trained; never both, see `appliance.daemon.service.decision`."""
 
     def __init__(self, cycle: Cycle, context: WorkContext, progress: CycleProgress, model_path: Path | None) -> None:
         self._cycle = cycle

@@ -25,8 +25,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from appliance.processes.ending import end_with
-from appliance.processes.loading import without_collecting
+from appliance.system.ending import end_with
+from appliance.system.loading import without_collecting
 
 IDLE_SECONDS = 600.0
 SPARE_SECONDS = 60.0

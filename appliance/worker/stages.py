@@ -16,26 +16,24 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from appliance.durable_file import sync_folder
 from appliance.inference.engine import ModelFiles
 from appliance.learning.checkpoints import publish, step_folder
-from appliance.learning.distillation import TeacherScore
 from appliance.learning.errors import LearningError
 from appliance.learning.folders import read_verified
-from appliance.learning.grouping import is_masked, of_attempts
 from appliance.learning.merging import publish_merged, same_weights
-from appliance.learning.stages import Stage
+from appliance.learning.recipes.stages import Stage
+from appliance.learning.signal.grouping import is_masked, of_attempts
+from appliance.learning.training.distillation import TeacherScore
 from appliance.records.checkpoints import Checkpoint, TrainingStage
 from appliance.records.training import StepRecord
-from appliance.worker.context import WorkContext
-from appliance.worker.known_levels import say_exhausted
-from appliance.worker.progress import CycleProgress
-from appliance.worker.rl_loop import RlLoop
-from appliance.worker.separation import say_thrown_out
-from appliance.worker.setup import CycleSetup, TrainingPart, TrainingResult, training_rules
-from appliance.worker.sft import SftRun
-from appliance.worker.teacher import Teacher
-from appliance.worker.traces import (
+from appliance.system.durable_file import sync_folder
+from appliance.worker.setup.context import WorkContext
+from appliance.worker.setup.cycle_setup import CycleSetup, TrainingPart, TrainingResult, training_rules
+from appliance.worker.setup.progress import CycleProgress
+from appliance.worker.setup.separation import say_thrown_out
+from appliance.worker.sft.stage import SftRun
+from appliance.worker.sft.teacher import Teacher
+from appliance.worker.sft.traces import (
     RecordedTrace,
     TraceTally,
     VerifiedTrace,
@@ -44,6 +42,8 @@ from appliance.worker.traces import (
     read_traces,
     verified,
 )
+from appliance.worker.training.known_levels import say_exhausted
+from appliance.worker.training.rl_loop import RlLoop
 from curriculum.contract.task import Task
 from curriculum.proposing.kind import is_generated
 from curriculum.seeds import derive

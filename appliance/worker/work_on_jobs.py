@@ -13,20 +13,20 @@ import time
 from collections.abc import Callable
 
 from appliance.agent.assignment import Assignment
-from appliance.clock import utc_now
-from appliance.config import Settings
+from appliance.config.configuration import Settings
 from appliance.jobs.lifecycle import gives_way, weights_for, withdrawn
 from appliance.jobs.solve import JobSolver, attempts
 from appliance.jobs.versions import versions
 from appliance.ledger.ledger import Ledger
-from appliance.promotion import CHAMPION
+from appliance.promotion.evidence import CHAMPION
+from appliance.readiness.sandbox import require_isolation
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.jobs import Job, JobPart, JobState
 from appliance.records.training import RolloutFilter
-from appliance.sandbox_readiness import require_isolation
-from appliance.worker.context import WorkContext
+from appliance.system.clock import utc_now
+from appliance.system.worker_exit import LEFT
+from appliance.worker.setup.context import WorkContext
 from appliance.worker.watchdog import JobWatchdog
-from appliance.worker_exit import LEFT
 from curriculum.seeds import derive
 
 SOLVERS_SECONDS = 120.0

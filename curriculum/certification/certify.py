@@ -24,7 +24,7 @@ from curriculum.contract.taskset import Finite, TaskDraft, Taskset
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
 from verifiers.files.spec import FilesSpec
 from verifiers.registry.spec import Spec
-from verifiers.selftest_cases import CLAIMS, SAYS_NOTHING
+from verifiers.selftest.cases import CLAIMS, SAYS_NOTHING
 
 SEEDS = 50
 MOST = 0.02

@@ -18,10 +18,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from curriculum.checklists.instructions import listed_spec
 from curriculum.contract.errors import CurriculumError
-from verifiers.checklists.characters import visible
-from verifiers.checklists.claims import is_claim
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.spec import ChecklistSpec, CitedSource, HardItem, Item, SoftItem
+from verifiers.checklists.words.characters import visible
+from verifiers.checklists.words.claims import is_claim
 from verifiers.contract.errors import SpecError
 from verifiers.contract.spec_data import first_fault
 from verifiers.contract.text import escaped

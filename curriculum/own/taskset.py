@@ -32,10 +32,10 @@ from verifiers.contract.kinds import AnswerForm
 from verifiers.files.spec import FilesSpec
 from verifiers.lean import toolchain
 from verifiers.lean.spec import LeanSpec
-from verifiers.programs.compare import CompareRule
+from verifiers.programs.data.compare import CompareRule
+from verifiers.programs.data.values import arguments_text, read_arguments
 from verifiers.programs.plan import generated, stdin_of
 from verifiers.programs.spec import LITERAL_CHARS, Example, ProgramSpec, Run
-from verifiers.programs.values import arguments_text, read_arguments
 from verifiers.registry import check_spec, kind_of
 from verifiers.registry.spec import Spec
 

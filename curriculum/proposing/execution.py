@@ -19,7 +19,7 @@ from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.screening import FUNCTION, ScreenedProgram
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallResult, CallStatus, SessionPool, Tier
-from verifiers.programs.values import DictPairs, NotPlainError, Value, literal, read
+from verifiers.programs.data.values import DictPairs, NotPlainError, Value, literal, read
 
 SECONDS = 1.0
 """Of one run, with all its calls, by the wall clock."""

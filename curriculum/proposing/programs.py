@@ -26,9 +26,9 @@ from curriculum.proposing.screening import FUNCTION, MODULES, ScreenedProgram, s
 from curriculum.proposing.triviality import LEAST_SHOWN, probes, require_work, tells
 from verifiers.contract.kinds import AnswerForm
 from verifiers.exact.spec import ExactSpec
-from verifiers.programs.generators import Integers
+from verifiers.programs.data.generators import Integers
+from verifiers.programs.data.values import literal
 from verifiers.programs.spec import Example, ProgramSpec
-from verifiers.programs.values import literal
 from verifiers.registry.spec import Spec
 
 Mode = Literal["deduction", "abduction", "induction"]

@@ -1,7 +1,7 @@
 """Says what proposals earn, and what each is worth beside the others of its step.
 
 Pure. `p` is the share of the solver's rollouts that passed. A refused proposal earns 0 whatever the switch. Solvers are
-compared within one problem, by `appliance.learning.grouping`; proposers across problems, here.
+compared within one problem, by `appliance.learning.signal.grouping`; proposers across problems, here.
 """
 
 from __future__ import annotations

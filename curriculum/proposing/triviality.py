@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from curriculum.proposing.execution import ProgramCall, values_of
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.screening import ScreenedProgram
-from verifiers.programs.values import DictPairs, Value, literal
+from verifiers.programs.data.values import DictPairs, Value, literal
 
 LEAST_SHOWN = 3
 """Characters from which an answer that stands in the question counts as shown."""

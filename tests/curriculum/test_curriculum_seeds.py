@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.learning.recipe import Recipe
+from appliance.learning.recipes.recipe import Recipe
 from curriculum import seeds
 from curriculum.contract.errors import LevelError, SeedError, UnknownTasksetError
 from curriculum.contract.task import Split, Task, asked

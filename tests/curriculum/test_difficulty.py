@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import TrainingRecipe
 from benchmarks.difficulty import simulated
 from curriculum.contract.task import Split
 from curriculum.difficulty import Difficulty, LevelState, Place, Seen

@@ -12,10 +12,10 @@ import pytest
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.registry import TASKSETS, make_draft
-from curriculum.tasksets.small_language import BRACES, BRACKETS, PYTHON, SPOKEN, drawn_block
-from curriculum.tasksets.tested_blocks import evaluated, neighbours
+from curriculum.tasksets.programs.small_language import BRACES, BRACKETS, PYTHON, SPOKEN, drawn_block
+from curriculum.tasksets.programs.tested_blocks import evaluated, neighbours
 from curriculum.tasksets.wording import digest
-from verifiers.programs.mutants import mutants
+from verifiers.programs.data.mutants import mutants
 from verifiers.programs.spec import ProgramSpec
 
 OF_FUNCTIONS = ("program_repair", "program_completion", "program_translation", "program_speed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.cli.curriculum_catalog import viewable
+from appliance.cli.curriculum.catalog import viewable
 from appliance.errors import AssayError, ExitCode
 from appliance.evaluation.plan import EvaluationPlan, questions, versioned
 from curriculum.contract.task import Split

@@ -50,4 +50,4 @@ def test_whoever_names_tasksets_loads_none_and_whoever_makes_a_task_loads_that_o
     named_only, for_one = json.loads(ran.stdout)
     assert named_only
     assert "curriculum.tasksets.tables" in for_one
-    assert not {"curriculum.tasksets.knights", "curriculum.families.digits"} & set(for_one)
+    assert not {"curriculum.tasksets.puzzles.knights", "curriculum.families.digits"} & set(for_one)

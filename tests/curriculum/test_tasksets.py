@@ -16,8 +16,8 @@ from curriculum.contract.taskset import TaskDraft
 from curriculum.demonstrations import demonstrable, demonstration
 from curriculum.registry import CALCULATORS, TASKSETS, make_draft, make_task
 from curriculum.sealed import TaskStream, sealed_set
-from curriculum.tasksets.chains import HIDDEN, SHOWN
-from curriculum.tasksets.programs import PROGRAMS
+from curriculum.tasksets.programs.chains import HIDDEN, SHOWN
+from curriculum.tasksets.programs.list_functions import PROGRAMS
 from curriculum.tasksets.theorems import THEOREMS
 from verifiers.checker import Checker
 from verifiers.contract.verdict import Outcome

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import policies
-from appliance.policy_files import parse_policy
+from appliance.settings.policy_files import parse_policy
 from curriculum.contract.task import Split
 from curriculum.registry import CALCULATORS
 from curriculum.sealed import TaskStream, ceil_share

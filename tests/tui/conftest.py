@@ -21,10 +21,10 @@ from tui_records import PASSPHRASE
 
 from appliance.client.person_keys import keys_folder, make_key, unlock
 from appliance.client.signing import admission
-from appliance.config import Settings
-from appliance.daemon.api import make_app
-from appliance.daemon.core import Core
-from appliance.daemon.listening import listen
+from appliance.config.configuration import Settings
+from appliance.daemon.api.app import make_app
+from appliance.daemon.coordination.core import Core
+from appliance.daemon.processes.listening import listen
 
 
 def unused_port() -> int:

@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from textual.widgets import ContentSwitcher, Footer, Input, OptionList
 from tui_records import PASSPHRASE
 
-from appliance.cli.demo_sessions import made_up_sessions
+from appliance.cli.demo.sessions import made_up_sessions
 from appliance.client import ApiError
 from appliance.client.gateway import GatewayClient
 from appliance.gateway.sessions import KeptSession, KeptSessions, SaidText
@@ -25,13 +25,13 @@ from appliance.records.jobs import JobState
 from appliance.records.rollouts import Purpose, ToolStatus
 from policies.contract.decision import GateOutcome
 from tui.app import AssayApp
-from tui.conversation import Conversations
-from tui.dialogs import ReadingScreen, SubmitDialog, TypedConfirmation
-from tui.panels import Absent, Detail, PlainText, RecordTable, TopLine
-from tui.text import plain
+from tui.screens.conversation import Conversations
 from tui.theme import DARK, LIGHT
-from tui.view import Answers, ApiQuestion, Pane, View
 from tui.views import VIEWS
+from tui.widgets.dialogs import ReadingScreen, SubmitDialog, TypedConfirmation
+from tui.widgets.panels import Absent, Detail, PlainText, RecordTable, TopLine
+from tui.widgets.text import plain
+from tui.widgets.view import Answers, ApiQuestion, Pane, View
 from verifiers.contract.verdict import Outcome, Verdict
 from verifiers.predicate.spec import PredicateSpec
 

@@ -20,11 +20,11 @@ from tui_records import PASSPHRASE
 
 from appliance.client import ApiError
 from appliance.records.jobs import JobState
-from tui.dialogs import NameInput, ReadingScreen, SubmitDialog, TypedConfirmation
-from tui.evaluation import EvaluationScreen
-from tui.panels import PlainText
-from tui.text import plain
-from tui.view import ApiQuestion, Pane, View
+from tui.screens.evaluation import EvaluationScreen
+from tui.widgets.dialogs import NameInput, ReadingScreen, SubmitDialog, TypedConfirmation
+from tui.widgets.panels import PlainText
+from tui.widgets.text import plain
+from tui.widgets.view import ApiQuestion, Pane, View
 
 if TYPE_CHECKING:
     from conftest import Appliance

@@ -21,7 +21,7 @@ from textual import events
 from textual.widgets import Input
 
 from appliance.records.jobs import JobState
-from tui.dialogs import SubmitDialog, TypedConfirmation
+from tui.widgets.dialogs import SubmitDialog, TypedConfirmation
 from verifiers.contract.verdict import Outcome
 
 if TYPE_CHECKING:

@@ -41,17 +41,17 @@ from appliance.records.service import Canary, CanaryState
 from policies.canary import Counts
 from policies.policy import load
 from runtime.sandbox import Usage
-from tui import gateway, governance, jobs, models, rollouts
-from tui.conversation import rollout_text
-from tui.curriculum import map_text
-from tui.decisions import decision_detail, figure_text
-from tui.evaluation import ItemPair, summary_text
-from tui.jobs import JobRecord
-from tui.learning import bounds_of, heights_of, labels_of, subtitle_of, tasksets_text, ticks_of
-from tui.now import machine_text, queue_text
-from tui.panels import LEAST_CELLS, due, last_width
-from tui.progress import cycle_text, rate
-from tui.text import markup_safe, plain, sparkline, wilson
+from tui.screens import gateway, governance, jobs, models, rollouts
+from tui.screens.conversation import rollout_text
+from tui.screens.curriculum import map_text
+from tui.screens.evaluation import ItemPair, summary_text
+from tui.screens.jobs import JobRecord
+from tui.screens.learning import bounds_of, heights_of, labels_of, subtitle_of, tasksets_text, ticks_of
+from tui.screens.now import machine_text, queue_text
+from tui.widgets.decisions import decision_detail, figure_text
+from tui.widgets.panels import LEAST_CELLS, due, last_width
+from tui.widgets.progress import cycle_text, rate
+from tui.widgets.text import markup_safe, plain, sparkline, wilson
 from verifiers.contract.statement import Assurance, StatementPart
 from verifiers.contract.verdict import Outcome, Verdict
 

@@ -11,7 +11,7 @@ from good_evidence import good_measurements
 
 from appliance.learning.folders import write_by_digest
 from appliance.ledger.ledger import Ledger
-from appliance.promotion import decision_on
+from appliance.promotion.evidence import decision_on
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults

@@ -21,9 +21,9 @@ from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.registry import KINDS, check_spec, decide
 from verifiers.registry.canaries import specs_of
 from verifiers.registry.spec import Spec
-from verifiers.selftest import SingleChecker, TaskQuestion, run_selftest, selftest_digest
-from verifiers.selftest_cases import idle_answers, trials, without_canaries
-from verifiers.selftest_report import NotRun, SelfTest, SelfTestEntry
+from verifiers.selftest.cases import idle_answers, trials, without_canaries
+from verifiers.selftest.report import NotRun, SelfTest, SelfTestEntry
+from verifiers.selftest.run import SingleChecker, TaskQuestion, run_selftest, selftest_digest
 from verifiers.tools import programs
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 LIBRARY = """
 import json, sys
 from datetime import UTC, datetime
-from verifiers.selftest import run_selftest
+from verifiers.selftest.run import run_selftest
 from verifiers.registry.spec import SPEC
 from verifiers.contract.verdict import SpecProblem
 from verifiers.workers.service import VerifierService
@@ -45,10 +45,10 @@ print(json.dumps(found))
 QUEUE = """
 import json, sys
 from pathlib import Path
-from appliance.config import Settings
-from appliance.daemon.core import Core
+from appliance.config.configuration import Settings
+from appliance.daemon.coordination.core import Core
 from appliance.client.messages import SubmitJob
-from tui.jobs import JobRecord, detail, row
+from tui.screens.jobs import JobRecord, detail, row
 
 with Core(Settings(data=Path(sys.argv[1])), worker=[sys.executable, "-c", ""]) as core:
     asked = SubmitJob.model_validate({"question": "Turn it.", "spec": {"kind": "backwards", "word": "drawer"}})

@@ -5,16 +5,16 @@ The expected answer says how the answer is meant. Nothing is accepted here: what
 
 from __future__ import annotations
 
+from verifiers.answers.algebra.equality import Truth
+from verifiers.answers.algebra.rewriting import KNOWN
+from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.compare_relations import solved
 from verifiers.answers.compare_sets import end_of, is_set, only_symbol
-from verifiers.answers.equality import Truth
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar import values as v
 from verifiers.answers.grammar.counted import COUNTED, DOLLARS
 from verifiers.answers.grammar.nodes import substitute, symbols
 from verifiers.answers.grammar.traverse import comparisons, free_symbols
-from verifiers.answers.rewriting import KNOWN
-from verifiers.answers.scalars import Scalars
 
 
 def is_value_of_unknown(node: n.Expression) -> bool:

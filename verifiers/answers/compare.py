@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from verifiers.answers.algebra.equality import EqualityFinding, Truth, decided, different, equal, undecided
+from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.coerce import coerced, open_interval
 from verifiers.answers.compare_relations import compare_relations, solved
 from verifiers.answers.compare_sets import compare_sets, end_of, is_set, matched, only_symbol
-from verifiers.answers.equality import EqualityFinding, Truth, decided, different, equal, undecided
 from verifiers.answers.grammar import values as v
 from verifiers.answers.grammar.nodes import ZERO, Expression, Negation, Number, Product, Quotient, Symbol
 from verifiers.answers.grammar.units import UnitError, UnitMeasure, in_unit, measure, named, rates_differ
 from verifiers.answers.grammar.vocabulary import SHORT_WORDS
 from verifiers.answers.piecewise import compare_piecewise
 from verifiers.answers.residue_classes import as_images, compare_images
-from verifiers.answers.scalars import Scalars
 from verifiers.answers.tolerances import Tolerance
 
 SAME: tuple[frozenset[str], ...] = (

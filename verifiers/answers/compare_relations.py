@@ -12,10 +12,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 
-from verifiers.answers.calculus import UnresolvedError
+from verifiers.answers.algebra.calculus import UnresolvedError
+from verifiers.answers.algebra.denominators import keeps_solutions
+from verifiers.answers.algebra.equality import EqualityFinding, Truth, different, equal, undecided
+from verifiers.answers.algebra.real_sets import UndecidedError
+from verifiers.answers.algebra.rewriting import opaque_as_symbols
+from verifiers.answers.algebra.scalars import Scalars
+from verifiers.answers.algebra.solving import zeros
 from verifiers.answers.compare_sets import compare_sets, matched
-from verifiers.answers.denominators import keeps_solutions
-from verifiers.answers.equality import EqualityFinding, Truth, different, equal, undecided
 from verifiers.answers.format import written
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError
@@ -23,10 +27,6 @@ from verifiers.answers.grammar.nodes import HOLDS, ZERO, minus, substitute, symb
 from verifiers.answers.grammar.rational import folded
 from verifiers.answers.grammar.traverse import comparisons, free_symbols
 from verifiers.answers.grammar.values import RelationValue, Value
-from verifiers.answers.real_sets import UndecidedError
-from verifiers.answers.rewriting import opaque_as_symbols
-from verifiers.answers.scalars import Scalars
-from verifiers.answers.solving import zeros
 
 FLIPPED: dict[n.Relation, n.Relation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 TRIES = 4
@@ -211,7 +211,7 @@ def _same_zeros(first: n.Expression, second: n.Expression, scalars: Scalars) -> 
     value, `F = m a` and `a = F/m`."""
     import sympy
 
-    from verifiers.answers.symbolic import build, gives
+    from verifiers.answers.algebra.symbolic import build, gives
 
     def are_same() -> bool:
         ratios = [sympy.fraction(sympy.together(build(scalars.read(node), "complex"))) for node in (first, second)]

@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TypeVar
 
-from verifiers.answers import real_sets as r
-from verifiers.answers.equality import EqualityFinding, Truth, decided, different, equal, undecided
+from verifiers.answers.algebra import real_sets as r
+from verifiers.answers.algebra.equality import EqualityFinding, Truth, decided, different, equal, undecided
+from verifiers.answers.algebra.scalars import Scalars
+from verifiers.answers.algebra.solving import equation_roots, inequality_set
 from verifiers.answers.format import written
 from verifiers.answers.grammar import values as v
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.lists import SETS, plain_numbers
 from verifiers.answers.grammar.nodes import Expression, number, symbols
 from verifiers.answers.grammar.traverse import free_symbols
-from verifiers.answers.scalars import Scalars
-from verifiers.answers.solving import equation_roots, inequality_set
 
 MAX_MEMBERS = 200
 

@@ -13,8 +13,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal
 
-from verifiers.answers import normal
-from verifiers.answers.common_factors import share_a_factor
+from verifiers.answers.algebra import normal
+from verifiers.answers.algebra.common_factors import share_a_factor
+from verifiers.answers.algebra.monomials import NoNormalFormError, primes
+from verifiers.answers.algebra.rewriting import BINDERS, KNOWN
 from verifiers.answers.compare_sets import is_set
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError
@@ -22,8 +24,6 @@ from verifiers.answers.grammar.nodes import symbols, walk
 from verifiers.answers.grammar.rational import integer_root, rational
 from verifiers.answers.grammar.traverse import comparisons, expressions, values
 from verifiers.answers.grammar.values import BaseNumber, Quantity, RelationValue, Scalar, SetOperation, Value
-from verifiers.answers.monomials import NoNormalFormError, primes
-from verifiers.answers.rewriting import BINDERS, KNOWN
 
 Form = Literal["equal", "worked_out", "simplified", "same"]
 MAX_WORKED_OUT_BITS = 6_000

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from verifiers.answers.algebra.equality import Truth
+from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.coerce import coerced
 from verifiers.answers.compare import Comparer
 from verifiers.answers.compare_sets import is_set, only_symbol
-from verifiers.answers.equality import Truth
 from verifiers.answers.format import described
 from verifiers.answers.forms import refusal
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
 from verifiers.answers.grammar.nodes import Expression, Negation, Number, Power, Product, Sum, symbols
-from verifiers.answers.grammar.plain import parse_expression
 from verifiers.answers.grammar.rational import rational
-from verifiers.answers.grammar.read_answer import formula_of, read_answer
+from verifiers.answers.grammar.reading.plain import parse_expression
+from verifiers.answers.grammar.reading.read_answer import formula_of, read_answer
 from verifiers.answers.grammar.traverse import expressions, free_symbols, values
 from verifiers.answers.grammar.values import Approximated, Builder, Quantity, RelationValue, Scalar, TextAnswer, Value
 from verifiers.answers.grammar.vocabulary import FUNCTIONS
-from verifiers.answers.scalars import Scalars
 from verifiers.answers.spec import AnswerSpec
 from verifiers.answers.tolerances import Tolerance, number
 from verifiers.contract.errors import SpecError

@@ -10,16 +10,16 @@ from __future__ import annotations
 from functools import reduce
 from itertools import combinations, product
 
-from verifiers.answers import real_sets as r
+from verifiers.answers.algebra import real_sets as r
+from verifiers.answers.algebra.equality import EqualityFinding, Truth, decided, different, equal, undecided
+from verifiers.answers.algebra.scalars import Scalars
+from verifiers.answers.algebra.solving import MAX_ABSOLUTE, absolutes, inequality_set
 from verifiers.answers.compare_sets import only_symbol, real_set
-from verifiers.answers.equality import EqualityFinding, Truth, decided, different, equal, undecided
 from verifiers.answers.format import written
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import ZERO, replaced, substitute
 from verifiers.answers.grammar.values import Piecewise
-from verifiers.answers.scalars import Scalars
-from verifiers.answers.solving import MAX_ABSOLUTE, absolutes, inequality_set
 
 Piece = tuple[n.Expression, r.RealSet]
 

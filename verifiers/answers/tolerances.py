@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from verifiers.answers.equality import EqualityFinding, equal
+from verifiers.answers.algebra.equality import EqualityFinding, equal
+from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.grammar.nodes import ONE, Expression, FunctionCall, Number, Product, minus, symbols
-from verifiers.answers.scalars import Scalars
 from verifiers.contract.errors import SpecError
 
 WRITTEN = re.compile(r"(?:[0-9]{1,20}(?:\.[0-9]{1,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?|[0-9]{1,20}/[0-9]{1,20}")

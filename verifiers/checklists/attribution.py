@@ -12,9 +12,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from verifiers.checklists.brackets import Cited, cited_in, cited_within
 from verifiers.checklists.document import Document
 from verifiers.checklists.markdown import MarkdownBlock
+from verifiers.checklists.words.brackets import Cited, cited_in, cited_within
 
 NEAR = 200
 """Characters in which the key of a sentence is looked for."""

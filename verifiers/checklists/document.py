@@ -5,7 +5,7 @@ that it may have a short list of inline tags without attributes, none inside its
 not show, or that could hide something, is a fault with its place: another tag, an attribute, a comment, the title of a
 link, a link that shows nothing, words behind the language of a code block, a definition or a footnote that nothing
 shown cites, a cell beyond its table, a tag that its block does not close;
-and every character that `verifiers.checklists.characters` does not allow. Whatever the fault: comments, titles,
+and every character that `verifiers.checklists.words.characters` does not allow. Whatever the fault: comments, titles,
 definitions and cells beyond the table are part of no block; the text between tags is.
 
 Addresses of links and images, what stands for an image, and the name by which a footnote is cited, are allowed and part
@@ -19,8 +19,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from verifiers.checklists.characters import plain
-from verifiers.checklists.claims import without_claims
 from verifiers.checklists.markdown import (
     PROSE,
     BlockKind,
@@ -31,6 +29,8 @@ from verifiers.checklists.markdown import (
     quotable,
     unmarked,
 )
+from verifiers.checklists.words.characters import plain
+from verifiers.checklists.words.claims import without_claims
 
 SIGNS = re.compile(r"[*_~`\\\[\]]|-\s")
 """What may cut a word that a reader sees in one piece."""

@@ -14,7 +14,7 @@ from itertools import count, islice
 from typing import Any
 
 from verifiers.checklists import spec as s
-from verifiers.checklists.prose import words
+from verifiers.checklists.words.prose import words
 from verifiers.contract.examples import AskVerifier, ExampleInput, ExampleReport, distinct
 
 WHO = ("The harbour", "A narrow bridge", "The old mill", "Her brother", "The council", "A quiet river", "The baker")

@@ -9,12 +9,12 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, permutations, takewhile
 
-from verifiers.checklists.brackets import without_cited
-from verifiers.checklists.characters import plain
 from verifiers.checklists.document import Document
-from verifiers.checklists.language import language_of
-from verifiers.checklists.numbers import Figure, WrittenNumber, decimals_of, numbers_in
-from verifiers.checklists.prose import words
+from verifiers.checklists.numerals.numbers import Figure, WrittenNumber, decimals_of, numbers_in
+from verifiers.checklists.words.brackets import without_cited
+from verifiers.checklists.words.characters import plain
+from verifiers.checklists.words.language import language_of
+from verifiers.checklists.words.prose import words
 
 NUMERAL = re.compile(r"(?:\d+\.)*\d+[.)]\s|(?:\d+\.)+\d+\s|(?:\w+ )?\d{1,2}:\s")
 """Before the words of a heading."""

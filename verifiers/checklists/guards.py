@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from verifiers.checklists import spec as item_types
-from verifiers.checklists.characters import plain
 from verifiers.checklists.document import Document
-from verifiers.checklists.language import LITTLE_WORDS, language_of
 from verifiers.checklists.markdown import PROSE
-from verifiers.checklists.prose import sentences, words
 from verifiers.checklists.spec import ChecklistSpec, Guard
+from verifiers.checklists.words.characters import plain
+from verifiers.checklists.words.language import LITTLE_WORDS, language_of
+from verifiers.checklists.words.prose import sentences, words
 from verifiers.contract.text import escaped
 
 SHINGLE = 5

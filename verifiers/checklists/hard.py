@@ -17,8 +17,8 @@ from verifiers.checklists.finding import MAX_LISTED, ItemFinding
 from verifiers.checklists.guards import alarms, is_data
 from verifiers.checklists.items import decide_item
 from verifiers.checklists.kind import CHECKLIST
-from verifiers.checklists.prose import words
 from verifiers.checklists.spec import ChecklistSpec, HardItem
+from verifiers.checklists.words.prose import words
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground, Judgement, Verdict

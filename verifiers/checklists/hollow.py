@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from verifiers.checklists.characters import plain
 from verifiers.checklists.markdown import MarkdownBlock
-from verifiers.checklists.prose import words
+from verifiers.checklists.words.characters import plain
+from verifiers.checklists.words.prose import words
 
 GAPS = {
     "any": r"tb[adc]|to[ -]?do|n/?a|wip|xxx+|placeholder|lorem ipsum\b.*",

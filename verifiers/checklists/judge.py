@@ -16,9 +16,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from verifiers.checklists.characters import visible
-from verifiers.checklists.claims import is_claim
-from verifiers.checklists.prose import sentences
+from verifiers.checklists.words.characters import visible
+from verifiers.checklists.words.claims import is_claim
+from verifiers.checklists.words.prose import sentences
 from verifiers.contract.judge import Judge, JudgeError
 
 GRADES = (0.0, 0.5, 1.0)

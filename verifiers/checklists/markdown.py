@@ -19,9 +19,9 @@ from markdown_it.common.utils import normalizeReference
 from markdown_it.rules_block.table import escapedSplit
 from markdown_it.token import Token
 
-from verifiers.checklists.characters import character_faults, visible
 from verifiers.checklists.markdown_parser import MAX_NESTING, PARSER
 from verifiers.checklists.spec import Unreadable
+from verifiers.checklists.words.characters import character_faults, visible
 from verifiers.contract.text import escaped
 
 MAX_OPEN_BRACKETS = 5_000

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from verifiers.checklists.attribution import Attribution
-from verifiers.checklists.brackets import Cited, cited_in, cited_within
-from verifiers.checklists.characters import is_bounded, visible
 from verifiers.checklists.document import Document
-from verifiers.checklists.negations import denies, is_negated, may_be_left_out, may_be_put_in
-from verifiers.checklists.prose import words
+from verifiers.checklists.words.brackets import Cited, cited_in, cited_within
+from verifiers.checklists.words.characters import is_bounded, visible
+from verifiers.checklists.words.negations import denies, is_negated, may_be_left_out, may_be_put_in
+from verifiers.checklists.words.prose import words
 
 MOST = 20_000
 DOUBLE = {

@@ -12,10 +12,10 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from verifiers.checklists.evidence_items import CitationsItem, NumbersItem
-from verifiers.checklists.item_data import CitedSource, ItemData, Sources
-from verifiers.checklists.structure_items import CodeItem, FormatItem, HeadingsItem, JsonItem, TableItem
-from verifiers.checklists.wording_items import (
+from verifiers.checklists.item_types.evidence import CitationsItem, NumbersItem
+from verifiers.checklists.item_types.item_data import CitedSource, ItemData, Sources
+from verifiers.checklists.item_types.structure import CodeItem, FormatItem, HeadingsItem, JsonItem, TableItem
+from verifiers.checklists.item_types.wording import (
     CountItem,
     LengthItem,
     OccurrencesItem,

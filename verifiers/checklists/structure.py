@@ -9,16 +9,16 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import combinations, takewhile
 
-from verifiers.checklists.characters import plain, whole_words
 from verifiers.checklists.document import Document
-from verifiers.checklists.fact_figures import figure
 from verifiers.checklists.finding import ItemFinding, finding, listed
 from verifiers.checklists.hollow import SHORT_SECTION, empty_columns, is_all_comment, is_gap, own_words, section_text
-from verifiers.checklists.json_schema import JsonError, faults_of, read_json
+from verifiers.checklists.item_types.json_schema import JsonError, faults_of, read_json
 from verifiers.checklists.markdown import MarkdownBlock
-from verifiers.checklists.numbers import Decimals, Figure, decimals_of
-from verifiers.checklists.prose import words
+from verifiers.checklists.numerals.fact_figures import figure
+from verifiers.checklists.numerals.numbers import Decimals, Figure, decimals_of
 from verifiers.checklists.spec import CodeItem, FormatItem, HeadingsItem, JsonItem, OrderItem, TableItem
+from verifiers.checklists.words.characters import plain, whole_words
+from verifiers.checklists.words.prose import words
 from verifiers.contract.text import escaped
 
 SIGNS = frozenset("+-−–—()%‰°.,'’*~≈_/⁄^")

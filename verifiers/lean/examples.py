@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.examples import AskVerifier, CheckedExample, ExampleInput, ExampleReport
-from verifiers.lean.lexer import turn
+from verifiers.lean.reading.lexer import turn
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import read_statement
 

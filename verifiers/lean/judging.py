@@ -8,10 +8,10 @@ from typing import Any
 
 from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground, Judgement
-from verifiers.lean import commands
-from verifiers.lean.lexer import plain
 from verifiers.lean.prepared import ALLOWED_AXIOMS
-from verifiers.lean.screening import ScreeningFinding
+from verifiers.lean.reading import commands
+from verifiers.lean.reading.lexer import plain
+from verifiers.lean.reading.screening import ScreeningFinding
 from verifiers.lean.statement import LeanStatement
 from verifiers.lean.steps import LeanMessage, Ran
 from verifiers.lean.submission import LeanSource

@@ -12,7 +12,7 @@ from typing import Any
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
 from verifiers.lean.boxes import LeanUnavailable, Role
-from verifiers.lean.lexer import plain
+from verifiers.lean.reading.lexer import plain
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import CHECK, HINT, STATEMENT, LeanStatement
 from verifiers.lean.steps import Ran, header, step, without_imports

@@ -16,10 +16,10 @@ import hashlib
 from dataclasses import dataclass
 
 from verifiers.contract.errors import SpecError
-from verifiers.lean import commands
-from verifiers.lean.commands import Command
-from verifiers.lean.context import StatementContext, header_of
-from verifiers.lean.lexer import Edit, LeanToken, TokenKind, edited, normalized, turn, without_room, words
+from verifiers.lean.reading import commands
+from verifiers.lean.reading.commands import Command
+from verifiers.lean.reading.context import StatementContext, header_of
+from verifiers.lean.reading.lexer import Edit, LeanToken, TokenKind, edited, normalized, turn, without_room, words
 from verifiers.lean.spec import LeanSpec
 
 STATEMENT, SUBMISSION, CHECK = "AssayStatement", "AssaySubmission", "AssayCheck"

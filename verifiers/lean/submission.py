@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
-from verifiers.lean import commands
-from verifiers.lean.commands import Command, Declared
-from verifiers.lean.context import INCLUDES, VARIABLES, is_context, is_scope, text_of
-from verifiers.lean.lexer import Edit, LeanToken, TokenKind, edited, plain
-from verifiers.lean.screening import ScreeningFinding
+from verifiers.lean.reading import commands
+from verifiers.lean.reading.commands import Command, Declared
+from verifiers.lean.reading.context import INCLUDES, VARIABLES, is_context, is_scope, text_of
+from verifiers.lean.reading.lexer import Edit, LeanToken, TokenKind, edited, plain
+from verifiers.lean.reading.screening import ScreeningFinding
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import STATEMENT, LeanStatement
 

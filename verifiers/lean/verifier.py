@@ -34,13 +34,13 @@ from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground, Judgement, Outcome, Verdict
 from verifiers.lean import judging
 from verifiers.lean.boxes import LeanBox, LeanBoxes, LeanUnavailable, Role
-from verifiers.lean.commands import as_plain_file
 from verifiers.lean.controls import LIMITS, PROBE
 from verifiers.lean.headers import IDLE_MIB
 from verifiers.lean.kind import LEAN
-from verifiers.lean.lexer import normalized, plain, without_comments, without_room, words
 from verifiers.lean.prepared import PreparedStatement, Preparer, trusted_options
-from verifiers.lean.screening import ScreeningFinding, computes, parts, screen
+from verifiers.lean.reading.commands import as_plain_file
+from verifiers.lean.reading.lexer import normalized, plain, without_comments, without_room, words
+from verifiers.lean.reading.screening import ScreeningFinding, computes, parts, screen
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import CHECK, SUBMISSION, LeanStatement, digest, read_statement
 from verifiers.lean.steps import Ran, header, step, without_imports

@@ -14,16 +14,16 @@ import re
 from collections.abc import Iterable
 from fractions import Fraction
 
-from verifiers.answers.equality import Truth
+from verifiers.answers.algebra.equality import Truth
+from verifiers.answers.algebra.intervals import OpenError, enclosure
+from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.format import shown
 from verifiers.answers.forms import is_written_number, leaves_work
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import HOLDS, comparisons, minus, number, substitute, symbols
-from verifiers.answers.grammar.plain import parse_expression, parse_predicate
 from verifiers.answers.grammar.rational import rational
-from verifiers.answers.intervals import OpenError, enclosure
-from verifiers.answers.scalars import Scalars
+from verifiers.answers.grammar.reading.plain import parse_expression, parse_predicate
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground, Verdict, judged

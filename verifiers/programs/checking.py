@@ -10,12 +10,12 @@ from keyword import iskeyword
 from typing import NamedTuple
 
 from verifiers.contract.errors import SpecError
-from verifiers.programs.generators import problem
+from verifiers.programs.data.generators import problem
+from verifiers.programs.data.values import NotPlainError, literal, parsed, read, read_arguments
 from verifiers.programs.languages import KNOWN
 from verifiers.programs.plan import plan
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.trivial import refuse_idle
-from verifiers.programs.values import NotPlainError, literal, parsed, read, read_arguments
 
 OF_A_MODULE = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__builtins__", "__class__", "solution"}
 

@@ -1,14 +1,14 @@
 """Programs that a set of tests should pass, and neighbours of these that it should not. Pure: the tests decide on each.
 
 The right program is the spec's reference, or what the job came to. Its neighbours are changed in one place
-(`verifiers.programs.mutants`). One that passes may compute the same all the same, which nobody can decide; it is shown.
+(`data.mutants`). One that passes may compute the same all the same, which nobody can decide; it is shown.
 """
 
 from __future__ import annotations
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.examples import AskVerifier, ExampleInput, ExampleReport, distinct, refused
-from verifiers.programs.mutants import chosen, mutants
+from verifiers.programs.data.mutants import chosen, mutants
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.trivial import trivial
 

@@ -8,8 +8,8 @@ from typing import assert_never
 
 from verifiers.contract.statement import Verified, decided, not_covered
 from verifiers.contract.verdict import Verdict
-from verifiers.programs import generators as g
-from verifiers.programs.compare import CompareRule
+from verifiers.programs.data import generators as g
+from verifiers.programs.data.compare import CompareRule
 from verifiers.programs.spec import MetamorphicRelation, ProgramSpec
 
 SHOWN_TESTS = 40

@@ -31,8 +31,8 @@ from pydantic import ValidationError
 from verifiers.contract.errors import SpecError
 from verifiers.contract.spec_data import first_fault
 from verifiers.programs import checking
+from verifiers.programs.data.values import NotPlainError, literal, of_native
 from verifiers.programs.spec import ProgramSpec
-from verifiers.programs.values import NotPlainError, literal, of_native
 
 MOST_CHARS = 20_000_000
 

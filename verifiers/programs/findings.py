@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from runtime.sandbox import CallStatus
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
-from verifiers.programs.compare import agree
+from verifiers.programs.data.compare import agree
+from verifiers.programs.data.values import Value, arguments_text, kind_of, literal
 from verifiers.programs.guests import PlaceBrokenError
 from verifiers.programs.plan import PlannedTest
 from verifiers.programs.replies import ProgramReply, shown
-from verifiers.programs.values import Value, arguments_text, kind_of, literal
 
 EVIDENCE_CHARS = 1_000
 GROUNDS = {

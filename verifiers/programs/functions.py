@@ -12,15 +12,15 @@ from runtime.sandbox import CallStatus
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
 from verifiers.programs.clocks import LEAST_SECONDS, CandidateClock, Limit, SpecTimeError, SubmissionClock
+from verifiers.programs.data.generators import smaller
+from verifiers.programs.data.values import Arguments, literal
 from verifiers.programs.findings import PASSED, TestFinding, broken_off, called, compared, once_more
-from verifiers.programs.generators import smaller
 from verifiers.programs.guests import LOAD_SECONDS, Guest, Opening
 from verifiers.programs.judges import Judges, patient, seconds
 from verifiers.programs.plan import PlannedTest
 from verifiers.programs.relations import chained, holds
 from verifiers.programs.replies import ProgramReply, shown
 from verifiers.programs.spec import ProgramSpec
-from verifiers.programs.values import Arguments, literal
 
 SHRINKS, SHRINK_SECONDS, SPEC_SHRINK_SECONDS = 200, 2.0, 5.0
 """Calls, seconds in them, and seconds of the spec's own code, that may go into making a failing input smaller."""

@@ -19,9 +19,9 @@ from runtime.errors import BrokerLostError, BusyError, InfrastructureError, Refu
 from runtime.sandbox import CallResult, CallStatus, ClosesOnExit, Limits, Priority, Sandbox, Session, SessionPool, Tier
 from verifiers.programs import harness, replies
 from verifiers.programs.clocks import LEAST_SECONDS, SHARED_SECONDS, Limit, SubmissionClock, late
+from verifiers.programs.data.values import Arguments, arguments_text
 from verifiers.programs.replies import ProgramReply
 from verifiers.programs.spec import ProgramSpec
-from verifiers.programs.values import Arguments, arguments_text
 
 CALLER = "programs"
 MOST_CALLS = 800

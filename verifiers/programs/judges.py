@@ -20,9 +20,9 @@ from runtime.sandbox import CallStatus
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
-from verifiers.programs import values as v
 from verifiers.programs.clocks import Limit, SpecTimeError, SubmissionClock
-from verifiers.programs.compare import agree, printed
+from verifiers.programs.data import values as v
+from verifiers.programs.data.compare import agree, printed
 from verifiers.programs.findings import TestFinding, compared
 from verifiers.programs.guests import SPEC_SECONDS, Guest, Opening, PlaceBrokenError
 from verifiers.programs.plan import PlannedTest, digest, generated, planned, stdin_of

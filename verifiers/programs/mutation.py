@@ -23,14 +23,14 @@ from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Outcome
 from verifiers.programs.clocks import Limit
-from verifiers.programs.compare import agree
+from verifiers.programs.data.compare import agree
+from verifiers.programs.data.mutants import Change, chosen, mutants
+from verifiers.programs.data.values import arguments_text
 from verifiers.programs.guests import Guest
-from verifiers.programs.mutants import Change, chosen, mutants
 from verifiers.programs.plan import generated, seed_of
 from verifiers.programs.replies import shown
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.trivial import trivial
-from verifiers.programs.values import arguments_text
 from verifiers.programs.verifier import ProgramVerifier
 
 MOST_MUTANTS = 60

@@ -14,11 +14,11 @@ from random import Random
 from typing import Literal, NamedTuple
 
 from verifiers.contract.errors import SpecError
-from verifiers.programs.compare import CompareRule
-from verifiers.programs.generators import inputs
+from verifiers.programs.data.compare import CompareRule
+from verifiers.programs.data.generators import inputs
+from verifiers.programs.data.values import Arguments, Value, literal, read, read_arguments
 from verifiers.programs.relations import Pair, pairs
 from verifiers.programs.spec import Example, MetamorphicRelation, ProgramSpec, Run
-from verifiers.programs.values import Arguments, Value, literal, read, read_arguments
 
 Origin = Literal["example", "reference", "property", "relation", "run"]
 NO_RESULTS: Mapping[int, Value] = {}

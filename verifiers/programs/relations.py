@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from verifiers.programs.compare import CompareRule, agree
-from verifiers.programs.generators import Generator, inputs
+from verifiers.programs.data.compare import CompareRule, agree
+from verifiers.programs.data.generators import Generator, inputs
+from verifiers.programs.data.values import DictPairs, Value
 from verifiers.programs.spec import MetamorphicRelation
-from verifiers.programs.values import DictPairs, Value
 
 CHAINED = frozenset(["involution", "idempotence", "inverse"])
 """Those in which a result is the next input."""

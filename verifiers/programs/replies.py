@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 from runtime.sandbox import CallStatus
 from verifiers.contract.text import clip
-from verifiers.programs.values import (
+from verifiers.programs.data.values import (
     LONG_BITS,
     MOST_DEPTH,
     MOST_ITEMS,

@@ -11,8 +11,8 @@ from typing import Literal
 from pydantic import Field
 
 from verifiers.contract.spec_data import SpecData, SpecModel
-from verifiers.programs.compare import CompareRule, OutputRule
-from verifiers.programs.generators import Generator
+from verifiers.programs.data.compare import CompareRule, OutputRule
+from verifiers.programs.data.generators import Generator
 
 LITERAL_CHARS = 1_000_000
 SOURCE_CHARS = 200_000

@@ -15,7 +15,7 @@ from runtime.sandbox import CallStatus, ExecResult, Sandbox
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
 from verifiers.programs.clocks import Limit, SubmissionClock, late
-from verifiers.programs.compare import printed
+from verifiers.programs.data.compare import printed
 from verifiers.programs.findings import GROUNDS, PASSED, TestFinding, once_more
 from verifiers.programs.guests import Opening, PlaceBrokenError, its_own_doing, processor_seconds
 from verifiers.programs.languages import FILE, tool_of

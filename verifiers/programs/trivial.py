@@ -19,11 +19,19 @@ from typing import Any, NamedTuple, Protocol
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
-from verifiers.programs.compare import NUMBER, CompareRule, agree, printed
+from verifiers.programs.data.compare import NUMBER, CompareRule, agree, printed
+from verifiers.programs.data.values import (
+    Arguments,
+    NotPlainError,
+    Value,
+    arguments_text,
+    literal,
+    read,
+    read_arguments,
+)
 from verifiers.programs.plan import PlannedTest
 from verifiers.programs.relations import chained, holds
 from verifiers.programs.spec import ProgramSpec, Run
-from verifiers.programs.values import Arguments, NotPlainError, Value, arguments_text, literal, read, read_arguments
 
 CONSTANTS = ("None", "0", "1", "True", "False", "''", "[]", "()", "{}", "-1", "nan", "inf")
 MOST_EXPECTED = 200

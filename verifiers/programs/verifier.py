@@ -23,6 +23,7 @@ from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.programs import checking, signals
 from verifiers.programs.clocks import CandidateClock, NotMeasuredError, SpecTimeError, SubmissionClock, spec_clock
+from verifiers.programs.data.values import Value
 from verifiers.programs.findings import TestFinding, evidence
 from verifiers.programs.functions import Candidate
 from verifiers.programs.guests import Opening, opening
@@ -32,7 +33,6 @@ from verifiers.programs.plan import PlannedTest, plan, seed_of, shuffled
 from verifiers.programs.spec import SOURCE_CHARS, ProgramSpec
 from verifiers.programs.streams import StreamProgram
 from verifiers.programs.trivial import HINT, driven, refuse_idle
-from verifiers.programs.values import Value
 
 ATTEMPTS = 2
 SHOWN_ANYHOW = 20

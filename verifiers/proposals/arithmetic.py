@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import Negation, Sum, symbols
-from verifiers.answers.grammar.plain import parse_expression
 from verifiers.answers.grammar.rational import rational
+from verifiers.answers.grammar.reading.plain import parse_expression
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.proposal import ProposalReply
 from verifiers.registry.spec import Spec

@@ -14,15 +14,15 @@ from verifiers.proposals.shorter import shorter_terms
 from verifiers.proposals.values import definition_text
 from verifiers.smt.answers import Satisfiable
 from verifiers.smt.bench import Bench, Possible, tools
-from verifiers.smt.division import defined
-from verifiers.smt.errors import ClaimError, SolverBroke, Undefined
-from verifiers.smt.evaluate import evaluate
+from verifiers.smt.language.division import defined
+from verifiers.smt.language.errors import ClaimError, SolverBroke, Undefined
+from verifiers.smt.language.evaluate import evaluate
+from verifiers.smt.language.script import OptimizationGoal, SmtClaim
+from verifiers.smt.language.terms import BOOL, REAL, Term
+from verifiers.smt.language.values import Interpretation
 from verifiers.smt.problem import SmtProblem, problem
 from verifiers.smt.questions import ENTAILED
-from verifiers.smt.script import OptimizationGoal, SmtClaim
 from verifiers.smt.spec import SmtSpec
-from verifiers.smt.terms import BOOL, REAL, Term
-from verifiers.smt.values import Interpretation
 from verifiers.smt.z3_solver import Z3
 
 BY = f"z3 {tools().get('z3', '(not installed)')}"

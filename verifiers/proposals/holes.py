@@ -14,13 +14,13 @@ from verifiers.proposals.shorter import some_value
 from verifiers.proposals.terms import Small, operators_on, small_terms
 from verifiers.proposals.values import plain
 from verifiers.smt.bench import Bench, Possible
-from verifiers.smt.elaborate import Definition
-from verifiers.smt.errors import ClaimError
+from verifiers.smt.language.elaborate import Definition
+from verifiers.smt.language.errors import ClaimError
+from verifiers.smt.language.render import name_text
+from verifiers.smt.language.terms import BOOL, INT, REAL, Function, Terms, walk
+from verifiers.smt.language.values import Interpretation
 from verifiers.smt.problem import SmtProblem, split_goal
-from verifiers.smt.render import name_text
 from verifiers.smt.supplied import check_language, read_definitions
-from verifiers.smt.terms import BOOL, INT, REAL, Function, Terms, walk
-from verifiers.smt.values import Interpretation
 
 MOST = 2
 MOST_ATOMS = 60

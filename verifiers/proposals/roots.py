@@ -7,9 +7,9 @@ from typing import Any
 
 import sympy
 
+from verifiers.answers.algebra.symbolic import build
 from verifiers.answers.grammar.nodes import And, ComparisonNode, Condition, Expression, Negation, Or, Sum
-from verifiers.answers.grammar.plain import parse_predicate
-from verifiers.answers.symbolic import build
+from verifiers.answers.grammar.reading.plain import parse_predicate
 from verifiers.contract.proposal import ProposalReply
 from verifiers.predicate.spec import PredicateSpec
 

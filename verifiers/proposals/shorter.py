@@ -9,11 +9,11 @@ from random import Random
 from verifiers.proposals.terms import MOST_SIZE, Small, operators_on, small_terms, values_on
 from verifiers.proposals.values import plain, zero
 from verifiers.smt.bench import Bench, Possible
-from verifiers.smt.operators import coerced
+from verifiers.smt.language.operators import coerced
+from verifiers.smt.language.render import name_text
+from verifiers.smt.language.terms import BOOL, INT, REAL, Function, Sort, Term, walk
+from verifiers.smt.language.values import Interpretation, Value
 from verifiers.smt.problem import SmtProblem
-from verifiers.smt.render import name_text
-from verifiers.smt.terms import BOOL, INT, REAL, Function, Sort, Term, walk
-from verifiers.smt.values import Interpretation, Value
 
 SAMPLES = 24
 TRIES = 4_000

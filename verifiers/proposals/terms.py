@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from verifiers.smt.errors import ClaimError, Undefined
-from verifiers.smt.evaluate import evaluate
-from verifiers.smt.operators import OPERATORS, apply_operator
-from verifiers.smt.terms import BOOL, Sort, Term, Terms
-from verifiers.smt.values import Interpretation, Value
+from verifiers.smt.language.errors import ClaimError, Undefined
+from verifiers.smt.language.evaluate import evaluate
+from verifiers.smt.language.operators import OPERATORS, apply_operator
+from verifiers.smt.language.terms import BOOL, Sort, Term, Terms
+from verifiers.smt.language.values import Interpretation, Value
 
 MOST_KEPT = 20_000
 MOST_SIZE = 11

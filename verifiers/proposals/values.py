@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from verifiers.smt.errors import ClaimError
-from verifiers.smt.render import name_text
-from verifiers.smt.terms import Function, Sort
-from verifiers.smt.values import ArrayValue, Element, FunctionTable, Value
+from verifiers.smt.language.errors import ClaimError
+from verifiers.smt.language.render import name_text
+from verifiers.smt.language.terms import Function, Sort
+from verifiers.smt.language.values import ArrayValue, Element, FunctionTable, Value
 
 MOST_CHARS = 200_000
 

@@ -10,17 +10,17 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from verifiers.answers.grammar import nodes as n
-from verifiers.answers.grammar.plain import parse_predicate
 from verifiers.answers.grammar.rational import rational
+from verifiers.answers.grammar.reading.plain import parse_predicate
 from verifiers.contract.proposal import ProposalReply
 from verifiers.predicate.spec import PredicateSpec
 from verifiers.proposals.claims import BY
 from verifiers.proposals.values import plain
 from verifiers.smt.bench import Bench, Possible
-from verifiers.smt.errors import ClaimError
-from verifiers.smt.reader import CLAIM, read
-from verifiers.smt.script import read_claim
-from verifiers.smt.terms import INT, REAL, Sort
+from verifiers.smt.language.errors import ClaimError
+from verifiers.smt.language.reader import CLAIM, read
+from verifiers.smt.language.script import read_claim
+from verifiers.smt.language.terms import INT, REAL, Sort
 
 MOST = 3
 MOST_POWER = 12

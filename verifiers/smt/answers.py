@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from verifiers.smt.values import Interpretation
+from verifiers.smt.language.values import Interpretation
 
 
 class Satisfiable(StrEnum):

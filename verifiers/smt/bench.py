@@ -18,12 +18,12 @@ from functools import cached_property
 from typing import Any, Literal
 
 from verifiers.smt.answers import Satisfiable, SolverAnswer
-from verifiers.smt.errors import SolverBroke, Undefined
-from verifiers.smt.evaluate import evaluate
 from verifiers.smt.kind import SMT
-from verifiers.smt.render import shown
-from verifiers.smt.terms import Term, functions
-from verifiers.smt.values import Interpretation
+from verifiers.smt.language.errors import SolverBroke, Undefined
+from verifiers.smt.language.evaluate import evaluate
+from verifiers.smt.language.render import shown
+from verifiers.smt.language.terms import Term, functions
+from verifiers.smt.language.values import Interpretation
 
 RULE = re.compile(r":rule ([^ )]+)")
 MAX_PROOF = 3_000

@@ -13,9 +13,9 @@ from cvc5 import Kind
 
 from verifiers.contract.text import escaped
 from verifiers.smt.answers import Satisfiable, SolverAnswer
-from verifiers.smt.errors import OutOfMemory
-from verifiers.smt.operators import BIT_OPERATORS
-from verifiers.smt.terms import QUANTIFIERS, Function, Sort, Term, walk
+from verifiers.smt.language.errors import OutOfMemory
+from verifiers.smt.language.operators import BIT_OPERATORS
+from verifiers.smt.language.terms import QUANTIFIERS, Function, Sort, Term, walk
 from verifiers.smt.translation import Translation
 
 EFFORT_SHARE = 20

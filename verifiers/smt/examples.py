@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from verifiers.contract.examples import AskVerifier, CheckedExample, ExampleInput, ExampleReport, distinct
-from verifiers.smt.errors import ClaimError
 from verifiers.smt.explain import named, parts_of, sort_words, source, split, term
-from verifiers.smt.reader import CLAIM, Atom, Form, Node, head, read
-from verifiers.smt.render import name_text
+from verifiers.smt.language.errors import ClaimError
+from verifiers.smt.language.reader import CLAIM, Atom, Form, Node, head, read
+from verifiers.smt.language.render import name_text
 from verifiers.smt.spec import SmtSpec
 
 MOST = 8

@@ -14,9 +14,9 @@ from itertools import pairwise
 from verifiers.contract.statement import Verified, decided, not_covered
 from verifiers.contract.text import one_line
 from verifiers.contract.verdict import Verdict
-from verifiers.smt.errors import ClaimError
-from verifiers.smt.reader import CLAIM, Atom, Form, Node, read
-from verifiers.smt.render import name_text
+from verifiers.smt.language.errors import ClaimError
+from verifiers.smt.language.reader import CLAIM, Atom, Form, Node, read
+from verifiers.smt.language.render import name_text
 from verifiers.smt.spec import SmtSpec
 
 BETWEEN = {

@@ -19,9 +19,9 @@ from pydantic import ValidationError
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
-from verifiers.smt.errors import ClaimError
+from verifiers.smt.language.errors import ClaimError
+from verifiers.smt.language.script import SmtClaim, read_text
 from verifiers.smt.questions import ENTAILED
-from verifiers.smt.script import SmtClaim, read_text
 from verifiers.smt.spec import SmtSpec
 
 PREFIX = "assay-"

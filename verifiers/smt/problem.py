@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from verifiers.contract.text import escaped
-from verifiers.smt.elaborate import RESERVED, Definition
-from verifiers.smt.errors import ClaimError
-from verifiers.smt.operators import OPERATORS
-from verifiers.smt.reader import CLAIM, Form, Node, atoms, head, read
-from verifiers.smt.script import DEFINES, Assertion, SmtClaim, definition, read_claim
+from verifiers.smt.language.elaborate import RESERVED, Definition
+from verifiers.smt.language.errors import ClaimError
+from verifiers.smt.language.operators import OPERATORS
+from verifiers.smt.language.reader import CLAIM, Form, Node, atoms, head, read
+from verifiers.smt.language.script import DEFINES, Assertion, SmtClaim, definition, read_claim
+from verifiers.smt.language.terms import Function, functions
 from verifiers.smt.spec import SmtSpec
-from verifiers.smt.terms import Function, functions
 
 DECLARES = ("set-logic", "set-info", "declare-sort", "declare-const", "declare-fun")
 

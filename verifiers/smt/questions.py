@@ -13,18 +13,18 @@ from typing import Any
 from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground, Judgement
 from verifiers.smt.bench import Bench, Possible, SolverFinding
-from verifiers.smt.division import defined
-from verifiers.smt.elaborate import Definition
-from verifiers.smt.errors import ClaimError, FormError, Undefined
-from verifiers.smt.evaluate import evaluate
-from verifiers.smt.operators import coerced
+from verifiers.smt.language.division import defined
+from verifiers.smt.language.elaborate import Definition
+from verifiers.smt.language.errors import ClaimError, FormError, Undefined
+from verifiers.smt.language.evaluate import evaluate
+from verifiers.smt.language.operators import coerced
+from verifiers.smt.language.reader import SUBMISSION, Node, read
+from verifiers.smt.language.render import TooLong, query_text, value_text
+from verifiers.smt.language.script import Assertion, OptimizationGoal, SmtClaim
+from verifiers.smt.language.terms import BOOL, QUANTIFIERS, Term, walk
+from verifiers.smt.language.values import Value
 from verifiers.smt.problem import SmtProblem, split_goal
-from verifiers.smt.reader import SUBMISSION, Node, read
-from verifiers.smt.render import TooLong, query_text, value_text
-from verifiers.smt.script import Assertion, OptimizationGoal, SmtClaim
 from verifiers.smt.supplied import check_language, read_definitions, read_term, refuse_command, seeing
-from verifiers.smt.terms import BOOL, QUANTIFIERS, Term, walk
-from verifiers.smt.values import Value
 
 MAX_QUERY = 5_000
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from verifiers.contract.text import escaped
-from verifiers.smt.elaborate import Definition, Names
-from verifiers.smt.errors import ClaimError, CommandError, FormError
-from verifiers.smt.operators import OPERATORS
-from verifiers.smt.reader import SUBMISSION, Atom, Form, Node, atoms, head, read
-from verifiers.smt.script import COMMANDS, DEFINES, TAMPERING, definition
+from verifiers.smt.language.elaborate import Definition, Names
+from verifiers.smt.language.errors import ClaimError, CommandError, FormError
+from verifiers.smt.language.operators import OPERATORS
+from verifiers.smt.language.reader import SUBMISSION, Atom, Form, Node, atoms, head, read
+from verifiers.smt.language.script import COMMANDS, DEFINES, TAMPERING, definition
+from verifiers.smt.language.terms import Function
 from verifiers.smt.spec import SmtSpec
-from verifiers.smt.terms import Function
 
 FORM = "not in the form asked for"
 STATUS = frozenset({"success", "sat", "unsat", "unknown"})

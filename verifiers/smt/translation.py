@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from verifiers.smt.terms import Function, Sort, Term, walk
+from verifiers.smt.language.terms import Function, Sort, Term, walk
 
 
 class Translation(ABC):

@@ -16,8 +16,8 @@ from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground, Judgement, Verdict
 from verifiers.smt import questions
 from verifiers.smt.bench import Bench, tools
-from verifiers.smt.errors import ClaimError, CommandError, FormError, SolverBroke
 from verifiers.smt.kind import SMT
+from verifiers.smt.language.errors import ClaimError, CommandError, FormError, SolverBroke
 from verifiers.smt.problem import SmtProblem, problem
 from verifiers.smt.spec import SmtSpec
 

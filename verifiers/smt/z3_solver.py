@@ -18,9 +18,9 @@ from z3 import z3core
 
 from verifiers.contract.text import escaped
 from verifiers.smt.answers import Satisfiable, SolverAnswer
-from verifiers.smt.errors import OutOfMemory, SolverBroke
-from verifiers.smt.operators import BIT_OPERATORS
-from verifiers.smt.terms import Function, Sort, Term
+from verifiers.smt.language.errors import OutOfMemory, SolverBroke
+from verifiers.smt.language.operators import BIT_OPERATORS
+from verifiers.smt.language.terms import Function, Sort, Term
 from verifiers.smt.translation import Translation
 from verifiers.smt.z3_values import ModelReader
 

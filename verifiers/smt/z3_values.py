@@ -10,8 +10,8 @@ import z3
 from z3 import z3core
 
 from verifiers.contract.text import escaped
-from verifiers.smt.terms import Function, Sort
-from verifiers.smt.values import ArrayValue, Element, FunctionTable, Value
+from verifiers.smt.language.terms import Function, Sort
+from verifiers.smt.language.values import ArrayValue, Element, FunctionTable, Value
 
 MAX_ENTRIES = 1_000
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import RootModel
 
+from appliance.gpu_selftest.run import GpuResult
 from appliance.planning import Hardware, Vllm
-from appliance.worker.gpu_selftest import GpuResult
 from runtime.model import FrozenModel
 
 

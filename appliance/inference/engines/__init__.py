@@ -22,7 +22,7 @@ def _torch(rows: int, slots: int, threads: int | None, **chosen: Any) -> Engine:
     import torch
 
     from appliance.inference.device import choose_placement
-    from appliance.inference.torch_engine import TorchEngine
+    from appliance.inference.torch.engine import TorchEngine
 
     if threads is not None:
         torch.set_num_threads(threads)

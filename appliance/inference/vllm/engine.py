@@ -33,8 +33,8 @@ from appliance.inference.vllm.environment import require_environment
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.inference.vllm.process import EngineFault, VllmProcess
 from appliance.inference.vllm.supervisor import Start, VllmSupervisor
-from appliance.processes.patience import Patience
 from appliance.records.rollouts import WeightSpan
+from appliance.system.patience import Patience
 
 SCORE_TOKENS = 1 << 16
 """Most tokens of one question for scores."""

@@ -16,12 +16,12 @@ from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.engine import Engine, GenerationRequest
 from appliance.inference.folder import read_model
-from appliance.inference.torch_engine import TorchEngine
+from appliance.inference.torch.engine import TorchEngine
 from appliance.records.rollouts import PartialRollout, Purpose, Rollout, RolloutEnd
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
-from appliance.worker import partial_rollouts
-from appliance.worker.partial_rollouts import KeptRollouts, PartialRollouts
+from appliance.worker.training import partial_rollouts
+from appliance.worker.training.partial_rollouts import KeptRollouts, PartialRollouts
 from runtime.sandbox import SessionPool
 
 SEEDLING = Path(__file__).parents[2] / "fixtures" / "seedling"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from appliance.agent.isolation import priority_of, tier_of
-from appliance.config import Settings
-from appliance.places import broker_folder, broker_settings, broker_socket, runtime_settings
-from appliance.policy_files import load_policy
+from appliance.config.configuration import Settings
+from appliance.config.places import broker_folder, broker_settings, broker_socket, runtime_settings
 from appliance.records.rollouts import Purpose
+from appliance.settings.policy_files import load_policy
 from policies.errors import PolicyError
 from policies.policy import load
 from runtime.profile import BackendName

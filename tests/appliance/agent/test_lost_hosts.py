@@ -19,7 +19,7 @@ from appliance.agent.loop import MOVES, Agent
 from appliance.inference.engine import GenerationRequest
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
 from appliance.rendering.renderer import Renderer
-from appliance.worker.partial_rollouts import PartialRollouts
+from appliance.worker.training.partial_rollouts import PartialRollouts
 from runtime.errors import HostLostError, InfrastructureError
 from runtime.sandbox import CallResult, Session, SessionPool, Usage
 

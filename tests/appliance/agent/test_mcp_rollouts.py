@@ -24,7 +24,7 @@ from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer, ToolRequest
 from appliance.rendering.tools import tools_of
-from appliance.worker.setup import left_out
+from appliance.worker.setup.cycle_setup import left_out
 from curriculum.adapters import ADAPTERS
 from curriculum.certification.certificate import made_by
 from curriculum.contract.task import Split, Task, asked

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from appliance.audit.log import AuditBroken, AuditError, AuditLog, log_file
 from appliance.audit.machine_keys import load_or_make, public_file
-from appliance.cli.audit_read import verified, write_export
+from appliance.cli.audit.read import verified, write_export
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger

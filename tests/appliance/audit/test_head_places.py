@@ -14,9 +14,9 @@ from forked_commands import run_forked
 from appliance.audit.head_places import head_files, head_name, in_state_folders
 from appliance.backup.create import create
 from appliance.backup.store import BackupStore
-from appliance.client_config import ClientSettings
-from appliance.config import Settings
-from appliance.daemon.core import Core
+from appliance.config.configuration import Settings
+from appliance.daemon.coordination.core import Core
+from appliance.settings.client_config import ClientSettings
 
 NOW, STAMP = "2026-11-23T02:00:00.000+00:00", "20261123T020000"
 NOBODY = 65534

@@ -13,9 +13,9 @@ from checkpoint_records import checkpoint_record
 from appliance.audit.head_places import head_files
 from appliance.audit.log import AuditBroken, log_file
 from appliance.audit.logged_aliases import LoggedAliases
-from appliance.client_config import ClientSettings
-from appliance.config import Settings
-from appliance.daemon.core import Core
+from appliance.config.configuration import Settings
+from appliance.daemon.coordination.core import Core
+from appliance.settings.client_config import ClientSettings
 
 AT = "2026-01-02T03:04:05.000+00:00"
 ONE, TWO = "1" * 64, "2" * 64

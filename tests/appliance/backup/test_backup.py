@@ -23,14 +23,14 @@ from appliance.backup import restore as restoring
 from appliance.backup.create import create, cut_log, is_secret
 from appliance.backup.restore import check, restore
 from appliance.backup.store import LEFT_OUT, BackupError, BackupManifest, BackupStore
-from appliance.cli.audit_read import verified
-from appliance.cli.audit_renew import accept_restored
-from appliance.clock import utc_now
-from appliance.config import Settings
-from appliance.daemon.core import Core
+from appliance.cli.audit.read import verified
+from appliance.cli.audit.renew import accept_restored
+from appliance.config.configuration import Settings
+from appliance.daemon.coordination.core import Core
 from appliance.learning.folders import MANIFEST, write_by_digest
 from appliance.ledger.lock import DataLockedError, data_lock
 from appliance.records.events import Event
+from appliance.system.clock import utc_now
 
 SEEDLING = Path(__file__).parents[2] / "fixtures" / "seedling"
 NOW, STAMP = "2026-11-23T02:00:00.000+00:00", "20261123T020000"

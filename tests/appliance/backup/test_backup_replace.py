@@ -13,8 +13,8 @@ from forked_commands import run_forked
 from appliance.backup.create import create
 from appliance.backup.restore import OtherHistoryError, decided_since, restore
 from appliance.backup.store import BackupStore
-from appliance.config import Settings
-from appliance.daemon.core import Core
+from appliance.config.configuration import Settings
+from appliance.daemon.coordination.core import Core
 from appliance.gateway.tokens import new_token, read_tokens, revoke_token
 from policies.envelopes import PublicKey
 

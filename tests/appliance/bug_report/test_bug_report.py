@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from appliance.bug_report.collect import cut_lines, last_lines, parts, write
 from appliance.bug_report.redaction import REMOVED, Redactor, known_secrets
-from appliance.clock import utc_now
-from appliance.config import Settings
-from appliance.daemon.core import Core
+from appliance.config.configuration import Settings
+from appliance.daemon.coordination.core import Core
 from appliance.errors import AssayError, UsageError
 from appliance.records.events import Event
+from appliance.system.clock import utc_now
 
 TOKEN = "kX9-planted-Token-77"
 PLANTED = {

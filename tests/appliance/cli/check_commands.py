@@ -13,9 +13,9 @@ from unittest.mock import patch
 from forked_commands import run_forked
 from sandbox_commands import environ, in_process
 
-from appliance import places
-from appliance.cli.check_target import CheckTarget
-from appliance.config import Settings
+from appliance.cli.check.target import CheckTarget
+from appliance.config import places
+from appliance.config.configuration import Settings
 from verifiers import tools
 from verifiers.checker import Checker
 

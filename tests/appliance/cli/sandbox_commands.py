@@ -18,9 +18,10 @@ import typer
 from forked_commands import run_forked
 from printed_json import check_printed
 
-from appliance import places, policy_files
 from appliance.cli.main import app, complain
-from appliance.config import Settings
+from appliance.config import places
+from appliance.config.configuration import Settings
+from appliance.settings import policy_files
 from runtime.broker import ask
 from runtime.errors import SandboxError
 from runtime.settings import BrokerSettings

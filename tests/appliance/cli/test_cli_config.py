@@ -11,9 +11,9 @@ import pytest
 from broken_models import HARMS, sound
 from forked_commands import run_forked
 
-from appliance.cli import doctor
 from appliance.cli.documents.doctor_checks import CheckGrade
-from appliance.config import Settings
+from appliance.cli.machine import doctor
+from appliance.config.configuration import Settings
 
 
 def explain(folder: Path, key: str, *options: str, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from appliance.config import Settings
-from appliance.config_reference import docstrings
-from appliance.learning.stages import TeacherRecipe
+from appliance.config.configuration import Settings
+from appliance.config.reference import docstrings
+from appliance.learning.recipes.stages import TeacherRecipe
 
 PROGRAM = """
 import json, sys
@@ -41,15 +41,28 @@ HEAVY = {
     "starlette",
     "httpx",
 }
-ASKS = HEAVY | {"appliance.config", "appliance.ledger", "appliance.daemon", "curriculum", "cryptography", "google"}
+ASKS = HEAVY | {
+    "appliance.config.configuration",
+    "appliance.ledger",
+    "appliance.daemon",
+    "curriculum",
+    "cryptography",
+    "google",
+}
 """Nothing that asks the daemon needs any of these to ask."""
 FEW = ASKS | {"verifiers", "runtime.sandbox", "policies.envelopes", "appliance.client.messages"}
 """Nor these, where the answer holds no rollout, job or decision."""
-ALONE = HEAVY | {"appliance.config", "appliance.ledger", "appliance.client.messages", "asyncio", "curriculum.registry"}
+ALONE = HEAVY | {
+    "appliance.config.configuration",
+    "appliance.ledger",
+    "appliance.client.messages",
+    "asyncio",
+    "curriculum.registry",
+}
 """Nor these, where the data folder is read without the daemon."""
-CONFIGURED = ALONE - {"appliance.config"} | {"cryptography", "policies.gates", "runtime.sessions"}
+CONFIGURED = ALONE - {"appliance.config.configuration"} | {"cryptography", "policies.gates", "runtime.sessions"}
 """Nor these, where the whole configuration is read."""
-SETTINGS = {f"appliance.client_config:{name}Settings" for name in ("Api", "Audit", "Client", "Log")}
+SETTINGS = {f"appliance.settings.client_config:{name}Settings" for name in ("Api", "Audit", "Client", "Log")}
 CEILINGS = {
     "status": FEW,
     "stop": ASKS,
@@ -77,7 +90,8 @@ CEILINGS = {
     "audit export FILE": ALONE - {"appliance.ledger"} | {"curriculum", "policies.isolation", "runtime.sandbox"},
     "curriculum ls": ALONE | {"cryptography", "curriculum.catalog", "verifiers.registry.spec"},
     "curriculum show digits": ALONE - {"curriculum.registry"} | {"cryptography", "curriculum.tasksets.tables"},
-    "curriculum sample tables": ALONE - {"curriculum.registry"} | {"cryptography", "curriculum.tasksets.knights"},
+    "curriculum sample tables": ALONE - {"curriculum.registry"}
+    | {"cryptography", "curriculum.tasksets.puzzles.knights"},
     "curriculum adapter ls": ALONE | {"cryptography"},
     "backup ls FOLDER": ALONE,
     "config show": CONFIGURED,
@@ -94,7 +108,7 @@ GROUPS = (
     *("schedule", "selftest"),
 )
 """Whose commands are no larger than a table of them, or name what they need when they are asked."""
-HELP = ASKS | {"appliance.client_config", "appliance.client.messages", "verifiers", "policies.policy"}
+HELP = ASKS | {"appliance.settings.client_config", "appliance.client.messages", "verifiers", "policies.policy"}
 """What the help of a group never needs."""
 
 
@@ -121,7 +135,7 @@ def test_the_help_of_a_group_loads_what_none_of_its_commands_needs(group: str, t
 @pytest.mark.parametrize("command", CEILINGS)
 def test_a_command_loads_nothing_above_its_ceiling(command: str, tmp_path: Path) -> None:
     modules, built = loaded_by(command, tmp_path)
-    assert ("appliance.client_config" in modules) is (command not in NO_FOLDER)
+    assert ("appliance.settings.client_config" in modules) is (command not in NO_FOLDER)
     assert CEILINGS[command] & modules == set()
     if CEILINGS[command] >= ASKS:
         made = {one for one in built - SETTINGS if one.startswith(("appliance.client.m", "appliance.records."))}

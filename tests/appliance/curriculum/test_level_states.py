@@ -7,7 +7,7 @@ from pathlib import Path
 from records_of_nights import SEED, judged, put_night, verdict
 
 from appliance.curriculum.level_states import key_of_step, states_in
-from appliance.daemon.views import Rollouts
+from appliance.daemon.views.ledger_views import Rollouts
 from appliance.ledger.sqlite import SqliteLedger
 from curriculum.contract.task import Split
 from curriculum.difficulty import Difficulty, Place, Seen

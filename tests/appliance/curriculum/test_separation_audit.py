@@ -29,8 +29,8 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.events import SEPARATION, Event
 from appliance.records.rollouts import Message, Role
+from appliance.worker.sft.traces import VerifiedTrace, kept_file
 from appliance.worker.stages import TRACES
-from appliance.worker.traces import VerifiedTrace, kept_file
 from curriculum.contract.task import Split, Task, asked
 from curriculum.registry import BUILT_IN
 from curriculum.sealed import SealedSet, TaskStream, sealed_set

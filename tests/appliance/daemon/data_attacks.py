@@ -15,13 +15,13 @@ from people import admit, approval_envelope, approve, newest, revocation
 
 from appliance.audit.attested import attestation_file
 from appliance.audit.machine_keys import load_key
-from appliance.cli.audit_read import verified
-from appliance.client_config import AuditSettings
-from appliance.config import Settings
-from appliance.daemon.core import Core
-from appliance.daemon.status import status_of
+from appliance.cli.audit.read import verified
+from appliance.config.configuration import Settings
+from appliance.daemon.api.status import status_of
+from appliance.daemon.coordination.core import Core
 from appliance.learning.folders import MANIFEST
 from appliance.ledger.ledger import Ledger
+from appliance.settings.client_config import AuditSettings
 from policies.attestation import Lineage, attest
 from policies.envelopes import Signer
 from policies.errors import PolicyError

@@ -6,9 +6,9 @@ import hashlib
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from appliance.cli.audit_read import verified
+from appliance.cli.audit.read import verified
 from appliance.client import Approved
-from appliance.daemon.core import Core
+from appliance.daemon.coordination.core import Core
 from policies.approvals import APPROVAL_TYPE, SignedApproval
 from policies.contract.decision import Decision
 from policies.contract.keys import KeyStatement

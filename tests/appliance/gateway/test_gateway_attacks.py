@@ -14,8 +14,7 @@ import openai
 import pytest
 from gateway_kit import until
 
-from appliance.clock import utc_now
-from appliance.config import Settings
+from appliance.config.configuration import Settings
 from appliance.gateway import app, server
 from appliance.gateway.asking import MAX_BODY_BYTES
 from appliance.gateway.tokens import (
@@ -27,7 +26,8 @@ from appliance.gateway.tokens import (
     token_file,
     token_of,
 )
-from appliance.slow_readers import TimedStream
+from appliance.system.clock import utc_now
+from appliance.system.slow_readers import TimedStream
 
 ASK = {"model": "champion", "messages": [{"role": "user", "content": "hi"}]}
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import guest_roots as building
 
-from appliance.clock import utc_now
 from appliance.gateway.app import GatewayApi
 from appliance.gateway.champion import ServedChampion
 from appliance.gateway.door import GatewayDoor, KnownTokens
@@ -23,7 +22,8 @@ from appliance.inference.engine_loop import EngineLoop
 from appliance.inference.engines import make_engine
 from appliance.inference.folder import read_model
 from appliance.learning.folders import write_by_digest
-from appliance.redaction import USUAL, Redaction
+from appliance.system.clock import utc_now
+from appliance.text.redaction import USUAL, Redaction
 from verifiers.checker import Checker
 
 PAGE = Path(__file__).parents[3] / "docs" / "gateway.md"

@@ -16,10 +16,10 @@ from gateway_kit import until
 from test_gateway_attacks import ASK, post, raw
 from test_gateway_sessions import CHECK, LOOK, SECRET
 
-from appliance.clock import utc_now
 from appliance.gateway import app, server
 from appliance.gateway.sessions import KeptSessions
 from appliance.gateway.tokens import new_token, read_tokens, revoke_token
+from appliance.system.clock import utc_now
 
 ODD = [
     r'{"at": "\ud800"}',
@@ -248,8 +248,8 @@ def test_a_deletion_in_the_middle_of_writing_wins(tmp_path: Path, monkeypatch: p
 def test_all_are_deleted_whoever_deletes_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from test_gateway_sessions import kept as made
 
-    from appliance.config import GatewaySettings
-    from appliance.daemon.gateway_desk import GatewayDesk
+    from appliance.config.configuration import GatewaySettings
+    from appliance.daemon.service.gateway_tokens import GatewayDesk
 
     kept = KeptSessions(tmp_path)
     for digit in "abc":

@@ -13,7 +13,6 @@ from typing import Any
 import httpx
 import pytest
 
-from appliance.clock import utc_now
 from appliance.gateway import open_conversations, sessions
 from appliance.gateway.chat_request import ClientTool
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
@@ -27,8 +26,9 @@ from appliance.gateway.sessions import (
     passed_session,
     why_no_task,
 )
-from appliance.redaction import USUAL, Redaction
 from appliance.rendering.renderer import ToolRequest
+from appliance.system.clock import utc_now
+from appliance.text.redaction import USUAL, Redaction
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.verdict import Outcome, Verdict
 

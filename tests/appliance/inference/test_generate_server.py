@@ -24,7 +24,7 @@ from inference_models import VOCABULARY, engine_for, tiny
 from scripted_engine import ScriptedEngine
 
 from appliance.inference.engine import Engine, GenerationRequest, ModelError, OutOfMemoryError, Turn
-from appliance.inference.generate_server import GenerateServer, read_key
+from appliance.inference.http.generate_server import GenerateServer, read_key
 
 KEY = "a key of some length"
 SLOTS = 48

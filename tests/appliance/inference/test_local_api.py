@@ -15,8 +15,8 @@ import httpx2
 import pytest
 
 from appliance.agent.api_conversation import code_of
-from appliance.inference.bounded_answers import BoundedTransport
-from appliance.inference.local_api import LocalApi
+from appliance.inference.http.bounded_answers import BoundedTransport
+from appliance.inference.http.local_api import LocalApi
 from runtime.errors import InfrastructureError
 
 Write = Callable[[BaseHTTPRequestHandler], None]

@@ -14,16 +14,16 @@ import torch
 from inference_models import NAMES, VOCABULARY, engine_for, play, some_requests, tiny
 from transformers import DynamicCache, Qwen2Config, Qwen2ForCausalLM
 
-from appliance.inference import torch_engine
-from appliance.inference.blocks import BlockPool, Paging
-from appliance.inference.decoder import Decoder
 from appliance.inference.device import Placement, choose_placement
 from appliance.inference.engine import GenerationRequest, ModelError, NoProbabilitiesError, OutOfMemoryError, Turn
 from appliance.inference.memory import SHORT
-from appliance.inference.slots import SlotCache
-from appliance.inference.torch_engine import TorchEngine
-from appliance.model_shape import EMBEDDED
+from appliance.inference.torch import engine as torch_engine
+from appliance.inference.torch.blocks import BlockPool, Paging
+from appliance.inference.torch.decoder import Decoder
+from appliance.inference.torch.engine import TorchEngine
+from appliance.inference.torch.slots import SlotCache
 from appliance.planning import engine_bytes, engine_weight_bytes
+from appliance.planning.model_shape import EMBEDDED
 from runtime.errors import InfrastructureError
 
 SLOTS = 48

@@ -13,9 +13,9 @@ from transformers import GPT2Config, GPT2LMHeadModel, Qwen3Config, Qwen3ForCausa
 from appliance.inference.adapters import adapter_layers, base_digest, without_adapter
 from appliance.inference.device import choose_placement
 from appliance.inference.engine import GenerationRequest, ModelError
-from appliance.inference.fused import FusedDecoder
-from appliance.inference.probe import probe_copy
-from appliance.inference.torch_engine import TorchEngine, make_decoder
+from appliance.inference.torch.engine import TorchEngine, make_decoder
+from appliance.inference.torch.fused import FusedDecoder
+from appliance.inference.torch.probe import probe_copy
 from appliance.learning.lora import add_adapter
 
 HALF = choose_placement("cpu", "bfloat16")

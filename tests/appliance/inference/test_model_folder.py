@@ -27,9 +27,9 @@ from transformers import (
 from appliance.inference.device import choose_placement
 from appliance.inference.engine import GenerationRequest, ModelError
 from appliance.inference.folder import open_model, read_model
-from appliance.inference.fused import FusedDecoder
-from appliance.inference.generic import GenericDecoder
-from appliance.inference.torch_engine import TorchEngine, make_decoder
+from appliance.inference.torch.engine import TorchEngine, make_decoder
+from appliance.inference.torch.fused import FusedDecoder
+from appliance.inference.torch.generic import GenericDecoder
 
 
 @pytest.fixture

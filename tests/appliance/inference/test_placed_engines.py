@@ -29,7 +29,7 @@ from test_engine_conformance import (  # the same checks, of the engine below
 from vllm_engines import KeptProcesses
 
 from appliance.inference.engine import Engine, ModelError, Turn
-from appliance.inference.torch_engine import TorchEngine
+from appliance.inference.torch.engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.inference.vllm.process import DivergedError

@@ -8,8 +8,8 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from appliance.inference.device import Placement
 from appliance.inference.engine import ModelError
-from appliance.inference.fused import FusedDecoder
-from appliance.inference.probe import probe_copy
+from appliance.inference.torch.fused import FusedDecoder
+from appliance.inference.torch.probe import probe_copy
 
 TOKENS = 16
 

@@ -10,7 +10,7 @@ from test_long_contexts import long_model
 
 from appliance.inference.device import Placement
 from appliance.inference.memory import WINDOW
-from appliance.inference.torch_core import TorchCore
+from appliance.inference.torch.core import TorchCore
 
 SLOTS, EACH = 1100, 256
 """Tokens of a conversation, which is long enough for blocks, and bytes of one."""

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inference_models import NAMES, VOCABULARY, Played, engine_for, forced_on, play, some_requests, tiny
 
-from appliance.inference import fused
 from appliance.inference.engine import GenerationRequest, ModelError
-from appliance.inference.low_rank import LinearMap
 from appliance.inference.sampling import uniforms
-from appliance.inference.torch_engine import TorchEngine
+from appliance.inference.torch import fused
+from appliance.inference.torch.engine import TorchEngine
+from appliance.inference.torch.low_rank import LinearMap
 
 SLOTS = 48
 

@@ -16,18 +16,18 @@ from safetensors.torch import save_model
 from test_engine_conformance import SLOTS, VOCABULARY, asked, tiny
 from vllm_engines import KeptProcesses, torch_process
 
-from appliance.inference import torch_engine
 from appliance.inference.adapters import adapter_files
-from appliance.inference.decoder import Decoder
 from appliance.inference.engine import Engine, GenerationRequest, Turn
-from appliance.inference.torch_core import TorchCore
-from appliance.inference.torch_engine import TorchEngine
+from appliance.inference.torch import engine as torch_engine
+from appliance.inference.torch.core import TorchCore
+from appliance.inference.torch.decoder import Decoder
+from appliance.inference.torch.engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.process import EngineFault
 from appliance.inference.weights import push_model
 from appliance.learning.lora import add_adapter
-from appliance.processes.patience import Patience
 from appliance.scheduling.engine_pool import EnginePool
+from appliance.system.patience import Patience
 
 ANYTHING = tuple(range(1, VOCABULARY))
 

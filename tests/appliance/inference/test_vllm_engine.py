@@ -29,8 +29,8 @@ from appliance.inference.vllm.transfers.file import WeightFile
 from appliance.inference.vllm.weights import OfferedWeights, offer_weights
 from appliance.inference.weights import proof_of, push_model, weights_digest
 from appliance.learning.lora import add_adapter
-from appliance.processes.patience import Patience
 from appliance.scheduling.engine_pool import EnginePool
+from appliance.system.patience import Patience
 from runtime.errors import InfrastructureError
 
 pytestmark = [needs_vllm, pytest.mark.timeout(900)]

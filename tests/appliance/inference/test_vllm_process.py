@@ -18,8 +18,7 @@ from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from appliance.cli.main import app
-from appliance.config import ModelSettings
-from appliance.config_layers import ConfigError
+from appliance.config.configuration import ModelSettings
 from appliance.errors import UsageError
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import make_engine, make_engines
@@ -35,8 +34,9 @@ from appliance.inference.vllm.sizes import cache_bytes
 from appliance.inference.vllm.transfers.file import WeightFile
 from appliance.inference.vllm.weights import offer_weights
 from appliance.inference.weights import weights_digest
-from appliance.model_readiness import ConfiguredModel
-from appliance.processes.patience import Patience
+from appliance.readiness.model import ConfiguredModel
+from appliance.settings.config_layers import ConfigError
+from appliance.system.patience import Patience
 
 SERVER = Path(wire.__file__).parent
 

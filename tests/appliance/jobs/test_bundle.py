@@ -15,7 +15,7 @@ from bundle_kit import KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERSIONS, clean, 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from appliance.cli.verify_command import verify
+from appliance.cli.jobs.verify import verify
 from appliance.jobs import check
 from appliance.jobs.attestation import write_seal
 from appliance.jobs.bundle import UNFINISHED, pack, write_bundle
@@ -436,5 +436,5 @@ def test_strict_json_takes_no_liberties() -> None:
 
 
 def test_checking_imports_neither_torch_nor_sympy() -> None:
-    program = "import sys, appliance.cli.verify_command; sys.exit(bool({'torch', 'sympy'} & set(sys.modules)))"
+    program = "import sys, appliance.cli.jobs.verify; sys.exit(bool({'torch', 'sympy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -12,9 +12,9 @@ from bundle_kit import KEY, SPEC, VERDICT, sealed, signer
 from printed_json import check_printed
 from typer.testing import CliRunner
 
-from appliance.cli.jobs_watch import show_job
+from appliance.cli.jobs.verify import verify
+from appliance.cli.jobs.watch import show_job
 from appliance.cli.main import app
-from appliance.cli.verify_command import verify
 from appliance.client.messages import JobDetail
 from appliance.jobs.layout import BundleError
 from appliance.records.artifacts import Artifact

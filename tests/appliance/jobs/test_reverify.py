@@ -13,7 +13,7 @@ import pytest
 from bundle_kit import AT, CLAIM, KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERDICT, VERSIONS, sealed, signer
 
 from appliance import __version__
-from appliance.cli.verify_command import _validation_beside, verify
+from appliance.cli.jobs.verify import _validation_beside, verify
 from appliance.jobs import check
 from appliance.jobs.bundle import write_bundle
 from appliance.jobs.layout import TranscriptEntry, canonical

@@ -8,12 +8,12 @@ import pytest
 
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import load_or_make
-from appliance.clock import utc_now
 from appliance.jobs.lifecycle import GAVE_WAY
 from appliance.jobs.solve import JobSolver
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.jobs import Job, JobState
+from appliance.system.clock import utc_now
 from verifiers.checker import Checker
 from verifiers.predicate.spec import PredicateSpec
 

@@ -20,7 +20,7 @@ from verifiers.predicate.spec import PredicateSpec
 from verifiers.programs.spec import ProgramSpec
 from verifiers.registry.spec import SPEC, Spec
 from verifiers.smt.explain import parts_of, source
-from verifiers.smt.reader import CLAIM, read
+from verifiers.smt.language.reader import CLAIM, read
 from verifiers.workers.service import VerifierService
 
 AT = "2026-01-02T03:04:05+00:00"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from appliance.learning.corrections import corrected_losses
-from appliance.learning.loss_recipe import MismatchRecipe
 from appliance.learning.objectives.registry import OBJECTIVES
+from appliance.learning.recipes.loss import MismatchRecipe
+from appliance.learning.signal.corrections import corrected_losses
 
 MOST = 16
 """Tokens that a conversation may have."""

@@ -11,8 +11,8 @@ from learning_builders import judged
 
 from appliance.learning.batches import Sample, collate, micro_batches, sample_each, samples
 from appliance.learning.errors import LearningError
-from appliance.learning.grouping import make_groups
-from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.signal.grouping import make_groups
 from appliance.records.rollouts import Message, Role
 
 

@@ -6,14 +6,14 @@ import pytest
 import torch
 from learning_builders import judged, tiny_model, varied
 
-from appliance.inference.torch_engine import TorchEngine
+from appliance.inference.torch.engine import TorchEngine
 from appliance.learning.batches import Sample
-from appliance.learning.distillation import distilled, every_rollout
 from appliance.learning.errors import LearningError
-from appliance.learning.loss_recipe import PlanningRecipe
-from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.recipes.loss import PlanningRecipe
+from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.learning.scoring import score
-from appliance.learning.trainer import Trainer
+from appliance.learning.training.distillation import distilled, every_rollout
+from appliance.learning.training.trainer import Trainer
 from appliance.records.rollouts import WeightSpan
 from appliance.records.training import Judged
 from verifiers.contract.verdict import Outcome

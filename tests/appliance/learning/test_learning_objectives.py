@@ -14,7 +14,7 @@ from torch import Tensor
 from appliance.learning.objectives.dapo import DAPO
 from appliance.learning.objectives.objective import Graded, Objective
 from appliance.learning.objectives.registry import OBJECTIVES
-from appliance.learning.recipe import Recipe, TrainingRecipe
+from appliance.learning.recipes.recipe import Recipe, TrainingRecipe
 
 CLIP = (0.20, 0.28)
 ONE_OF_FOUR = [Graded(1.0), Graded(0.0), Graded(0.0), Graded(0.0)]

@@ -21,7 +21,7 @@ from transformers import (
 
 from appliance.inference.adapters import adapter_parameters
 from appliance.inference.engine import GenerationRequest
-from appliance.inference.torch_engine import TorchEngine
+from appliance.inference.torch.engine import TorchEngine
 from appliance.learning import log_prob_head, packing
 from appliance.learning.batches import Sample, collate
 from appliance.learning.errors import LearningError

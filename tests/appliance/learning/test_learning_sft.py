@@ -18,10 +18,10 @@ from appliance.inference.adapters import adapter_parameters, base_digest
 from appliance.learning.checkpoints import STATE
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
 from appliance.learning.folders import read_verified, write_folder
-from appliance.learning.recipe import TrainingRecipe, WarmStartRecipe
+from appliance.learning.recipes.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.scoring import score
-from appliance.learning.sft import CHUNK_BATCHES, Encoded, SftTrainer, encode
-from appliance.learning.updates import halving
+from appliance.learning.training.sft import CHUNK_BATCHES, Encoded, SftTrainer, encode
+from appliance.learning.training.updates import halving
 from appliance.rendering.markers import SEEDLING, MarkerRenderer
 from appliance.rendering.renderer import Renderer
 
@@ -180,7 +180,7 @@ def test_a_large_batch_is_learned_in_passes_and_comes_to_the_same(monkeypatch: p
     sizes: list[int] = []
     parts.model.get_input_embeddings().register_forward_hook(lambda _, given, __: sizes.append(given[0].numel()))  # type: ignore[operator]
     whole = once.run_steps(3)
-    monkeypatch.setattr("appliance.learning.sft.SFT_PASS_TOKENS", 24)
+    monkeypatch.setattr("appliance.learning.training.sft.SFT_PASS_TOKENS", 24)
     found = parts.run_steps(3)
     assert max(sizes) <= 24
     assert len(sizes) > 3

@@ -17,11 +17,11 @@ from verifiers_environment import NoVerifiersError, verifiers_python
 
 from appliance.inference.engine import GenerationRequest, Turn
 from appliance.inference.folder import open_model, read_model
-from appliance.inference.generate_server import GenerateServer
-from appliance.inference.torch_engine import TorchEngine
-from appliance.learning.grouping import make_groups
-from appliance.learning.recipe import TrainingRecipe
-from appliance.learning.trainer import Trainer
+from appliance.inference.http.generate_server import GenerateServer
+from appliance.inference.torch.engine import TorchEngine
+from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.signal.grouping import make_groups
+from appliance.learning.training.trainer import Trainer
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, WeightSpan
 from appliance.records.training import Judged
 from verifiers.contract.verdict import Outcome

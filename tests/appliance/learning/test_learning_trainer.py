@@ -13,13 +13,13 @@ from learning_builders import drawn, ending_in, judged, only_likeliest, tiny_mod
 from torch import nn
 
 from appliance.inference.engines import make_engine
-from appliance.learning.corrections import mismatch_kl
 from appliance.learning.errors import CheckpointError, LearningError
-from appliance.learning.grouping import make_groups
-from appliance.learning.loss_recipe import MismatchRecipe, PlanningRecipe
 from appliance.learning.objectives.registry import OBJECTIVES
-from appliance.learning.recipe import TrainingRecipe
-from appliance.learning.trainer import Trainer
+from appliance.learning.recipes.loss import MismatchRecipe, PlanningRecipe
+from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.signal.corrections import mismatch_kl
+from appliance.learning.signal.grouping import make_groups
+from appliance.learning.training.trainer import Trainer
 from appliance.records.training import Group, Judged
 
 RECIPE = TrainingRecipe(rollouts_per_task=4, keep=2, learning_rate=3e-3, warmup_steps=2, micro_batch=3, minibatches=2)

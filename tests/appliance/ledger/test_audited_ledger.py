@@ -13,7 +13,6 @@ import pytest
 
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import load_or_make
-from appliance.clock import utc_now
 from appliance.ledger import audited, rows, sqlite_jobs
 from appliance.ledger.audited import AuditedLedger, TamperedError
 from appliance.ledger.ledger import LedgerError
@@ -22,6 +21,7 @@ from appliance.records.artifacts import Artifact
 from appliance.records.jobs import Job, JobState, Validation
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
+from appliance.system.clock import utc_now
 
 
 @pytest.fixture

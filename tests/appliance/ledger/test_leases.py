@@ -8,10 +8,10 @@ from pathlib import Path
 import ledger_records as made
 import pytest
 
-from appliance.clock import RunningClock
 from appliance.ledger.leases import Holder, LeaseLostError
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.jobs import JobState, work_of
+from appliance.system.clock import RunningClock
 
 
 class Seconds:

@@ -14,7 +14,7 @@ from appliance.client.connection import ApiConnection
 from appliance.client.failures import DaemonNotRunning
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.lock import DataLockedError, data_lock, require_unlocked
-from appliance.lock_owner import DEMONSTRATION
+from appliance.system.lock_owner import DEMONSTRATION
 
 OWNER = """
 import sys

@@ -18,7 +18,7 @@ from pathlib import Path
 import ledger_records as made
 import pytest
 
-from appliance.config import Settings
+from appliance.config.configuration import Settings
 from appliance.ledger.grants import Grant, training
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.ledger.remote import RemoteLedger, serve_ledger

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.daemon.views import Rollouts
+from appliance.daemon.views.ledger_views import Rollouts
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.clustered_interval import AttemptSums

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from appliance.processes.patience import Effort, Patience, Wait, effort_of
+from appliance.system.patience import Effort, Patience, Wait, effort_of
 
 
 def test_processes_are_waited_for_by_what_they_do_and_not_by_the_clock() -> None:

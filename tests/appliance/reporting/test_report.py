@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from appliance.cli.report import events_between, newest, write_report
+from appliance.cli.models.report import events_between, newest, write_report
 from appliance.client.messages import CycleDetail, RolloutDetail, RolloutView, TurnText
 from appliance.client.nights import PromotionView, TasksetChange
-from appliance.daemon.promotions import promotions
+from appliance.daemon.governance.promotions import promotions
 from appliance.errors import UsageError
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults

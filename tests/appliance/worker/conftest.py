@@ -14,17 +14,17 @@ import pytest
 import torch
 from short_nights import SHORT
 
-from appliance.config import Settings
-from appliance.daemon.broker_process import BrokerProcess, command
+from appliance.config.configuration import Settings
+from appliance.config.places import broker_socket, runtime_settings
+from appliance.daemon.processes.broker_process import BrokerProcess, command
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import broker_socket, runtime_settings
-from appliance.policy_files import load_policy
-from appliance.worker import context as worker_context
-from appliance.worker import measurements
-from appliance.worker.context import WorkContext
+from appliance.settings.policy_files import load_policy
+from appliance.worker.evaluation import measurements
+from appliance.worker.setup import context as worker_context
+from appliance.worker.setup.context import WorkContext
 from runtime.settings import RuntimeSettings
 from verifiers.checker import Checker
-from verifiers.selftest import SelfTest, run_selftest
+from verifiers.selftest.run import SelfTest, run_selftest
 from verifiers.workers.service import VerifierService
 
 _DECIDED_FROM_TEXT = {"answer", "exact"}

@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 
 from appliance.agent.budget import AgentBudget
-from appliance.daemon.decision import decide_cycle, next_phase
-from appliance.learning.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
+from appliance.daemon.service.decision import decide_cycle, next_phase
+from appliance.learning.recipes.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
 from appliance.records.cycles import Cycle, CycleState
-from appliance.worker.context import WorkContext
 from appliance.worker.cycle import CycleRun
-from appliance.worker.progress import CycleProgress
+from appliance.worker.setup.context import WorkContext
+from appliance.worker.setup.progress import CycleProgress
 from policies.contract.decision import Decision
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "seedling"

@@ -14,22 +14,22 @@ import pytest
 import torch
 from short_nights import FIXTURE, SHORT, cycle_of, run_night, train_night
 
-from appliance.clock import utc_now
-from appliance.config_layers import ConfigError
-from appliance.daemon.errors import NotThereError
-from appliance.daemon.views import Rollouts
+from appliance.daemon.contract.errors import NotThereError
+from appliance.daemon.views.ledger_views import Rollouts
 from appliance.learning.folders import verify
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.policy_files import load_policy, parse_policy
-from appliance.promotion import decision_on
+from appliance.promotion.evidence import decision_on
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter, StepRecord
-from appliance.worker.context import WorkContext
+from appliance.settings.config_layers import ConfigError
+from appliance.settings.policy_files import load_policy, parse_policy
+from appliance.system.clock import utc_now
 from appliance.worker.cycle import CycleRun
-from appliance.worker.progress import CycleProgress
-from appliance.worker.setup import training_rules
-from appliance.worker.step_sampling import tasks_with_signal
+from appliance.worker.setup.context import WorkContext
+from appliance.worker.setup.cycle_setup import training_rules
+from appliance.worker.setup.progress import CycleProgress
+from appliance.worker.training.step_sampling import tasks_with_signal
 from curriculum.contract.task import Split, Task, asked
 from curriculum.names import CALCULATORS
 from curriculum.registry import key_of

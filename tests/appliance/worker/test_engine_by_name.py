@@ -8,16 +8,16 @@ import pytest
 from scripted_engine import Ids, ScriptedEngine
 from short_nights import AT, FIXTURE, SHORT, cycle_of
 
-from appliance.config import Settings
-from appliance.daemon.decision import decide_cycle, next_phase
+from appliance.config.configuration import Settings
+from appliance.daemon.service.decision import decide_cycle, next_phase
 from appliance.inference.engine import GenerationRequest, ModelError
 from appliance.inference.engines import ENGINES
 from appliance.inference.folder import read_model
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.policy_files import load_policy
-from appliance.promotion import CHAMPION
+from appliance.promotion.evidence import CHAMPION
 from appliance.records.jobs import Job, JobState
 from appliance.rendering.formats import load_renderer
+from appliance.settings.policy_files import load_policy
 from appliance.worker.tasks import run_cycle, run_jobs
 from runtime.settings import RuntimeSettings
 from verifiers.predicate.spec import PredicateSpec

@@ -18,12 +18,12 @@ from memory_groups import MIB, limit, memory_group, used
 from short_nights import FIXTURE, SHORT, cycle_of
 from test_cluster_night import COUNTS, STEPS
 
-from appliance.config import Settings
+from appliance.config.configuration import Settings
 from appliance.learning import rank_processes
 from appliance.learning.rank_processes import RankProcesses
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.policy_files import load_policy
 from appliance.records.rollouts import RolloutEnd
+from appliance.settings.policy_files import load_policy
 from appliance.worker.tasks import run_cycle
 from runtime.errors import InfrastructureError
 from runtime.settings import RuntimeSettings

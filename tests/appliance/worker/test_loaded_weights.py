@@ -15,8 +15,8 @@ from appliance.learning.checkpoints import publish
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
 from appliance.records.checkpoints import Checkpoint
-from appliance.worker import context as loading
-from appliance.worker.context import WorkContext
+from appliance.worker.setup import context as loading
+from appliance.worker.setup.context import WorkContext
 
 
 @pytest.fixture

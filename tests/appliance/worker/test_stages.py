@@ -13,17 +13,18 @@ from short_nights import FIXTURE, SHORT, cycle_of, run_night, train_night
 
 from appliance.inference.engine import NoProbabilitiesError
 from appliance.learning.errors import LearningError
-from appliance.learning.recipe import Recipe
-from appliance.learning.sft import SftTrainer
-from appliance.learning.stages import Stage
+from appliance.learning.recipes.recipe import Recipe
+from appliance.learning.recipes.stages import Stage
+from appliance.learning.training.sft import SftTrainer
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.policy_files import load_policy
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
-from appliance.worker import rl_loop, sft
-from appliance.worker.context import WorkContext
-from appliance.worker.demonstrations import kept, play
-from appliance.worker.rl_loop import RlLoop
+from appliance.settings.policy_files import load_policy
+from appliance.worker.setup.context import WorkContext
+from appliance.worker.sft import stage as sft
+from appliance.worker.sft.demonstrations import kept, play
+from appliance.worker.training import rl_loop
+from appliance.worker.training.rl_loop import RlLoop
 from policies.contract.decision import Decision
 from runtime.settings import RuntimeSettings
 

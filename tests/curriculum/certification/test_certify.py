@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from toy_worlds import BROKEN, TOYS, ToyEnvironment
 
-from appliance.worker.setup import left_out
+from appliance.worker.setup.cycle_setup import left_out
 from curriculum.catalog import Catalog
 from curriculum.certification.certificate import Certificate, made_by, shipped
 from curriculum.certification.certify import HACK, NULL, ONLY_FOREIGN, REFERENCE, certify

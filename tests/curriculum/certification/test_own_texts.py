@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.own_texts import OwnTexts, fails_here
 from curriculum.registry import make_draft
-from curriculum.tasksets.programs import IDLE
+from curriculum.tasksets.programs.list_functions import IDLE
 from verifiers.programs.spec import Example, ProgramSpec
 
 DRAFTS = [make_draft(name, 1, 3) for name in ("programs", "program_speed", "regular_expressions")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.cli.own_checks import LENIENT, checked
+from appliance.cli.check.own_rows import LENIENT, checked
 from curriculum.certification.certificate import Certificate
 from curriculum.certification.certify import ONLY_FOREIGN, certify
 from curriculum.contract.task import asked

@@ -14,8 +14,8 @@ from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.contract.kinds import Kind
 from verifiers.contract.verdict import Outcome
-from verifiers.programs.compare import CompareRule
-from verifiers.programs.generators import Integers
+from verifiers.programs.data.compare import CompareRule
+from verifiers.programs.data.generators import Integers
 from verifiers.programs.spec import Example, MetamorphicRelation, ProgramSpec, Run
 from verifiers.programs.verifier import ProgramVerifier
 from verifiers.registry import KINDS, check_spec, decide, is_decided

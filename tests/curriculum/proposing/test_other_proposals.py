@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 from written import puzzle, statement
 
-from appliance.learning.recipe import ProposalName, ProposerRecipe, Recipe, TrainingRecipe
+from appliance.learning.recipes.recipe import ProposalName, ProposerRecipe, Recipe, TrainingRecipe
 from curriculum.proposing import constraints
 from curriculum.proposing.constraints import read_puzzle
 from curriculum.proposing.execution import canonical

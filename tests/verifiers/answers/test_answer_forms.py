@@ -8,12 +8,12 @@ from fractions import Fraction
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from verifiers.answers.equality import Truth
+from verifiers.answers.algebra.equality import Truth
+from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.grammar.nodes import ComparisonNode, Constant, Expression, Number, Product, Sum, Symbol
 from verifiers.answers.grammar.values import Images, NumberSet, Piecewise, RelationValue
 from verifiers.answers.piecewise import compare_piecewise
 from verifiers.answers.residue_classes import compare_images
-from verifiers.answers.scalars import Scalars
 from verifiers.answers.spec import AnswerSpec
 from verifiers.answers.verifier import AnswerVerifier
 from verifiers.contract.verdict import Ground

@@ -18,7 +18,9 @@ from fuzz_blocks import in_blocks
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from verifiers.answers.equality import Truth
+from verifiers.answers.algebra.equality import Truth
+from verifiers.answers.algebra.real_sets import canonical, combined, difference, holds, interval
+from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import (
     Constant,
@@ -32,8 +34,6 @@ from verifiers.answers.grammar.nodes import (
     Sum,
     Symbol,
 )
-from verifiers.answers.real_sets import canonical, combined, difference, holds, interval
-from verifiers.answers.scalars import Scalars
 from verifiers.answers.spec import AnswerSpec
 from verifiers.answers.verifier import AnswerVerifier
 

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
-from verifiers.answers.grammar.plain import parse_expression, parse_predicate
 from verifiers.answers.grammar.rational import integer_root, rational
+from verifiers.answers.grammar.reading.plain import parse_expression, parse_predicate
 from verifiers.answers.grammar.vocabulary import FUNCTIONS, PLAIN_MARKS, PLAIN_WORDS
 
 VALUES = {

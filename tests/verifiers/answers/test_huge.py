@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.answers import magnitude, modular
-from verifiers.answers.equality import Truth
+from verifiers.answers.algebra import magnitude, modular
+from verifiers.answers.algebra.equality import Truth
+from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.grammar.nodes import FunctionCall, Number, Power, Quotient
-from verifiers.answers.grammar.plain import parse_expression
-from verifiers.answers.scalars import Scalars
+from verifiers.answers.grammar.reading.plain import parse_expression
 
 SCALARS = Scalars(1)
 

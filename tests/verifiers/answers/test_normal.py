@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verifiers.answers.grammar.plain import parse_expression
-from verifiers.answers.normal import same, same_turn
+from verifiers.answers.algebra.normal import same, same_turn
+from verifiers.answers.grammar.reading.plain import parse_expression
 
 NAMES = ("x", "y", "n", "a", "b")
 

@@ -6,7 +6,7 @@ import pytest
 from reading_kit import shown
 
 from verifiers.answers.grammar.nodes import symbols
-from verifiers.answers.grammar.read_answer import read_answer
+from verifiers.answers.grammar.reading.read_answer import read_answer
 from verifiers.answers.grammar.values import Scalar
 
 NUMBERS = {

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from reading_kit import shown
 
 from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.plain import parse_expression, parse_predicate
-from verifiers.answers.grammar.read_answer import read_answer
+from verifiers.answers.grammar.reading.plain import parse_expression, parse_predicate
+from verifiers.answers.grammar.reading.read_answer import read_answer
 from verifiers.answers.grammar.units import UNIT_NAMES
 from verifiers.answers.grammar.values import Value
 from verifiers.answers.grammar.vocabulary import EXTENDED, FUNCTION_COMMANDS, GREEK_NAMES, MARKS, SKIPPED, STYLES

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.rational import rational
-from verifiers.answers.grammar.read_answer import read_answer
+from verifiers.answers.grammar.reading.read_answer import read_answer
 from verifiers.answers.grammar.values import Scalar
 
 OPERANDS = st.sampled_from(

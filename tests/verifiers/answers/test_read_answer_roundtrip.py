@@ -10,7 +10,7 @@ from reading_kit import Writer
 
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar import values as v
-from verifiers.answers.grammar.read_answer import read_answer
+from verifiers.answers.grammar.reading.read_answer import read_answer
 from verifiers.answers.grammar.units import UNIT_NAMES
 
 LETTERS = ["x", "y", "z", "t", "a", "b", "k", "n"]

@@ -9,7 +9,7 @@ from reading_kit import shown
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.number_words import number_in_words
-from verifiers.answers.grammar.read_answer import read_answer
+from verifiers.answers.grammar.reading.read_answer import read_answer
 
 READ = {
     "3:2": "ratio(3, 2)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from reading_kit import shown
 
-from verifiers.answers.grammar.read_answer import read_answer
+from verifiers.answers.grammar.reading.read_answer import read_answer
 
 QUANTITIES = {
     "5 feet 3 inches": "21/4 feet",

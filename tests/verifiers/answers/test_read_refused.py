@@ -12,7 +12,7 @@ import pytest
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import Number
-from verifiers.answers.grammar.read_answer import read_answer
+from verifiers.answers.grammar.reading.read_answer import read_answer
 from verifiers.answers.grammar.values import Scalar
 from verifiers.answers.grammar.wrappers import boxed
 
@@ -153,7 +153,7 @@ def test_towers_and_huge_factorials_are_read_without_being_computed() -> None:
 def test_reading_runs_nothing_and_imports_nothing_heavy() -> None:
     program = (
         "import json, sys\n"
-        "from verifiers.answers.grammar.read_answer import read_answer\n"
+        "from verifiers.answers.grammar.reading.read_answer import read_answer\n"
         "read_answer(r'\\int_0^1 x^2\\,dx', variables=None)\n"
         "print(json.dumps([name for name in ('sympy', 'mpmath', 'z3') if name in sys.modules]))\n"
     )

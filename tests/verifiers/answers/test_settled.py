@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from verifiers.answers.grammar.formulas import formula
+from verifiers.answers.grammar.reading.formulas import formula
 from verifiers.answers.grammar.words import loose_words
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.errors import SpecError

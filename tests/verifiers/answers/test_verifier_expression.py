@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from verifiers.answers.equality import Truth
-from verifiers.answers.grammar.plain import parse_expression
-from verifiers.answers.scalars import Scalars
+from verifiers.answers.algebra.equality import Truth
+from verifiers.answers.algebra.scalars import Scalars
+from verifiers.answers.grammar.reading.plain import parse_expression
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Outcome

@@ -8,14 +8,14 @@ from checklist_kit import HONEST_WATER, PLAIN, REPORT, WATER
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.checklists.characters import IGNORABLE, bare, plain, visible
 from verifiers.checklists.citations import is_verbatim, same_text
 from verifiers.checklists.document import Document
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.items import decide_item
-from verifiers.checklists.numbers import numbers_in
-from verifiers.checklists.prose import sentences, words
+from verifiers.checklists.numerals.numbers import numbers_in
 from verifiers.checklists.spec import CodeItem, CountItem, FormatItem, JsonItem, OrderItem, ScriptItem, WordsItem
+from verifiers.checklists.words.characters import IGNORABLE, bare, plain, visible
+from verifiers.checklists.words.prose import sentences, words
 
 PIECES = st.sampled_from(
     [

@@ -8,7 +8,7 @@ import pytest
 
 from verifiers.checklists.document import Document
 from verifiers.checklists.items import decide_item
-from verifiers.checklists.numbers import decimals_of
+from verifiers.checklists.numerals.numbers import decimals_of
 from verifiers.checklists.spec import CitedSource, NumbersItem, TableItem
 
 OTHERS = (

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lean_kit import Local
 
-from verifiers.lean.lexer import TokenKind, code, line_and_column, plain, without_comments, words
+from verifiers.lean.reading.lexer import TokenKind, code, line_and_column, plain, without_comments, words
 
 PIECES = st.lists(
     st.sampled_from(

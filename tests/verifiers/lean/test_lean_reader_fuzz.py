@@ -15,8 +15,8 @@ from lean_kit import DEFINED, FALSE, Local
 
 from verifiers.contract.errors import SpecError
 from verifiers.lean.kind import LEAN
-from verifiers.lean.lexer import LeanToken, TokenKind, without_comments, words
-from verifiers.lean.screening import MOST_FINDINGS, ScreeningFinding, parts, screen
+from verifiers.lean.reading.lexer import LeanToken, TokenKind, without_comments, words
+from verifiers.lean.reading.screening import MOST_FINDINGS, ScreeningFinding, parts, screen
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import LeanStatement, read_statement
 from verifiers.lean.submission import LeanSource, assemble

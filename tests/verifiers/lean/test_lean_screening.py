@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.lean import commands
-from verifiers.lean.lexer import without_comments, without_room, words
-from verifiers.lean.screening import MOST_FINDINGS, computes, parts, screen
+from verifiers.lean.reading import commands
+from verifiers.lean.reading.lexer import without_comments, without_room, words
+from verifiers.lean.reading.screening import MOST_FINDINGS, computes, parts, screen
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import read_statement
 from verifiers.lean.submission import assemble

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from verifiers.contract.errors import SpecError
-from verifiers.lean.lexer import code
-from verifiers.lean.screening import ScreeningFinding
+from verifiers.lean.reading.lexer import code
+from verifiers.lean.reading.screening import ScreeningFinding
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import LeanStatement, read_statement
 from verifiers.lean.submission import LeanSource, assemble

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from verifiers.contract.verdict import Outcome
-from verifiers.lean.commands import as_plain_file
-from verifiers.lean.lexer import code, normalized, without_comments, words
-from verifiers.lean.screening import parts, screen
+from verifiers.lean.reading.commands import as_plain_file
+from verifiers.lean.reading.lexer import code, normalized, without_comments, words
+from verifiers.lean.reading.screening import parts, screen
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import read_statement
 from verifiers.lean.submission import LeanSource, assemble

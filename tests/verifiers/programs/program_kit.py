@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verifiers.programs.generators import Integers, Lists
+from verifiers.programs.data.generators import Integers, Lists
 from verifiers.programs.kind import PROGRAM
 from verifiers.registry.canaries import specs_of
 

@@ -16,7 +16,7 @@ from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.programs import judges
 from verifiers.programs.clocks import spec_clock
-from verifiers.programs.generators import Integers
+from verifiers.programs.data.generators import Integers
 from verifiers.programs.plan import plan, shuffled
 from verifiers.programs.spec import Example, ProgramSpec, Run
 from verifiers.programs.verifier import ProgramVerifier

@@ -9,8 +9,8 @@ from program_kit import NUMBERS
 
 from verifiers.contract.errors import SpecError
 from verifiers.programs import checking
-from verifiers.programs.compare import CompareRule
-from verifiers.programs.generators import Floats, Integers, Lists
+from verifiers.programs.data.compare import CompareRule
+from verifiers.programs.data.generators import Floats, Integers, Lists
 from verifiers.programs.spec import Example, MetamorphicRelation, ProgramSpec, Run
 from verifiers.programs.verifier import ProgramVerifier
 

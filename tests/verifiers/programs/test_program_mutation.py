@@ -8,7 +8,7 @@ import pytest
 from program_kit import NUMBERS
 
 from verifiers.contract.errors import SpecError
-from verifiers.programs.mutants import chosen, mutants
+from verifiers.programs.data.mutants import chosen, mutants
 from verifiers.programs.mutation import assess
 from verifiers.programs.spec import Example, ProgramSpec, Run
 from verifiers.programs.verifier import ProgramVerifier

@@ -13,10 +13,18 @@ from random import Random
 import pytest
 
 from verifiers.contract.errors import SpecError
-from verifiers.programs.compare import CompareRule, agree
+from verifiers.programs.data.compare import CompareRule, agree
+from verifiers.programs.data.values import (
+    NotPlainError,
+    Value,
+    arguments_text,
+    literal,
+    of_native,
+    read,
+    read_arguments,
+)
 from verifiers.programs.files import spec_of_toml
 from verifiers.programs.replies import find, mark, parse
-from verifiers.programs.values import NotPlainError, Value, arguments_text, literal, of_native, read, read_arguments
 
 NONCE = "0123456789abcdef"
 JSON_PIECES = [

@@ -12,8 +12,7 @@ from program_kit import SPECS
 
 from verifiers.contract.errors import SpecError
 from verifiers.programs import checking
-from verifiers.programs.files import spec_of_toml
-from verifiers.programs.generators import (
+from verifiers.programs.data.generators import (
     Booleans,
     Choices,
     Dictionaries,
@@ -28,10 +27,11 @@ from verifiers.programs.generators import (
     simplest,
     smaller,
 )
+from verifiers.programs.data.values import DictPairs, Value, literal
+from verifiers.programs.files import spec_of_toml
 from verifiers.programs.plan import plan, shuffled
 from verifiers.programs.signals import noticed, scan
 from verifiers.programs.spec import Example, MetamorphicRelation, ProgramSpec, Run
-from verifiers.programs.values import DictPairs, Value, literal
 from verifiers.registry.spec import SPEC
 
 ONE, TWO = Example(arguments="1", expected="1"), Example(arguments="2", expected="4")

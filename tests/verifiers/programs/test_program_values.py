@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.programs.compare import CompareRule, agree, printed
-from verifiers.programs.replies import ProgramReply, find, mark, parse
-from verifiers.programs.values import (
+from verifiers.programs.data.compare import CompareRule, agree, printed
+from verifiers.programs.data.values import (
     Arguments,
     DictPairs,
     Elements,
@@ -22,6 +21,7 @@ from verifiers.programs.values import (
     read,
     read_arguments,
 )
+from verifiers.programs.replies import ProgramReply, find, mark, parse
 
 EXACT, EQUAL, ANY_ORDER = CompareRule(), CompareRule(rule="equal"), CompareRule(rule="any_order")
 CLOSE = CompareRule(rule="close", absolute=0.01)

@@ -21,11 +21,11 @@ from runtime.settings import RuntimeSettings
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.programs.clocks import Limit
-from verifiers.programs.compare import CompareRule, agree
-from verifiers.programs.generators import Integers, Lists
+from verifiers.programs.data.compare import CompareRule, agree
+from verifiers.programs.data.generators import Integers, Lists
+from verifiers.programs.data.values import MOST_DEPTH, Arguments, Value, of_native
 from verifiers.programs.guests import Guest, opening
 from verifiers.programs.spec import Example, MetamorphicRelation, ProgramSpec, Run, Tool
-from verifiers.programs.values import MOST_DEPTH, Arguments, Value, of_native
 from verifiers.programs.verifier import ProgramVerifier
 
 SQUARES = SPECS["squares"]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifiers.answers.grammar.nodes import Number
-from verifiers.answers.grammar.plain import parse_predicate
+from verifiers.answers.grammar.reading.plain import parse_predicate
 from verifiers.predicate.spec import PredicateSpec
 from verifiers.predicate.verifier import decide
 from verifiers.proposals.whole_numbers import by_z3

@@ -7,10 +7,10 @@ from random import Random
 import pytest
 from smt_kit import RandomTerms
 
-from verifiers.smt.errors import ClaimError, Undefined
-from verifiers.smt.evaluate import evaluate
-from verifiers.smt.script import read_text
-from verifiers.smt.terms import Term
+from verifiers.smt.language.errors import ClaimError, Undefined
+from verifiers.smt.language.evaluate import evaluate
+from verifiers.smt.language.script import read_text
+from verifiers.smt.language.terms import Term
 from verifiers.smt.z3_solver import Z3
 
 

@@ -12,8 +12,8 @@ from smt_kit import RandomTerms
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Outcome
-from verifiers.smt.evaluate import evaluate
-from verifiers.smt.script import read_text
+from verifiers.smt.language.evaluate import evaluate
+from verifiers.smt.language.script import read_text
 from verifiers.smt.spec import SmtSpec
 from verifiers.smt.verifier import SmtVerifier
 

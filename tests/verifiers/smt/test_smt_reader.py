@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.smt.errors import ClaimError
-from verifiers.smt.reader import CLAIM, SUBMISSION, Atom, Form, Node, read
-from verifiers.smt.render import name_text, query_text
-from verifiers.smt.script import read_text
+from verifiers.smt.language.errors import ClaimError
+from verifiers.smt.language.reader import CLAIM, SUBMISSION, Atom, Form, Node, read
+from verifiers.smt.language.render import name_text, query_text
+from verifiers.smt.language.script import read_text
 
 PIECES = ["(", ")", " ", "\n", "x", "|a b|", "|", '"', '"s"', ";", "; c\n", "0", "12", "00", "1.5", "1.", "#x", "#xfF"]
 PIECES += ["#b01", "#b2", ":k", ":", "_", "!", "let", "((x 1))", "\\", "é", "\x00", "\u202e", "-1", "'", ",", "[", "{"]

@@ -12,10 +12,10 @@ import z3
 from smt_kit import RandomTerms
 
 from verifiers.registry.canaries import cases_of
-from verifiers.smt.errors import ClaimError
 from verifiers.smt.kind import SMT
-from verifiers.smt.render import TooLong, query_text
-from verifiers.smt.script import SmtClaim, read_text
+from verifiers.smt.language.errors import ClaimError
+from verifiers.smt.language.render import TooLong, query_text
+from verifiers.smt.language.script import SmtClaim, read_text
 from verifiers.smt.supplied import read_definitions, read_term
 
 PIECE = re.compile(r'\(|\)|\|[^|]*\||"[^"]*"|[^\s()|"]+|\s+')

@@ -1,0 +1,98 @@
+"""`assay check draft`: a checklist for your own instruction, written by a model, read as data and checked.
+
+What always holds: nothing is written before the list was found sound, unless it is asked for; what the model wrote is
+printed escaped; the model is one on this machine.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.shell.inputs import text_of
+from appliance.cli.shell.options import Data, Json
+from appliance.cli.show.printing import show_json, show_line
+from appliance.errors import AssayError, ExitCode, UsageError
+from verifiers.registry import kind_named
+
+TRIES = 3
+MOST_TOKENS = 2048
+
+
+def draft(
+    context: typer.Context,
+    instruction: Annotated[str, typer.Argument(metavar="FILE", help="Your instruction; `-` for standard input.")],
+    endpoint: Annotated[
+        str, typer.Option("--endpoint", metavar="URL", help="An OpenAI-compatible API on this machine.")
+    ] = "",
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="The model's name there.")] = "",
+    written: Annotated[
+        str, typer.Option("--written", metavar="FILE", help="What a model has written already, instead of asking one.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Where a sound list goes, for --spec; not replaced.")
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Have a model draft a checklist for your instruction, and check the draft.
+
+    0 for a list that is sound, 1 for one that is not, 2 for a text that is no list.
+
+    Example: assay check draft letter.txt --endpoint http://127.0.0.1:8000/v1 --model judge --out list.toml
+    """
+    from appliance.cli.check.target import target_for
+    from curriculum.checklists.written import WrittenList, WrittenListError, read_written, request
+    from verifiers.checklists.assess import assess
+    from verifiers.checklists.explain import explain
+
+    if bool(written) == bool(endpoint and model):
+        raise UsageError("nothing says who writes the list", "give --endpoint with --model, or --written")
+    if out is not None and out.exists():
+        raise UsageError(f"{out} is there already", "name another file")
+    asked = text_of(instruction, "FILE").strip()
+    if not asked:
+        raise UsageError("the instruction is empty", "write what a text should be")
+
+    def from_model() -> WrittenList:
+        from appliance.inference.http.local_api import LocalApi
+
+        problem: WrittenListError | None = None
+        with LocalApi(endpoint, model) as api:
+            for attempt in range(TRIES):
+                message = {"role": "user", "content": request(asked)}
+                said = api.say([message], temperature=0.7, max_tokens=MOST_TOKENS, seed=attempt)
+                try:
+                    return read_written(said.message.content or "", asked)
+                except WrittenListError as error:
+                    problem = error
+        assert problem is not None
+        raise problem
+
+    found = read_written(text_of(written, "--written"), asked) if written else from_model()
+    with target_for(context, data, (kind_named("checklist"),)).checker(jobs=1) as checker:
+        report = assess(checker, found.spec)
+    content = found.spec.model_dump(mode="json", exclude={"kind"})
+    if as_json:
+        from appliance.cli.documents.checks import DraftedList
+
+        show_json(DraftedList(list=content, refused=tuple(found.refused), assessment=report))
+    else:
+        for line in explain(found.spec):
+            show_line(line)
+        for why in found.refused:
+            show_line(f"left out: {why}")
+        show_line(f"{'sound' if report.sound else 'not sound'}: {report.reason}")
+        for line in report.lines():
+            show_line(f"  {line}")
+    if not report.sound:
+        raise typer.Exit(ExitCode.FAILED_VERDICT)
+    if out is not None:
+        try:
+            with out.open("x") as file:
+                file.write(json.dumps(content, indent=2) + "\n")
+        except OSError as error:
+            raise AssayError(f"{out}: {error.strerror}", "name a file that can be made", ExitCode.USAGE) from error

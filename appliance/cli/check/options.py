@@ -1,0 +1,171 @@
+"""From the options of an `assay check` command to a spec and a submission."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from appliance.cli.shell.inputs import STDIN, text_of
+from appliance.errors import UsageError
+from runtime.model import FrozenModel
+
+if TYPE_CHECKING:
+    from verifiers.contract.kinds import Kind, KindOption
+    from verifiers.registry.spec import Spec
+
+BYTE_ORDER_MARK = "\ufeff"
+
+
+class CheckRun(FrozenModel):
+    """The options that all kinds have."""
+
+    spec: Path | None = Field(
+        None, description="Fields of the spec; see docs/verifiers.md.", json_schema_extra={"metavar": "SPEC.toml"}
+    )
+    pairs: Path | None = Field(
+        None, description="Many at once: one JSON object a line, `-` for input.", json_schema_extra={"metavar": "FILE"}
+    )
+    out: Path | None = Field(
+        None,
+        description="Where results go; the same command continues with what is there.",
+        json_schema_extra={"metavar": "FILE"},
+    )
+    jobs: int = Field(1, ge=1, le=256, description="How many pairs are checked at the same time.")
+    seconds: float | None = Field(
+        None,
+        ge=0.05,
+        le=86_400,
+        description="Processor time of a check; what is usual unless given.",
+        json_schema_extra={"metavar": "S"},
+    )
+    evidence: bool = Field(False, description="Show what lets somebody else check the reason.")
+
+
+def missing(flag: str, metavar: str) -> UsageError:
+    """The error for an option that a check cannot do without."""
+    return UsageError(f"{flag} is missing", f"give {flag} {metavar or 'TEXT'}, or --pairs FILE for many")
+
+
+def require_pairs_or_one(run: CheckRun, single: list[str]) -> None:
+    """Raises AssayError unless either a file of pairs or one check is asked for; `single` are given flags of one."""
+    if run.pairs is not None and single:
+        raise UsageError(f"{single[0]} and --pairs both say what to check", "give one of them")
+    if run.pairs is None and run.out is not None:
+        raise UsageError("--out is for a file of pairs", "give --pairs FILE, or leave --out out")
+    if run.out is not None and not run.out.absolute().parent.is_dir():
+        raise UsageError(f"{run.out.absolute().parent} is no folder", "make it, or name another --out")
+
+
+def require_fields(kind: Kind, fields: Mapping[str, Any]) -> None:
+    """Raises AssayError, with the option to give, where a single check lacks what it is about."""
+    flags = {option.field: option for option in kind.options}
+    for name, field in kind.spec.load().model_fields.items():
+        if field.is_required() and name not in fields and name != "kind" and name in flags:
+            raise missing(flags[name].flag, flags[name].metavar)
+    if kind.spec_file is not None and not fields:
+        raise UsageError("--spec is missing", "name a file with the fields of the spec; docs/verifiers/ has examples")
+
+
+def key_option(kind: Kind) -> KindOption | None:
+    """The option whose value each line of a file of pairs has under its own name, such as `gold`."""
+    required = kind.spec.load().model_fields
+    return next(
+        (
+            option
+            for option in kind.options
+            if kind.submission.takes == "text" and option.takes == "text" and required[option.field].is_required()
+        ),
+        None,
+    )
+
+
+def require_toolchain(folder: Path | None) -> None:
+    """Raises AssayError for a folder that is named and holds no Lean."""
+    if folder is None:
+        return
+    from verifiers.lean.toolchain import find
+
+    if find(folder) is None:
+        raise UsageError(
+            f"{folder} holds no Lean toolchain", "--lean names the folder of one, such as elan's; it has lib/lean"
+        )
+
+
+def fields_in(kind: Kind, file: Path | None, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec's fields: those that a file of text says of itself, then those of --spec, then those of the options.
+    `values` are by flag. Raises AssayError, SpecError."""
+    read: dict[str, Any] = {}
+    given: dict[str, Any] = {}
+    for option in kind.options:
+        value = values.get(option.flag)
+        if value is None:
+            continue
+        if option.takes == "file":
+            text = text_of(value, option.flag)
+            found = {option.field: text} if option.read is None else _read(option.read.load(), text, Path(value))
+            (given if option.read is None else read).update(found)
+        else:
+            given[option.field] = option.sets or value
+    return read | _fields_of(kind, file) | given
+
+
+def _fields_of(kind: Kind, file: Path | None) -> dict[str, Any]:
+    """The fields of a --spec file, which may name its kind but no other one. Raises AssayError, SpecError."""
+    if file is None:
+        return {}
+    text = text_of(str(file), "--spec").removeprefix(BYTE_ORDER_MARK)
+    if kind.spec_file is not None:
+        return _read(kind.spec_file.load(), text, file)
+    from policies.toml_files import TomlError, read_toml
+
+    try:
+        fields = read_toml(text)
+    except TomlError as error:
+        raise UsageError(f"{file} is not TOML: {error}", 'write lines like: form = "equal"') from error
+    found = fields.pop("kind", kind.name)
+    if found in kind.retired:
+        fields = dict(kind.retired[found].rewrite.load()({**fields, "kind": found}))
+        fields.pop("kind", None)
+    elif found != kind.name:
+        raise UsageError(f"{file} is a spec of the kind {found!r}, not {kind.name!r}", "use the command that is for it")
+    return fields
+
+
+def _read(read: Any, text: str, file: Path) -> dict[str, Any]:
+    """The fields of the spec that a kind reads from a file's text. Raises SpecError that names the file."""
+    from verifiers.contract.errors import SpecError
+
+    try:
+        spec: Spec = read(text, Path() if str(file) == STDIN else file.parent)
+    except SpecError as error:
+        raise SpecError(f"{file}: {error}", hint=error.hint) from error
+    return spec.model_dump(mode="json", exclude={"kind"})
+
+
+def spec_of(kind: Kind, fields: Mapping[str, Any]) -> Spec:
+    """Raises AssayError for fields that make no spec."""
+    from pydantic import ValidationError
+
+    from verifiers.contract.spec_data import first_fault
+    from verifiers.registry.spec import SPEC
+
+    try:
+        return SPEC.validate_python({**fields, "kind": kind.name})
+    except ValidationError as error:
+        raise UsageError(f"spec: {first_fault(error)}", "docs/verifiers/ lists the fields of each kind") from error
+
+
+def submission_of(kind: Kind, spec: Spec, value: str | None) -> str:
+    """What is checked; where nothing is given, what the kind says of such a spec. Raises AssayError."""
+    option = kind.submission
+    if value is None:
+        default = option.default.load()(spec) if option.default is not None else None
+        if default is None:
+            raise missing(option.flag, option.metavar)
+        return str(default)
+    if option.takes == "file":
+        return text_of(value, option.flag)
+    return text_of(STDIN, option.flag).removesuffix("\n") if value == STDIN else value

@@ -1,0 +1,233 @@
+"""A file of pairs: one JSON object a line, each becoming a spec and a submission.
+
+What always holds: the whole file is read and every fault in it named before the first pair is checked; never more than
+one line is in memory; keys that are not asked for never leave this module. A submission may be any text at all, also
+one that no file can hold: what is wrong with it is for its verifier to say.
+
+    an answer:   {"id": "a1", "gold": "1/2", "prediction": "0.5"}
+    any other:   {"id": "s1", "spec": {...}, "submission": "..."}
+
+`spec` holds fields of the spec, and goes before those of the command line; an answer may have it too. What a claim asks
+in its own text (`set-info`) counts as a field of `spec`, unless that sets the field. A number where
+text is wanted is taken as it is written, `null` for a submission as the empty text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+from pydantic import ValidationError
+
+from appliance.cli.check.options import key_option
+from appliance.errors import AssayError, UsageError
+from verifiers.contract.errors import SpecError
+from verifiers.contract.kinds import Kind
+from verifiers.contract.spec_data import first_fault
+from verifiers.contract.text import clip
+from verifiers.registry.spec import SPEC, Spec
+
+MAX_LINE = 8 << 20
+"""Bytes. Escaped once more on their way to a worker they still fit into a frame."""
+MAX_ID = 200
+SHOWN = 10
+"""Faults that are shown one by one."""
+BLOCK = 1 << 20
+
+
+class PairItem(NamedTuple):
+    id: str | int
+    spec: Spec
+    submission: str
+
+
+class PairsScan(NamedTuple):
+    """What a file holds; the digest is SHA-256 of its bytes."""
+
+    total: int
+    digest: str
+
+
+class _FaultError(Exception):
+    """What is wrong with one line."""
+
+
+class _Written(float):
+    """A number of JSON, and its text."""
+
+    text: str
+
+    def __new__(cls, text: str) -> _Written:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+class PairsFile:
+    """The pairs of a stream that can be read twice. `base` are spec fields for every line."""
+
+    def __init__(self, stream: BinaryIO, name: str, kind: Kind, base: dict[str, Any]) -> None:
+        self._stream = stream
+        self._name = name
+        self._kind = kind
+        self._key = key_option(kind)
+        self._base = {**base, "kind": kind.name}
+        self._digest = ""
+
+    def scan(self) -> PairsScan:
+        """Reads everything once. Raises AssayError that names the first faulty lines."""
+        faults: list[str] = []
+        ids: dict[str, int] = {}
+        count = faulty = 0
+        hashed = hashlib.sha256()
+        for number, line in self._lines(hashed):
+            try:
+                item = self._item(line)
+                before = ids.setdefault(str(item.id), number)
+                if before != number:
+                    raise _FaultError(f"the id {clip(str(item.id), 60)} is that of line {before} too")
+                count += 1
+            except _FaultError as fault:
+                faulty += 1
+                if len(faults) < SHOWN:
+                    faults.append(f"line {number}: {fault}")
+        if faults:
+            more = f"\nand {faulty - SHOWN} more lines" if faulty > SHOWN else ""
+            raise UsageError(
+                f"{self._name} cannot be used; nothing was checked\n" + "\n".join(faults) + more,
+                "correct these lines; docs/cli.md describes a line, docs/verifiers/ the fields of a spec",
+            )
+        if not count:
+            raise UsageError(f"{self._name} holds no pairs", "write one JSON object on each line")
+        self._digest = hashed.hexdigest()
+        return PairsScan(count, self._digest)
+
+    def items(self) -> Iterator[PairItem]:
+        """Every pair in the order of the file. Raises AssayError when the file is no longer the one that was
+        scanned."""
+        hashed = hashlib.sha256()
+        try:
+            for _, line in self._lines(hashed):
+                yield self._item(line)
+        except _FaultError:
+            raise self._changed() from None
+        if hashed.hexdigest() != self._digest:
+            raise self._changed()
+
+    def _changed(self) -> AssayError:
+        return UsageError(
+            f"{self._name} was changed while it was being checked",
+            "keep it as it is, and begin again with another --out",
+        )
+
+    def _lines(self, hashed: Any) -> Iterator[tuple[int, bytes]]:
+        """Number and bytes of each line that is not blank; of a line that is too long, only its beginning."""
+        self._stream.seek(0)
+        number = 0
+        while line := self._stream.readline(MAX_LINE + 1):
+            number += 1
+            hashed.update(line)
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            if len(line) > MAX_LINE:
+                rest = line
+                while rest and not rest.endswith(b"\n"):
+                    rest = self._stream.readline(BLOCK)
+                    hashed.update(rest)
+            if not line.isspace() and line:
+                yield number, line
+
+    def _item(self, line: bytes) -> PairItem:
+        if len(line) > MAX_LINE:
+            raise _FaultError(f"longer than {MAX_LINE >> 20} MiB")
+        found = _object(line)
+        name = _id(found)
+        own = self._fields(found)
+        fields = {**self._base, **self._asked(own), **own}
+        if self._key is not None:
+            fields[self._key.field] = _text(found, self._key.flag.removeprefix("--"))
+        try:
+            spec = SPEC.validate_python(fields)
+        except ValidationError as error:
+            raise _FaultError(f"spec: {first_fault(error)}") from None
+        return PairItem(name, spec, _text(found, self._kind.submission.key, empty=True))
+
+    def _asked(self, own: dict[str, Any]) -> dict[str, Any]:
+        """What a text in a line's own spec says of that spec."""
+        asked: dict[str, Any] = {}
+        for option in self._kind.options:
+            if option.asked is not None and isinstance(text := own.get(option.field), str):
+                try:
+                    asked |= option.asked.load()(text)
+                except SpecError as error:
+                    raise _FaultError(f"spec: {error}") from None
+        return asked
+
+    def _fields(self, found: dict[str, Any]) -> dict[str, Any]:
+        fields = found.get("spec", {})
+        if not isinstance(fields, dict):
+            raise _FaultError("`spec` is no object")
+        if fields.get("kind", self._kind.name) != self._kind.name:
+            raise _FaultError(f"the kind of its spec is not {self._kind.name!r}")
+        if self._key is not None and self._key.field in fields:
+            key = self._key.flag.removeprefix("--")
+            raise _FaultError(f"`{key}` says that already: leave `{self._key.field}` out of `spec`")
+        return fields
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line, object_pairs_hook=_once, parse_float=_Written, parse_constant=_no_constant)
+    except _FaultError:
+        raise
+    except RecursionError:
+        raise _FaultError("nested too deeply") from None
+    except UnicodeDecodeError as error:
+        raise _FaultError(f"not UTF-8 at byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        raise _FaultError(f"not JSON at column {error.colno}: {error.msg}") from None
+    except ValueError:
+        raise _FaultError("a number with more digits than can be read: write it as text") from None
+    if not isinstance(found, dict):
+        raise _FaultError("not a JSON object")
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _FaultError("a name occurs twice in an object")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise _FaultError(f"{name} is not JSON")
+
+
+def _id(found: dict[str, Any]) -> str | int:
+    if "id" not in found:
+        raise _FaultError("`id` is missing")
+    name = found["id"]
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        raise _FaultError("`id` is neither text nor a whole number")
+    if not 0 < len(str(name)) <= MAX_ID:
+        raise _FaultError(f"`id` is empty or longer than {MAX_ID} characters")
+    return name
+
+
+def _text(found: dict[str, Any], key: str, *, empty: bool = False) -> str:
+    """Text, or a number as it is written. With `empty` also `null`, as no text."""
+    if key not in found:
+        raise _FaultError(f"`{key}` is missing")
+    value = found[key]
+    if isinstance(value, str):
+        return value
+    if isinstance(value, _Written):
+        return value.text
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if value is None and empty:
+        return ""
+    raise _FaultError(f"`{key}` is no text")

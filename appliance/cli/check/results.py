@@ -1,0 +1,158 @@
+"""A file of results that is only ever appended to: one JSON line for each result, and the last line of an id counts.
+
+What always holds: a line that a run left unfinished is cut off before another is added; one run at a time writes to the
+file; beside it lies NAME.run.json, which says what the run is about, and a run about anything else is refused. The lock
+is the kernel's (flock), so it ends with its process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import stat
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from appliance.errors import AssayError, UsageError
+from appliance.system.durable_file import replace_file
+
+SYNC_SECONDS = 2.0
+TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""Of the machine, when a file cannot be opened; anything else is the name that was given."""
+
+
+class Results:
+    """An open file of results; close it. `about` is what a run has to be about to continue this file."""
+
+    def __init__(self, path: Path, about: dict[str, Any], pairs: Path | None = None) -> None:
+        """Raises AssayError (2) for a file that is another run's, in use, or none; OSError."""
+        self.path = path
+        self.outcomes: dict[str, str] = {}
+        """By id, what the results in the file say."""
+        self._file = self._locked(pairs)
+        self._synced = time.monotonic()
+        try:
+            self._begin(about)
+            self._end = self._read()
+            os.ftruncate(self._file, self._end)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def add(self, lines: Sequence[dict[str, Any]]) -> None:
+        """Appends results. Raises OSError when the disk does not take them, and then none of them is half there."""
+        data = memoryview("".join(f"{json.dumps(line)}\n" for line in lines).encode("ascii"))
+        place = self._end
+        try:
+            while data:
+                written = os.pwrite(self._file, data, place)
+                data, place = data[written:], place + written
+            if time.monotonic() - self._synced >= SYNC_SECONDS:
+                os.fsync(self._file)
+                self._synced = time.monotonic()
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, self._end)
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
+        self._end = place
+        self.outcomes.update((str(line["id"]), line["outcome"]) for line in lines)
+
+    def close(self) -> None:
+        """Everything is on the disk afterwards, and another run may continue. Closing twice is fine."""
+        if self._file >= 0:
+            try:
+                os.fsync(self._file)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(self.path)) from error
+            finally:
+                os.close(self._file)
+                self._file = -1
+
+    def _locked(self, pairs: Path | None) -> int:
+        try:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+        try:
+            found = os.fstat(file)
+            if not stat.S_ISREG(found.st_mode):
+                raise UsageError(f"{self.path} is no plain file", "leave --out out, and results go to standard output")
+            if pairs is not None and pairs.exists() and os.path.samestat(found, pairs.stat()):
+                raise UsageError("--out names the pairs themselves", "give the results another name")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(file)
+            raise UsageError(f"another run is writing to {self.path}", "wait for it, or name another --out") from error
+        except BaseException:
+            os.close(file)
+            raise
+        return file
+
+    def _begin(self, about: dict[str, Any]) -> None:
+        """Writes what the run is about for an empty file, and compares it for any other."""
+        place = about_path(self.path)
+        if os.fstat(self._file).st_size == 0:
+            try:
+                replace_file(place, json.dumps(about, indent=2, sort_keys=True).encode() + b"\n")
+            except OSError as error:
+                raise _unwritable(place, error) from error
+            return
+        try:
+            before = json.loads(place.read_bytes())
+        except FileNotFoundError:
+            raise self._foreign(f"there is no {place.name} beside it that says what it is about") from None
+        except (ValueError, RecursionError):
+            raise self._foreign(f"{place.name} beside it cannot be read") from None
+        differ = sorted(name for name in before.keys() | about.keys() if before.get(name) != about.get(name))
+        if differ:
+            raise UsageError(
+                f"{self.path} has results of another run: {', '.join(differ)} changed",
+                "name another --out, or remove that file to begin anew",
+            )
+
+    def _read(self) -> int:
+        """Reads the results that are there; where the last whole line ends."""
+        end = 0
+        with os.fdopen(os.dup(self._file), "rb") as stream:
+            stream.seek(0)
+            for number, line in enumerate(stream, 1):
+                found = _result(line)
+                if found is None:
+                    if line.endswith(b"\n") and line.strip(b"\0\n"):
+                        raise self._foreign(f"line {number} is no result")
+                    if stream.read().strip(b"\0"):
+                        raise self._foreign(f"line {number} was cut off, and others come after it")
+                    break
+                self.outcomes[str(found["id"])] = found["outcome"]
+                end += len(line)
+        return end
+
+    def _foreign(self, why: str) -> AssayError:
+        return UsageError(
+            f"{self.path} cannot be continued: {why}", "name another --out; nothing in this one was changed"
+        )
+
+
+def _unwritable(path: Path, error: OSError) -> Exception:
+    """The same error for trouble of the machine, another one (2) where the name cannot be written."""
+    if error.errno in TROUBLE:
+        return OSError(error.errno, error.strerror, str(path))
+    return UsageError(f"{path}: {error.strerror}", "name another --out, which can be written")
+
+
+def about_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.run.json")
+
+
+def _result(line: bytes) -> dict[str, Any] | None:
+    """A result, or None: for the end of a line that is missing, or zeros that the disk had not yet replaced, too."""
+    try:
+        found = json.loads(line) if line.endswith(b"\n") else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and {"id", "outcome", "reason", "seconds"} <= found.keys() else None

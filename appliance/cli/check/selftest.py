@@ -1,0 +1,132 @@
+"""`assay check selftest`: every known attack, agents that do no work, and honest controls, on the verifiers as they run
+here. Progress goes to standard error; the report, lines or JSON, to standard output.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import typer
+
+from appliance.cli.check.target import CheckTarget
+from appliance.cli.show.printing import show_json, show_line, show_progress, show_table
+from appliance.errors import ExitCode, UsageError
+from appliance.system.clock import now
+from appliance.text.printable import printable
+from curriculum import seeds
+from curriculum.contract.task import Split
+from curriculum.names import CALCULATORS
+from curriculum.registry import make_draft, taskset_named
+from verifiers.registry import KINDS, kind_named
+from verifiers.selftest.cases import trials
+from verifiers.selftest.catalogue import attack_catalogue
+from verifiers.selftest.report import NotRun, SelfTest, SelfTestEntry
+from verifiers.selftest.run import TaskQuestion, run_selftest
+
+SHOWN = 20
+"""Cases of a kind that are shown one by one; JSON has them all."""
+LIMIT = 300
+
+
+def run_cases(place: CheckTarget, *, only: list[str], jobs: int, as_json: bool) -> ExitCode:
+    """1 when an attack passed, a control did not, or a suspicion was missed; 5 when a case got no verdict."""
+    only = [_current_name(name) for name in only]
+    try:
+        with place.checker(jobs=jobs) as checker:
+            found = run_selftest(
+                checker, list(questions()), made_at=now(), jobs=2 * jobs, only=only, progress=_progress
+            )
+    finally:
+        show_progress("")
+    missing = [case for case in found.not_run if not only or case.verifier in only]
+    if as_json:
+        show_json(found)
+    else:
+        _show(found, missing)
+    if not found.clean:
+        return ExitCode.FAILED_VERDICT
+    return ExitCode.INFRASTRUCTURE if missing else ExitCode.OK
+
+
+def show_catalogue(only: list[str], *, as_json: bool) -> None:
+    """Prints the attack catalogue as Markdown. Raises UsageError for JSON."""
+    if as_json:
+        raise UsageError("--catalogue: the catalogue has no JSON form", "leave out --json")
+    typer.echo(attack_catalogue(trials(), [_current_name(name) for name in only]))
+
+
+def _current_name(name: str) -> str:
+    """Names the kind, also by what earlier versions called it. Raises BadParameter."""
+    try:
+        return kind_named(name).name
+    except KeyError:
+        known = ", ".join(kind.name for kind in KINDS)
+        raise typer.BadParameter(f"{name!r} is none of {known}", param_hint="--verifier") from None
+
+
+def questions() -> Iterator[TaskQuestion]:
+    """One of each family and level: the same each time."""
+    seed = next(seeds.seeds(Split.VALIDATION))
+    for name in CALCULATORS:
+        for level in range(taskset_named(name).level_count):
+            draft = make_draft(name, level, seed)
+            yield TaskQuestion(f"{name}-{level}", draft.messages[-1].text, draft.spec, draft.answer)
+
+
+def _progress(done: int, total: int, last: SelfTestEntry | NotRun) -> None:
+    show_progress(f"{done}/{total}  {last.verifier}: {printable(last.name, limit=60)}")
+
+
+def _show(found: SelfTest, missing: list[NotRun]) -> None:
+    show_table(
+        ("verifier", "version", "attacks", "accepted", "controls", "rejected", "not run"),
+        [
+            row
+            for name, version in found.versions.items()
+            if any((row := (name, version, *_counts(found, missing, name)))[2:])
+        ],
+        empty="nothing was checked",
+    )
+    for entry in found.wrong[:SHOWN]:
+        show_line("")
+        typer.echo(typer.style(_fault(entry), fg=typer.colors.RED), nl=False)
+        show_line(f"  {entry.verifier}: {entry.name}")
+        show_line(f"  {printable(entry.why, limit=LIMIT)}")
+        show_line(f"  seen: {entry.outcome.value}, {printable(entry.reason, limit=LIMIT)}")
+    if len(found.wrong) > SHOWN:
+        show_line(f"and {len(found.wrong) - SHOWN} more")
+    for (verifier, reason), count in Counter((case.verifier, case.reason) for case in missing).most_common(SHOWN):
+        show_line("")
+        typer.echo(typer.style("not run", fg=typer.colors.YELLOW), nl=False)
+        show_line(f"  {verifier}: {count} cases: {printable(reason, limit=LIMIT)}")
+    if missing and found.clean:
+        untested = {case.verifier for case in missing}
+        vouched = [name for name in found.versions if name not in untested and found.vouches_for([name])]
+        show_line("")
+        show_line(f"whole and right: {', '.join(vouched) or 'none'}; not: {', '.join(sorted(untested))}")
+    show_line("")
+    held = ", ".join(found.isolations) or "nothing"
+    show_line(
+        f"{found.attacks} attacks, {found.accepted} accepted; {found.controls} honest controls, "
+        f"{found.controls_rejected} rejected; {len(missing)} not run; held in {held}; {found.seconds:.0f} s"
+    )
+
+
+def _counts(found: SelfTest, missing: list[NotRun], verifier: str) -> tuple[int, int, int, int, int]:
+    own = [entry for entry in found.entries if entry.verifier == verifier]
+    attacks = [entry for entry in own if entry.sort != "control"]
+    controls = [entry for entry in own if entry.sort == "control"]
+    return (
+        len(attacks),
+        sum(entry.outcome.value == "pass" for entry in attacks),
+        len(controls),
+        sum(not entry.right for entry in controls),
+        sum(case.verifier == verifier for case in missing),
+    )
+
+
+def _fault(entry: SelfTestEntry) -> str:
+    if entry.sort == "control":
+        return "rejected"
+    return "accepted" if entry.outcome.value == "pass" else "not suspected"

@@ -1,0 +1,120 @@
+"""How verdicts, results of a file of pairs, and the way of a run look.
+
+What always holds: text that a submission or a spec had a part in is shown with control characters made visible, or as
+JSON in ASCII; progress is shown to a terminal only, results never share a stream with it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from appliance.cli.show.printing import show_json, show_line, show_progress
+from appliance.text.printable import printable
+from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+
+REASON = 2_000
+"""Characters of a reason that a person is shown; JSON has all of it."""
+EVIDENCE = 30_000
+TICK = 0.2
+
+BAD_SPEC = "bad_spec"
+COLOURS = {
+    Outcome.PASS: typer.colors.GREEN,
+    Outcome.FAIL: typer.colors.RED,
+    Outcome.HACK_SUSPECTED: typer.colors.MAGENTA,
+    Outcome.INFRA_ERROR: typer.colors.YELLOW,
+}
+
+
+def result_of(name: str | int, verdict: Verdict | SpecProblem, *, evidence: bool) -> dict[str, Any]:
+    """A line of results."""
+    if isinstance(verdict, SpecProblem):
+        line = {"id": name, "outcome": BAD_SPEC, "reason": verdict.reason, "seconds": 0.0}
+        return line | ({"hint": verdict.hint} if evidence else {})
+    line = {
+        "id": name,
+        "outcome": verdict.outcome.value,
+        "reason": verdict.reason,
+        "seconds": round(verdict.seconds, 6),
+    }
+    if evidence:
+        line |= verdict.model_dump(mode="json", exclude={"outcome", "reason", "seconds"})
+    return line
+
+
+def show_results(lines: Sequence[dict[str, Any]]) -> None:
+    """ASCII only, so that no text in them can steer a terminal."""
+    sys.stdout.write("".join(f"{json.dumps(line)}\n" for line in lines))
+    sys.stdout.flush()
+
+
+def show_verdict(verdict: Verdict, *, evidence: bool, as_json: bool) -> None:
+    if as_json:
+        show_json(verdict)
+        return
+    typer.echo(typer.style(verdict.outcome.value, fg=COLOURS[verdict.outcome]), nl=False)
+    ground = f" ({verdict.ground.value})" if verdict.ground else ""
+    show_line(f"{ground}  {printable(verdict.reason, limit=REASON)}", indent=2, used=len(verdict.outcome.value))
+    tools = ", ".join(f"{name} {version}" for name, version in verdict.tools.items())
+    by = ", ".join(filter(None, (f"{verdict.verifier} {verdict.version}", tools, verdict.isolation)))
+    score = "" if verdict.score in (0.0, 1.0) else f"  score {verdict.score:.3f}"
+    show_line(f"  {by}, {verdict.seconds:.3f} s{score}")
+    hint = verdict.evidence.get("hint")
+    if verdict.outcome is Outcome.INFRA_ERROR and isinstance(hint, str):
+        show_line(f"  {printable(hint, limit=REASON)}", indent=2)
+    if evidence:
+        text = json.dumps(verdict.evidence, indent=2, ensure_ascii=True)
+        for line in printable(text, limit=EVIDENCE, lines=True).splitlines():
+            typer.echo(f"  {line}")
+
+
+def show_summary(counts: Counter[str], before: int, seconds: float, *, out: Path | None, as_json: bool) -> None:
+    """Of a whole file: on standard output when the results are in a file, otherwise beside them."""
+    checked = counts.total() - before
+    if out is not None and as_json:
+        from appliance.cli.documents.checks import PairsSummary
+
+        show_json(
+            PairsSummary(
+                pairs=counts.total(),
+                passed=counts[Outcome.PASS.value],
+                fail=counts[Outcome.FAIL.value],
+                hack_suspected=counts[Outcome.HACK_SUSPECTED.value],
+                infra_error=counts[Outcome.INFRA_ERROR.value],
+                bad_spec=counts[BAD_SPEC],
+                checked_now=checked,
+                seconds=round(seconds, 3),
+                out=str(out),
+            )
+        )
+        return
+    listed = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    rate = f"{checked} checked in {seconds:.1f} s" if checked else "nothing was left to check"
+    typer.echo(printable(f"{counts.total()} pairs: {listed}; {rate}"), err=out is None)
+
+
+class CheckProgress:
+    """One line on standard error that is written over, where that is a terminal."""
+
+    def __init__(self, count: int, before: int) -> None:
+        self._count, self._before = count, before
+        self._started = self._shown = time.monotonic()
+
+    def show(self, counts: Counter[str]) -> None:
+        now = time.monotonic()
+        if now - self._shown < TICK:
+            return
+        self._shown = now
+        done = counts.total()
+        rate = (done - self._before) / (now - self._started)
+        listed = "  ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))
+        left = (self._count - done) / rate if rate else 0.0
+        show_progress(f"{done} of {self._count}  {listed}  {rate:.0f}/s  {left:.0f} s left")

@@ -1,0 +1,203 @@
+"""`assay curriculum adapter`: what worlds can be made of that is not ours, and tasksets of what it asks.
+
+What always holds: nothing of an adapter runs outside a sandbox; what it makes goes through the doors that an owner's
+own problems go through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.shell.lazy_group import CommandRow, lazy_group
+from appliance.cli.shell.options import Data, Json, settings_of
+from appliance.cli.show.printing import show_json, show_line, show_progress, show_records
+from appliance.errors import ExitCode
+
+if TYPE_CHECKING:
+    from curriculum.foreign.given import GivenTask
+    from curriculum.own.rows import OwnRow
+
+COMMANDS = {
+    "ls": CommandRow("curriculum.adapters:ls", "List the adapters, and whether the packages of their guests are here."),
+    "install": CommandRow("curriculum.adapters:install", "Install the packages that an adapter's guests have."),
+    "sets": CommandRow(
+        "curriculum.adapters:sets", "List what an adapter's environments ask, and what decides about answers."
+    ),
+    "add": CommandRow("curriculum.adapters:add", "Make a taskset of what an adapter's environment asks."),
+}
+app = lazy_group(
+    COMMANDS, help="Environments that are not ours: install them for sandboxes, and make tasksets of them."
+)
+
+Name = Annotated[str, typer.Argument(help="Its name, as `assay curriculum adapter ls` has it.")]
+
+
+def ls(as_json: Json = False) -> None:
+    """List the adapters, and whether the packages of their guests are here."""
+    from curriculum.adapters import ADAPTERS, AdapterSummary
+
+    rows = [AdapterSummary.of(adapter) for adapter in ADAPTERS.values()]
+    show_records(
+        rows,
+        ("adapter", "about", "packages", "MiB", "installed", "owner's packages"),
+        lambda one: (one.name, one.about, one.packages, one.mib, one.installed or "no", ", ".join(one.owned)),
+        empty="there is no adapter",
+        as_json=as_json,
+    )
+
+
+def install(
+    name: Name,
+    package: Annotated[
+        Path | None,
+        typer.Option("--package", metavar="PATH", help="A package of yours that it is for: a folder, or a wheel."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Install the packages that an adapter's guests have: exact versions, wheels only, for guests alone.
+
+    pip fetches them with the configuration that it has here. Nothing is fetched later, when a world is opened. What
+    --package names is put beside them as it is, and run by sandboxes alone.
+
+    Example: assay curriculum adapter install mcp
+    """
+    from appliance.errors import UsageError
+    from curriculum.adapters import adapter_named
+    from curriculum.adapters.packages import guest_package
+    from runtime.package_sets import extend_set, install_set
+
+    adapter = adapter_named(name)
+    if package is not None and not adapter.takes_package:
+        raise UsageError(f"{name} takes no package of yours", "leave --package out")
+    owned = guest_package(adapter, package) if package is not None else None
+    found, what = install_set(adapter.name, adapter.pins, adapter.imports, added=adapter.stand_in_files), adapter.name
+    if owned is not None:
+        found, what = extend_set(adapter.set_name(owned.name), found.folder, owned.files), f"{name} with {owned.name}"
+    if as_json:
+        from appliance.cli.documents.tasks import InstalledAdapter
+
+        show_json(InstalledAdapter(name=what, packages=len(adapter.pins), mib=found.mib, folder=str(found.folder)))
+        return
+    show_line(f"installed {what}: {len(adapter.pins)} packages, {found.mib} MiB, in {found.folder}")
+    if adapter.takes_package and owned is None:
+        show_line("for a package of yours beside them: install it with --package FOLDER")
+
+
+def sets(
+    context: typer.Context,
+    name: Name,
+    package: Annotated[str, typer.Option("--package", help="Of yours, as `adapter ls` names it.")] = "",
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List what an adapter's environments ask, and what decides about answers: a check of ours, or their own score,
+    which is a foreign reward and never trained on.
+
+    Example: assay curriculum adapter sets reasoning_gym
+    """
+    from appliance.cli.shell.broker_target import patient_sessions
+    from curriculum.foreign.making import SetSummary, list_sets
+
+    with patient_sessions(context, data) as pool:
+        found = list_sets(pool, name, package)
+    show_records(
+        [SetSummary.of(name, one, levels) for one, levels in found.items()],
+        ("set", "levels of its own", "decided by"),
+        lambda one: (one.name, one.levels, one.decided_by),
+        empty="it asks nothing",
+        as_json=as_json,
+    )
+
+
+def add(
+    context: typer.Context,
+    name: Name,
+    chosen: Annotated[
+        str,
+        typer.Argument(
+            metavar="SET",
+            help="What it asks, as `assay curriculum adapter sets` lists; of mcp a file of tasks, or a folder with a "
+            "tasks.jsonl.",
+        ),
+    ],
+    package: Annotated[str, typer.Option("--package", help="Of yours, as `adapter ls` names it.")] = "",
+    tasks: Annotated[
+        int | None, typer.Option("--tasks", min=1, max=10_000, help="Of each of five levels; 100 unless given.")
+    ] = None,
+    batch: Annotated[int | None, typer.Option("--batch", min=0, help="Another one than 0 has other items.")] = None,
+    taskset: Annotated[
+        str | None, typer.Option("--name", help="Of the taskset, own/NAME; otherwise the names of adapter and set.")
+    ] = None,
+    licence: Annotated[
+        str, typer.Option("--license", help="Of the tasks; kept with them; otherwise the adapter's, where it is known.")
+    ] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and keep nothing.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Make a taskset of what an adapter's environment asks: items are made in a sandbox, and checked as problems of
+    your own are. Where only the environment itself scores answers, nobody trains on them.
+
+    0 when some were taken, 1 when none was.
+
+    Of mcp the tasks are yours: rows as of `assay curriculum add`, with `arguments` for the server, `tools` that the
+    model may call, or `score`, a tool of the server's.
+
+    Example: assay curriculum adapter add reasoning_gym chain_sum --tasks 20
+    """
+    from appliance.cli.curriculum.add import Refused, keeper_of, let_through, name_of, sealed_questions, show_added
+    from appliance.cli.shell.broker_target import patient_sessions
+    from appliance.cli.shell.own_use import how_to_train
+    from curriculum.adapters import adapter_named
+    from curriculum.foreign.given import rows_given
+    from curriculum.foreign.making import level_of, make_rows, source_of
+    from curriculum.own.rows import with_levels
+    from curriculum.own.taskset import OwnContent
+
+    adapter, place = adapter_named(name), Path(chosen)
+    given = _given(place, tasks, batch) if adapter.tasks_given else None
+    named = name_of(Path(f"{name}_{chosen if given is None else package}"), taskset)
+    keeper = keeper_of(context, data, named, dry_run=dry_run)
+    sealed = [] if dry_run else sealed_questions(context, data)
+
+    def say(count: int) -> None:
+        show_progress(f"made {count} tasks")
+
+    with patient_sessions(context, data) as pool:
+        if given is not None:
+            made, left_out = rows_given(pool, package, given, say=say)
+        else:
+            made, left_out = make_rows(
+                pool, name, chosen, package=package, tasks=tasks or 100, batch=batch or 0, say=say
+            )
+    refused = [Refused(one.origin, one.reason) for one in left_out]
+    accepted: list[OwnRow] = []
+    if made:
+        from appliance.cli.check.target import target_for
+        from verifiers.registry import kind_of
+
+        with target_for(context, data, {kind_of(row.spec) for row in made}).checker(jobs=2) as checker:
+            accepted = list(let_through(context, data, checker, made, sealed, refused))
+    show_progress("")
+    kept = with_levels(accepted, level_of) if accepted else ()
+    if kept and not dry_run:
+        source, known = source_of(name, place.name if given else chosen, package, None if given else batch or 0)
+        content = OwnContent(name=named, licence=licence or known, source=source, added="", rows=kept)
+        keeper.add_taskset(content.model_dump_json().encode())
+    use = how_to_train(settings_of(context, data), f"own/{named}")
+    show_added(named, kept, refused, use=use, dry_run=dry_run, as_json=as_json)
+    raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)
+
+
+def _given(place: Path, tasks: int | None, batch: int | None) -> list[GivenTask]:
+    """The owner's tasks. Raises UsageError."""
+    from appliance.cli.curriculum.own_files import rows_in
+    from appliance.errors import UsageError
+    from curriculum.adapters import TASKS
+    from curriculum.foreign.given import GivenTask
+
+    if (tasks, batch) != (None, None):
+        raise UsageError("--tasks and --batch are for what makes tasks, and these are yours", "leave them out")
+    return [GivenTask(*row) for row in rows_in(place / TASKS if place.is_dir() else place)]

@@ -1,0 +1,113 @@
+"""`assay curriculum audit`: shows over the ledger that nothing trained on is a copy of what is kept apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, data_of
+from appliance.cli.show.printing import show_fields, show_json, show_line, show_progress, show_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from appliance.curriculum.separation_audit import Copy, SeparationReport
+
+
+def audit(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """Hold everything that was trained on against all sealed and held-out questions, and say what was thrown out at
+    which door. Exit code 1 where something met that a decision rests on, or cannot be shown."""
+    from appliance.curriculum.separation_audit import audit_separation
+    from appliance.ledger.read_only import ReadOnlyLedger
+    from appliance.worker.sft.traces import texts_in
+
+    folder = data_of(context, data)
+    with ReadOnlyLedger(folder / "ledger.sqlite3") as ledger:
+        report = audit_separation(ledger, folder, texts_in, beside=_forms_in(folder), say=show_progress)
+    show_progress("")
+    if as_json:
+        from appliance.cli.documents.tasks import SeparationDocument
+
+        show_json(SeparationDocument(**dict(report)))
+    else:
+        _show(report)
+    raise typer.Exit(0 if report.clean else 1)
+
+
+def _forms_in(folder: Path) -> Iterator[str]:
+    """Rows of the owner's tasksets that can be read: without one, more is taken for a copy."""
+    from appliance.curriculum.own.files import names_in
+    from appliance.curriculum.own.tasksets import read_own
+    from curriculum.contract.errors import CurriculumError
+
+    for name in names_in(folder):
+        try:
+            yield from read_own(folder, name).forms()
+        except (CurriculumError, OSError):
+            continue
+
+
+def _show(report: SeparationReport) -> None:
+    show_fields(
+        [
+            (
+                "kept apart",
+                f"{report.sealed} sealed and {report.held_out} held-out questions of {report.cycles} cycles",
+            ),
+            (
+                "trained on",
+                f"{report.tasks} tasks, {report.demonstrations} demonstrations, {report.conversations} conversations",
+            ),
+            ("with", f"{report.results} results of tools"),
+            ("met", report.met),
+            ("noted", f"{report.noted} copies on which no decision rests"),
+            ("took", f"{report.seconds:.1f} s"),
+        ]
+    )
+    show_line("")
+    show_table(
+        ("thrown out at", "by", "count"),
+        [(*name.split("/", 1), count) for name, count in report.thrown_out.items()],
+        empty="nothing was thrown out",
+    )
+    for one in report.copies:
+        show_line(_line_of(one))
+    for text in report.unproved:
+        show_line(f"not shown: {text}")
+    show_line("")
+    for text in _verdict(report):
+        show_line(text)
+
+
+def _line_of(one: Copy) -> str:
+    what = f"{one.taskset} level {one.level} {one.task}"
+    said = f"{one.cycle}, {one.where}, {one.door.value}: {what}: {one.check.value} of {one.kept} ({one.share:.0%})"
+    where = f" (decision of {one.evaluation.removesuffix('.evaluation')})" if one.evaluation else ""
+    return f"{'met' if one.bearing.counts else 'noted'}: {said}: {one.bearing.value}{where}"
+
+
+def _verdict(report: SeparationReport) -> Iterator[str]:
+    """What it comes to, and what to do."""
+    from appliance.curriculum.copy_bearing import CopyBearing
+
+    if report.clean and report.noted:
+        yield f"no decision rests on a copy: {report.noted} came into training elsewhere, and there is nothing to do"
+        return
+    if report.clean:
+        yield "train, validation and sealed sets never met"
+        return
+    yield "this is not clean"
+    decided = {one.candidate: one.evaluation for one in report.copies if one.bearing is CopyBearing.DECISION}
+    for candidate, evaluation in decided.items():
+        cycle = evaluation.removesuffix(".evaluation")
+        yield f"the decision of {cycle} rests on a copy: `assay model evaluate {candidate[:12]}` asks fresh questions"
+    cycles = dict.fromkeys(one.cycle for one in report.copies if one.bearing is CopyBearing.CYCLE)
+    for name in cycles:
+        yield (
+            f"{name} trained on what it kept apart: do not rest on its decision (`assay cycle show {name}`); "
+            "`assay model evaluate` asks its candidate fresh questions"
+        )
+    if report.unproved:
+        yield "what is not shown was not compared: put files back from a backup; what was pruned stays unknown"

@@ -1,0 +1,58 @@
+"""The tasksets that a command may name, and which of their tasks a person may look at.
+
+What always holds: no command shows a sealed task, neither of a sealed seed nor one whose question the sealed sets own.
+Whoever has read one could write it into training data, or into a prompt, and the evaluation that rests on it would
+measure memory.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from appliance.cli.shell.options import data_of
+from appliance.curriculum.own.tasksets import catalog_in
+from appliance.errors import AssayError, ExitCode, UsageError
+from curriculum.catalog import Catalog
+from curriculum.contract.task import Split
+from curriculum.contract.taskset import TaskDraft
+from curriculum.registry import BUILT_IN
+from curriculum.sealed import belongs, is_written
+from curriculum.seeds import split_of
+
+
+def catalog_of(context: typer.Context, data: Path | None) -> Catalog:
+    """Those of the code, and the owner's in the data folder, where this user may read that."""
+    try:
+        return catalog_in(data_of(context, data))
+    except PermissionError:
+        typer.echo("the owner's tasksets are left out: the data folder is another user's", err=True)
+        return BUILT_IN
+
+
+def viewable(catalog: Catalog, name: str, level: int, seed: int) -> TaskDraft:
+    """The draft of that seed. Raises AssayError (4) for a sealed seed or question, SeedError for what is no seed, and
+    as `Catalog.draft` does."""
+    if split_of(seed) is Split.SEALED:
+        raise AssayError(
+            f"seed {seed} is sealed: a question that was seen cannot measure what was learned",
+            "seeds that leave 2 when divided by 4 are sealed; take another",
+            ExitCode.REFUSED,
+        )
+    draft = catalog.draft(name, level, seed)
+    if belongs(catalog, draft.key, name, Split.SEALED) and not is_written(name, catalog):
+        raise AssayError(
+            f"what seed {seed} asks at level {level} is sealed: what was seen cannot measure what was learned",
+            "a quarter of all questions belongs to the sealed sets; take another seed, or leave --seed out",
+            ExitCode.REFUSED,
+        )
+    return draft
+
+
+def levels_of(catalog: Catalog, name: str, level: int | None) -> list[int]:
+    """That level, or all of the taskset's. Raises UnknownTasksetError, and UsageError where there is no such level."""
+    count = catalog.named(name).level_count
+    if level is not None and level >= count:
+        raise UsageError(f"{name} has no level {level}", f"choose a level from 0 to {count - 1}")
+    return list(range(count)) if level is None else [level]

@@ -1,0 +1,158 @@
+"""`assay curriculum certify`: whether a taskset's checks hold, as a report that is signed into the audit log."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.shell.named import TasksetName
+from appliance.cli.shell.options import Data, Json, client_of, settings_of
+from appliance.cli.show.printing import points, show_fields, show_json, show_line, show_progress, show_table
+
+if TYPE_CHECKING:
+    from curriculum.certification.certificate import Certificate
+    from curriculum.contract.taskset import Taskset
+    from verifiers.contract.kinds import Kind
+
+SECONDS = 600.0
+"""That the other process may take."""
+
+
+def certify(
+    context: typer.Context,
+    name: TasksetName,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Tasks of each level.")] = 50,
+    made: Annotated[
+        bool, typer.Option("--made", help="Print the version and digest of what it makes, and certify nothing.")
+    ] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Try a taskset's checks with its reference answers and with agents that do no work, and its worlds, where it has
+    any, with whatever a model may do to them. The report is signed into the audit log; only what is certified in its
+    present version is trained on. Exit code 1 where it is not.
+
+    Example: assay curriculum certify own/sums --seeds 20
+    """
+    from appliance.cli.check.target import target_for
+    from appliance.cli.curriculum.catalog import catalog_of
+    from curriculum.certification.certificate import made_by
+    from curriculum.certification.certify import certify, drafts_of
+    from curriculum.certification.worlds import tried_in
+    from curriculum.environments import ENVIRONMENTS
+    from curriculum.registry import TASKSETS
+    from runtime.sessions import Sessions
+    from verifiers.registry import decide, is_decided, kind_of
+
+    catalog = catalog_of(context, data)
+    if made:
+        show_line(made_by(catalog, name))
+        return
+    levels = range(catalog.named(name).level_count)
+    first = [draft for level in levels for draft in drafts_of(catalog, name, level, 2)]
+    kinds: list[Kind] = list({kind_of(draft.spec).name: kind_of(draft.spec) for draft in first}.values())
+    run = partial(
+        certify,
+        catalog,
+        name,
+        seeds=seeds,
+        elsewhere=partial(_elsewhere, name, settings_of(context, data).data),
+        say=show_progress,
+    )
+    has_world = any(draft.environment in ENVIRONMENTS for draft in first)
+    try:
+        with ExitStack() as held:
+            if name in TASKSETS and not has_world and all(is_decided(draft.spec) for draft in first):
+                # all that is judged is the code's own, and nobody else's text is among it
+                found = run(lambda pairs: [decide(spec, answer) for spec, answer in pairs])
+            else:
+                target = target_for(context, data, kinds)
+                checker = held.enter_context(target.checker(jobs=2))
+                pool = held.enter_context(Sessions(target.broker)) if has_world else None
+                worlds = tried_in(ENVIRONMENTS, pool) if pool is not None else None
+                found = run(checker.check_many, worlds=worlds)
+    finally:
+        show_progress("")
+    signed = _recorded(context, data, found)
+    if as_json:
+        from appliance.cli.documents.tasks import CertificateDocument
+
+        show_json(CertificateDocument(**dict(found), signed=signed))
+    else:
+        _show(found, signed, _tried(found, catalog.named(name)))
+    raise typer.Exit(0 if found.holds else 1)
+
+
+def _elsewhere(name: str, data: Path) -> str:
+    """What this command makes of it in another process."""
+    from appliance.errors import AssayError, ExitCode
+
+    command = [sys.executable, "-I", "-m", "appliance.cli.main", "--data", str(data), "curriculum", "certify", name]
+    run = subprocess.run([*command, "--made"], capture_output=True, timeout=SECONDS, check=False)
+    if run.returncode:
+        last = run.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise AssayError(
+            f"another process cannot make tasks of {name}: {''.join(last)}", "try it again", ExitCode.INFRASTRUCTURE
+        )
+    return run.stdout.decode().strip()
+
+
+def _recorded(context: typer.Context, data: Path | None, found: Certificate) -> str:
+    """Has it signed into the audit log, by the daemon or in its place; says what became of that."""
+    from appliance.audit.head_places import head_files
+    from appliance.audit.machine_keys import key_file
+    from appliance.client.failures import DaemonNotRunning
+    from appliance.curriculum.certificates import record_without_daemon
+
+    try:
+        client_of(context, data).put_certificate(found)
+    except DaemonNotRunning:
+        settings = settings_of(context, data)
+        if not key_file(settings.data, "daemon").exists():
+            return "no: there is no audit log yet; start the daemon once, and certify again"
+        record_without_daemon(settings.data, head_files(settings, settings.data), found)
+    return "yes, into the audit log"
+
+
+def _tried(found: Certificate, taskset: Taskset) -> str:
+    from curriculum.own.taskset import OwnTaskset
+
+    if not isinstance(taskset, OwnTaskset):
+        return f"{found.tasks}, {found.seeds} seeds of each level"
+    rows = len(taskset.content.rows)
+    more = "" if found.tasks == rows else f": those that {found.seeds} draws of each level gave; --seeds draws more"
+    return f"{found.tasks} of {rows} rows, each once{more}"
+
+
+def _show(found: Certificate, signed: str, tried: str) -> None:
+    show_fields(
+        [
+            ("taskset", found.taskset),
+            ("version", found.made),
+            ("tasks", tried),
+            ("certified", "yes" if found.holds else "no"),
+            ("signed", signed),
+            ("took", f"{found.seconds:.1f} s"),
+        ]
+    )
+    show_line("")
+    show_table(
+        ("agent", "passes at its worst level", "bar"),
+        [
+            (name, f"{one.passed} of {one.of}, {points(one.rate)}", _bar(one.bar, one.chance))
+            for name, one in found.agents.items()
+        ],
+        empty="nothing was tried",
+    )
+    for fault in found.faults:
+        show_line(f"fault: {fault}")
+
+
+def _bar(bar: float, chance: float) -> str:
+    return f"chance, {points(chance)}" if chance > bar else points(bar)

@@ -1,0 +1,93 @@
+"""`assay curriculum collect`: verified work of the owner's becomes tasks of `own/jobs` and `own/sessions`.
+
+What always holds: each row goes through the doors and the checks that `assay curriculum add` has; what is refused is
+said with its reason, and is not tried again. The daemon runs this before a night that the clock begins.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, socket_of
+from appliance.cli.show.printing import show_json, show_line, show_progress
+
+if TYPE_CHECKING:
+    from appliance.client.own_tasks import TaskCandidate
+
+NOT_HERE = "it could not be checked here"
+"""How the reason begins of a row that is tried again another time."""
+
+
+def collect(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """Make tasks of your verified jobs (where the policy's [data] says jobs_as_tasks) and of sessions with a verdict.
+
+    0 also when there was nothing to take; 4 while a cycle uses them.
+    """
+    from appliance.client.own_tasks import JOBS, SESSIONS, CollectedRows, OwnTasksClient
+
+    api = OwnTasksClient(socket_of(context, data))
+    found = api.candidates()
+    refused: dict[str, tuple[str, str]] = {}
+    kept = _checked(context, data, found, refused) if found else []
+    show_progress("")
+    for taskset in (JOBS, SESSIONS):
+        keys = tuple(one.row.key for one in kept if one.taskset == taskset)
+        origins = {one.row.key for one in found if one.taskset == taskset}
+        final = {
+            key: reason for key, (_, reason) in refused.items() if key in origins and not reason.startswith(NOT_HERE)
+        }
+        if keys or final:
+            api.collect(CollectedRows(taskset=taskset, keys=keys, refused=final))
+    if as_json:
+        from appliance.cli.documents.tasks import CollectedDocument, RefusedRow
+
+        show_json(
+            CollectedDocument(
+                taken={one.row.origin: f"own/{one.taskset}" for one in kept},
+                refused=tuple(RefusedRow(origin=origin, reason=reason) for origin, reason in refused.values()),
+            )
+        )
+        return
+    show_line(f"{len(kept)} of {len(found)} became tasks" if found else "nothing new has a verdict that passed")
+    for origin, reason in refused.values():
+        show_line(f"  {origin}: {reason}")
+
+
+def _checked(
+    context: typer.Context, data: Path | None, found: list[TaskCandidate], refused: dict[str, tuple[str, str]]
+) -> list[TaskCandidate]:
+    """Those that no door stops and whose check holds; the others are in `refused`, by key."""
+    from appliance.cli.check.own_rows import checked
+    from appliance.cli.check.target import target_for
+    from appliance.cli.curriculum.add import sealed_questions
+    from appliance.cli.curriculum.catalog import catalog_of
+    from curriculum.names import OWN
+    from curriculum.own.doors import not_sealed, refusal
+    from curriculum.own.taskset import forms_in
+    from verifiers.registry import kind_of
+
+    catalog = catalog_of(context, data)
+    beside = forms_in(catalog, catalog.domains.get(OWN, {}))
+    doors = (not_sealed(sealed_questions(context, data), beside),)
+    let_in: list[TaskCandidate] = []
+    for one in found:
+        reason = refusal(one.row, doors)
+        if reason:
+            refused[one.row.key] = (one.row.origin, reason)
+        else:
+            let_in.append(one)
+    if not let_in:
+        return []
+    kinds = {kind_of(one.row.spec) for one in let_in}
+    kept: list[TaskCandidate] = []
+    with target_for(context, data, kinds).checker(jobs=2) as checker:
+        results = checked(checker, (one.row for one in let_in), lambda done: show_progress(f"checked {done}"))
+        for one, (row, reason) in zip(let_in, results, strict=True):
+            if reason:
+                refused[row.key] = (row.origin, reason)
+            else:
+                kept.append(one)
+    return kept

@@ -1,0 +1,87 @@
+"""`assay curriculum ls`: the tasksets, one line each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, data_of
+from appliance.cli.show.printing import show_line, show_records
+
+if TYPE_CHECKING:
+    from curriculum.taskset_summary import TasksetSummary
+
+
+def ls(
+    context: typer.Context,
+    word: Annotated[str | None, typer.Argument(help="Only those with a word in name or topics that begins so.")] = None,
+    domain: Annotated[str | None, typer.Option("--domain", help="Only of this domain.")] = None,
+    check: Annotated[str | None, typer.Option("--check", help="Only with this kind of check.")] = None,
+    ready: Annotated[bool, typer.Option("--ready", help="Only those whose answers can be checked here.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List the tasksets: what each is about, how it is checked, and whether that works here.
+
+    Example: assay curriculum ls puzzle --ready
+    """
+
+    begins = None if word is None else re.compile(rf"(?<![^\W_]){re.escape(word)}", re.IGNORECASE)
+
+    def wanted(one: TasksetSummary) -> bool:
+        return (
+            (begins is None or any(begins.search(text) for text in (one.name, *one.topics)))
+            and domain in (None, one.domain)
+            and (check is None or check in one.checks)
+            and not (ready and one.missing)
+        )
+
+    found = [one for one in _summaries(data_of(context, data)) if wanted(one)]
+    show_records(
+        found,
+        ("taskset", "domain", "levels", "check", "answer", "world", "version", "here"),
+        lambda one: (
+            one.name,
+            one.domain,
+            one.levels,
+            "foreign_reward" if one.foreign else ",".join(one.checks),
+            ",".join(one.forms),
+            one.environment,
+            one.version,
+            "no" if one.missing else "yes",
+        ),
+        empty="no taskset fits: `assay curriculum ls` lists all, with their domains and checks",
+        as_json=as_json,
+    )
+    if not as_json:
+        if foreign := ", ".join(one.name for one in found if one.foreign):
+            show_line(f"never trained on, a foreign reward is no verdict: {foreign}")
+        for why in dict.fromkeys(one.missing for one in found if one.missing):
+            show_line(f"not here: {', '.join(one.name for one in found if one.missing == why)}: {why}")
+
+
+def _summaries(data: Path) -> Iterator[TasksetSummary]:
+    """What ships of the tasksets of the code; an owner's, and one that nothing was written down of, are loaded."""
+    from appliance.curriculum.own.files import names_in
+    from curriculum.names import taskset_names
+    from curriculum.taskset_summary import shipped_summaries
+
+    shipped = shipped_summaries()
+    try:
+        own = names_in(data)
+    except PermissionError:
+        typer.echo("the owner's tasksets are left out: the data folder is another user's", err=True)
+        own = []
+    for name in [*taskset_names(), *own]:
+        yield shipped[name] if name in shipped else _made(data, name)
+
+
+def _made(data: Path, name: str) -> TasksetSummary:
+    from appliance.curriculum.own.tasksets import catalog_in
+    from curriculum.summary import summary_of
+
+    return summary_of(catalog_in(data, [name]), name)

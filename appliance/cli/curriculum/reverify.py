@@ -1,0 +1,78 @@
+"""`assay curriculum reverify`: what stored answers would come to under the verifiers as they are now."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, data_of
+from appliance.cli.show.printing import show_fields, show_json, show_line, show_progress, show_table
+
+if TYPE_CHECKING:
+    from appliance.curriculum.reverify import Reverification
+
+
+def reverify(
+    context: typer.Context,
+    since: Annotated[
+        datetime | None,
+        typer.Option("--since", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="Cycles and jobs from then on, UTC."),
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Judge stored answers anew where their verifier has another version by now, and name the rewards, promotions and
+    bundles that would be different. Nothing is changed. Exit code 1 where something would be, or got no verdict now.
+
+    Example: assay curriculum reverify --json
+    """
+    from appliance.cli.check.target import target_for
+    from appliance.curriculum.reverify import reverify
+    from appliance.ledger.read_only import ReadOnlyLedger
+
+    folder = data_of(context, data)
+    after = "" if since is None else since.replace(tzinfo=UTC).isoformat()
+    try:
+        with (
+            ReadOnlyLedger(folder / "ledger.sqlite3") as ledger,
+            target_for(context, data, ()).checker(jobs=2) as checker,
+        ):
+            found = reverify(ledger, folder, checker.check_many, since=after, say=show_progress)
+    finally:
+        show_progress("")
+    if as_json:
+        from appliance.cli.documents.tasks import ReverifiedDocument
+
+        show_json(ReverifiedDocument(**dict(found)))
+    else:
+        _show(found)
+    raise typer.Exit(0 if found.same else 1)
+
+
+def _show(found: Reverification) -> None:
+    show_fields(
+        [
+            ("rollouts", found.rollouts),
+            ("judged again", found.judged),
+            ("without a spec", found.unknown or None),
+            ("no verdict now", found.broken or None),
+            ("different", found.different),
+            ("different bundles", len(found.bundles)),
+            ("took", f"{found.seconds:.1f} s"),
+        ]
+    )
+    show_line("")
+    show_table(
+        ("what", "of", "step", "verifier", "version", "then", "now"),
+        [
+            (one.id, one.work, one.step, one.verifier, " -> ".join(one.versions), *one.outcomes)
+            for one in (*found.rewards, *found.bundles)
+        ],
+        empty="no reward and no bundle would be different" + (", of what got a verdict" if found.broken else ""),
+    )
+    if found.broken:
+        show_line(f"not known of {found.broken}: `assay doctor` says which of their tools cannot be called here")
+    for decision, text in found.promotions.items():
+        show_line(f"decision {decision}, {text}")

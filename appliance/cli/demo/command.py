@@ -1,0 +1,243 @@
+"""`assay demo`: one night in miniature, from nothing to a re-checked artifact, with real parts.
+
+It is the daemon's own core that runs here, with the same worker and the same ledger; only the clock is left out. So a
+demonstration that was interrupted, by Ctrl-C or by kill -9, continues where it was, and `assay serve` on the same data
+folder continues from where the demonstration ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console
+
+from appliance.audit.head_places import head_files, head_name
+from appliance.cli.demo.report import DemoReport, report
+from appliance.cli.demo.screen import DemoProgress, screen
+from appliance.cli.shell.noted_signals import HeldInterrupt
+from appliance.client.messages import SubmitJob
+from appliance.config.configuration import Settings
+from appliance.daemon.coordination.core import Core
+from appliance.daemon.processes.startup import started_broker
+from appliance.errors import AssayError, ExitCode, UsageError
+from appliance.ledger.ledger import Ledger
+from appliance.ledger.lock import data_lock
+from appliance.records.cycles import Cycle, CycleState
+from appliance.records.jobs import Job, JobState
+from appliance.system.clock import file_stamp
+from appliance.system.lock_owner import DEMONSTRATION
+from policies.contract.decision import GateOutcome
+from verifiers.predicate.spec import PredicateSpec
+
+QUESTION = "find x with 7x+3=45"
+SPEC = PredicateSpec(predicate="7*x + 3 == 45", variable="x", domain="integer")
+"""What the answer is checked against. Nobody has to know the answer."""
+
+POLL_SECONDS = 0.2
+KEPT_ASIDE = "before"
+T = TypeVar("T")
+
+
+def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) -> int:
+    """Runs it, or continues it, or shows how it ended; returns the exit code. Raises what the core raises."""
+    console = Console()
+    started = time.monotonic()
+    if fresh:
+        _set_aside(settings, console)
+    with (
+        started_broker(settings) as ground,
+        Core(
+            ground.settings, refused=ground.refused, own_broker=ground.broker is not None, purpose=DEMONSTRATION
+        ) as core,
+        ground.watched(
+            lambda text: core.events.add("broker", text), lambda error: core.events.add("broker", str(error))
+        ),
+    ):
+        ground.require_policy(core.policy.digest)
+        _require_writable(json_file)
+        cycle = _cycle(core, seed, console)
+        spent_before = sum(cycle.seconds.values())
+        with DemoProgress(console) as progress:
+            cycle = _run_cycle(core, cycle, progress)
+            if cycle.state in (CycleState.FAILED, CycleState.SET_ASIDE):
+                raise AssayError(
+                    f"the night could not be finished: {cycle.failure}",
+                    hint=f"see {settings.data / 'logs' / 'worker.log'}; `assay doctor` checks the machine",
+                    code=ExitCode.INFRASTRUCTURE,
+                )
+            _require_no_wait(core)
+            progress.begin("job")
+            job = _run_job(core, cycle)
+            _require_no_wait(core)
+            progress.begin("verify")
+            bundle = settings.data / "artifacts" / job.id if job.artifact else None
+            verified = bundle is not None and _verify(bundle)
+            progress.begin("")
+        spent_here = sum(cycle.seconds.values()) - spent_before
+        seconds = spent_before + max(time.monotonic() - started, spent_here)
+        found = report(core.ledger, cycle, job, bundle=str(bundle or ""), verified=verified, seconds=seconds)
+    console.print(screen(found, _commands(settings, found)))
+    if json_file is not None:
+        _write_json(json_file, found)
+    return int(ExitCode.OK) if verified else int(ExitCode.FAILED_VERDICT)
+
+
+def _cycle(core: Core, seed: int, console: Console) -> Cycle:
+    """The night to run: an unfinished one, the finished demonstration, or a new one."""
+    unfinished = core.cycles.unfinished()
+    if unfinished is not None:
+        core.readiness.require_configured(unfinished)
+        console.print(f"continuing {unfinished.id}, which stopped in: {unfinished.phase}", markup=False)
+        return unfinished
+    for cycle in core.ledger.cycles(limit=1000):
+        if cycle.kind == "demo" and cycle.state is CycleState.DONE:
+            ended = cycle.updated[:16].replace("T", " ")
+            console.print(
+                f"the demonstration already ran here ({cycle.id}, finished {ended} UTC); "
+                "this is how it ended. `assay demo --fresh` begins anew.",
+                markup=False,
+            )
+            return cycle
+    console.print("this takes some 5 to 8 minutes on two quiet cores; how long it takes here is said on the way")
+    return core.cycles.start("demo", seed)
+
+
+def _run_cycle(core: Core, cycle: Cycle, progress: DemoProgress) -> Cycle:
+    """Runs the worker and shows the ledger's events meanwhile."""
+    if cycle.state is not CycleState.RUNNING:
+        return cycle
+    seen = _last_event(core.ledger)
+
+    def show() -> None:
+        nonlocal seen
+        for number, event in core.ledger.events(after=seen):
+            progress.see(event)
+            seen = number
+
+    return _beside(core, lambda: core.cycles.run(cycle.id), show)
+
+
+def _beside(core: Core, work: Callable[[], T], show: Callable[[], None]) -> T:
+    """What `work` returns, done by another thread while this one shows how far it is. Ctrl-C, or what `show` raises,
+    ends the worker first."""
+    with HeldInterrupt() as interrupt, ThreadPoolExecutor(1, thread_name_prefix="demo-work") as pool:
+        running = pool.submit(work)
+        try:
+            while not running.done():
+                if interrupt.came:
+                    raise KeyboardInterrupt
+                wait([running], POLL_SECONDS)
+                show()
+        except BaseException:
+            core.supervisor.close()
+            raise
+        return running.result()
+
+
+def _require_no_wait(core: Core) -> None:
+    """Nobody looks again here, as the daemon does."""
+    if core.supervisor.waits_for:
+        core.readiness.require_configured(core.cycles.unfinished())
+        raise AssayError(
+            f"the demonstration cannot continue now: {core.supervisor.waits_for}",
+            hint="run the same command again then: nothing is repeated",
+            code=ExitCode.INFRASTRUCTURE,
+        )
+
+
+def _last_event(ledger: Ledger) -> int:
+    last = 0
+    while events := ledger.events(after=last, limit=1000):
+        last = events[-1][0]
+    return last
+
+
+def _run_job(core: Core, cycle: Cycle) -> Job:
+    """The demonstration's job: the one on record, or a new one. It is for the model that the night made, and no solver
+    is asked."""
+    job = core.jobs.submit(
+        SubmitJob(question=QUESTION, spec=SPEC, seed=cycle.seed), name=f"job-{cycle.id}", solvers=False
+    )
+    if job.state in (JobState.QUEUED, JobState.RUNNING):
+        _beside(core, core.supervisor.run_jobs, lambda: None)
+    found = core.ledger.job(job.id)
+    assert found is not None
+    return found
+
+
+def _verify(bundle: Path) -> bool:
+    """Re-checks the bundle as a stranger would: in a process of its own, which knows nothing of this one."""
+    command = [sys.executable, "-I", "-m", "appliance.cli.main", "verify", str(bundle), "--json"]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == ExitCode.OK
+
+
+def _commands(settings: Settings, found: DemoReport) -> list[tuple[str, str]]:
+    assay = _program()
+    where = f" --data {settings.data}" if settings.origins()["data"] != "default" else ""
+    against = {finding.gate for finding in found.findings if finding.outcome is not GateOutcome.PASSED}
+    if against == {"approval"}:
+        command, purpose = "approve", "your signature puts the candidate into service; `assay key new` makes your key"
+    else:
+        command, purpose = "show", "what stands against the candidate, gate by gate"
+    return [
+        (f"{assay} serve{where}", "the daemon on this data folder; leave it running and use a second terminal"),
+        (f"{assay} tui{where}", "the night, its rollouts, the decision and the jobs on one screen"),
+        (f"{assay} model {command} {found.candidate[:12]}{where}", purpose),
+    ]
+
+
+def _program() -> str:
+    """How to type `assay` from here."""
+    installed = Path(sys.executable).with_name("assay")
+    found = shutil.which("assay")
+    if found is not None and Path(found).resolve() == installed.resolve():
+        return "assay"
+    here = Path.cwd()
+    return str(installed.relative_to(here)) if installed.is_relative_to(here) else str(installed)
+
+
+def _set_aside(settings: Settings, console: Console) -> None:
+    """Moves an earlier data folder out of the way, and its audit log's head: beginning anew loses nothing."""
+    data = settings.data
+    if not data.exists() or not any(data.iterdir()):
+        return
+    with data_lock(data):
+        stamp = file_stamp()
+        aside = data.with_name(f"{data.name}.{KEPT_ASIDE}-{stamp}")
+        for head in head_files(settings, data):
+            if head.exists():
+                usual = head.name == head_name(data)
+                head.rename(head.with_name(head_name(aside) if usual else f"{head.name}.{KEPT_ASIDE}-{stamp}"))
+        data.rename(aside)
+    console.print(f"what was in {data} is now in {aside}", markup=False)
+
+
+def _require_writable(file: Path | None) -> None:
+    """Said before the minutes that it takes: without root's rights, less may be written than at the command line."""
+    if file is not None and not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+        raise UsageError(
+            f"{file} cannot be written by the user that this runs as", hint="choose another file with --json"
+        )
+
+
+def _write_json(path: Path, found: DemoReport) -> None:
+    text = json.dumps(found.model_dump(mode="json"), indent=1) + "\n"
+    try:
+        path.write_text(text)
+    except OSError as error:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror}",
+            hint="choose another file with --json; run the same command again, nothing is repeated",
+        ) from error

@@ -1,0 +1,160 @@
+"""Commands of `assay key` that make a key, or sign for one: new, admit, revoke."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from appliance.cli.governance.keys import Whose, named
+from appliance.cli.shell.model_options import parameters_of, read_options, with_options
+from appliance.cli.shell.options import Data, Json, client_of
+from appliance.cli.shell.person import MoreSignersError, PassphraseFile, SigningOptions, passphrase, sent
+from appliance.cli.show.printing import show_fields, show_json, show_line
+from appliance.client import ApiClient, ApiError, DaemonNotRunning, DaemonSilent
+from appliance.client.person_keys import SHORTEST, KeyFileError, keys_folder, login_name, make_key, unlock
+from appliance.client.signing import admission, revocation
+from policies.contract.keys import KeyStatement
+from policies.envelopes import PublicKey, add_signature, open_envelope, payload_of
+from policies.refusals import StatementRefused
+from policies.register import KEY_TYPE
+
+SUFFIX = ".admission"
+
+
+def new(
+    context: typer.Context,
+    name: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Whose key it is; otherwise the name of the login.")
+    ] = None,
+    passphrase_file: PassphraseFile = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Make a key of your own, encrypted, and have the daemon admit it if that is possible.
+
+    Example: assay key new --as ada
+    """
+    person = name or login_name()
+    phrase = passphrase(
+        f"A passphrase for the key of {person}, {SHORTEST} characters or more", passphrase_file, twice=True
+    )
+    made = make_key(keys_folder(os.environ), person, phrase)
+    if not as_json:
+        show_fields([("key", made.path), ("fingerprint", made.public.fingerprint), ("person", person)])
+    signer = unlock(made, phrase)
+    told = _Offer(person, made.public.fingerprint, made.path, as_json)
+    try:
+        api = client_of(context, data)
+        told.make(api, admission(person, signer), made.path.with_name(f"{person}{SUFFIX}"))
+    except (DaemonNotRunning, DaemonSilent):
+        told.show(["the daemon is not running: `assay key admit` makes the key known once it is"], known=False)
+
+
+@with_options(parameters_of(SigningOptions))
+def admit(
+    context: typer.Context,
+    file: Annotated[
+        Path | None, typer.Argument(help="What `assay key new` wrote for another person; your own key without it.")
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+    **values: Any,
+) -> None:
+    """Make a key known: your own, or another person's with your signature.
+
+    Example: assay key admit ben.admission
+    """
+    signs = read_options(SigningOptions, values)
+    own = signs.person_key()
+    api = client_of(context, data)
+    if file is None:
+        signer = signs.signer(own)
+        told = _Offer(own.person, own.public.fingerprint, own.path, as_json)
+        told.make(api, admission(own.person, signer), own.path.with_name(f"{own.path.name}{SUFFIX}"))
+        return
+    envelope, statement, fingerprint = _admission_in(file)
+    if not as_json:
+        show_fields([("person", statement.person), ("fingerprint", fingerprint), ("key", statement.key)])
+    signs.confirmed(f"vouch for this key of {statement.person}", fingerprint.removeprefix("SHA256:"))
+    told = _Offer(statement.person, fingerprint, file, as_json)
+    told.make(api, add_signature(envelope, signs.signer(own)), file)
+
+
+@with_options(parameters_of(SigningOptions))
+def revoke(
+    context: typer.Context,
+    whose: Whose,
+    reason: Annotated[str, typer.Option("--reason", help="Kept in the audit log.")] = "",
+    data: Data = None,
+    as_json: Json = False,
+    **values: Any,
+) -> None:
+    """Revoke a key for ever; any person with a valid key can.
+
+    Example: assay key revoke ben
+    """
+    signs = read_options(SigningOptions, values)
+    own = signs.person_key()
+    api = client_of(context, data)
+    found = [one for one in named(api, whose) if one.valid]
+    if len(found) != 1:
+        raise ApiError(
+            f"{len(found)} valid keys are called {whose!r}",
+            hint="give the first characters of one fingerprint; `assay key ls` shows them",
+            exit_code=2,
+        )
+    gone = found[0]
+    if not as_json:
+        show_fields([("person", gone.person), ("fingerprint", gone.fingerprint)])
+    signs.confirmed(f"revoke this key of {gone.person} for ever", gone.fingerprint.removeprefix("SHA256:"))
+    signer = signs.signer(own)
+    changed = api.change_key(revocation(gone.person, PublicKey(gone.key), reason, signer))
+    show_json(changed) if as_json else show_line(f"{changed.fingerprint} of {changed.person} is revoked")
+
+
+class _Offer(NamedTuple):
+    """One key that the daemon is asked to know, and how what became of that is shown."""
+
+    person: str
+    fingerprint: str
+    path: Path
+    as_json: bool
+
+    def make(self, api: ApiClient, envelope: bytes, file: Path) -> None:
+        """Sends an admission; where more people have to sign, writes it to the file for them and says so."""
+        try:
+            admitted = sent(api.change_key, envelope, file)
+        except MoreSignersError as error:
+            said = [f"not known yet: {error}", f"another person runs: assay key admit {file}"]
+            self._replace(path=file).show(said, known=False)
+            return
+        by = ", ".join(admitted.admitted_by)
+        how = f"admitted by {by}" if by else "the first key, trusted on first use: nobody vouched for it"
+        self.show([f"{admitted.fingerprint} of {admitted.person} is known: {how}"], known=True)
+
+    def show(self, said: list[str], *, known: bool) -> None:
+        if self.as_json:
+            from appliance.cli.documents.data import OfferedKey
+
+            waits_for = "" if known else "; ".join(said)
+            offered = {"person": self.person, "fingerprint": self.fingerprint, "file": str(self.path)}
+            show_json(OfferedKey(**offered, known=known, waits_for=waits_for))
+            return
+        for line in said:
+            show_line(line)
+
+
+def _admission_in(file: Path) -> tuple[bytes, KeyStatement, str]:
+    """The envelope, what it says, and the new key's fingerprint. Raises KeyFileError."""
+    try:
+        envelope = file.read_bytes()
+        statement = KeyStatement.model_validate(payload_of(open_envelope(envelope, KEY_TYPE)))
+        return envelope, statement, PublicKey.read(statement.key).fingerprint
+    except (OSError, ValueError, StatementRefused) as error:
+        raise KeyFileError(
+            f"{file} is no admission of a key: {getattr(error, 'strerror', None) or error}",
+            hint="name the file that `assay key new` wrote for the other person",
+        ) from error

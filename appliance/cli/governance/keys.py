@@ -1,0 +1,79 @@
+"""Commands of `assay key` that look: whose keys the daemon knows."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, client_of
+from appliance.cli.show.printing import show_fields, show_json, show_table
+from appliance.client.api_client import ApiClient
+from appliance.client.failures import ApiError
+from policies.contract.keys import KnownKey
+
+Whose = Annotated[str, typer.Argument(help="A person, or the first characters of a fingerprint.")]
+
+
+def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """Whose keys are known to the daemon, and which are yours."""
+    known = client_of(context, data).keys()
+    if as_json:
+        show_json(known)
+        return
+    from appliance.client.person_keys import keys_folder, own_keys
+
+    mine = {key.public.fingerprint for key in own_keys(keys_folder(os.environ))}
+    show_table(
+        ("person", "fingerprint", "yours", "since", "admitted by", "state"),
+        [
+            (
+                key.person,
+                key.fingerprint,
+                "yes" if key.fingerprint in mine else "",
+                key.admitted_at[:19],
+                ", ".join(key.admitted_by) or "nobody: trusted on first use",
+                "valid" if key.valid else f"revoked {key.revoked_at[:19]} by {key.revoked_by}",
+            )
+            for key in known.keys
+        ],
+        empty="nobody's key is known: `assay key new` makes the first one",
+    )
+    show_fields([(f"the {name}'s own", f"{print_}, signs no decision") for print_, name in known.machines.items()])
+
+
+def show(context: typer.Context, key: Whose, data: Data = None, as_json: Json = False) -> None:
+    """Show all that is known about a person's keys.
+
+    Example: assay key show ada
+    """
+    api = client_of(context, data)
+    found = named(api, key)
+    if as_json:
+        show_json(found)
+        return
+    for one in found:
+        show_fields(
+            [
+                ("person", one.person),
+                ("key", one.key),
+                ("fingerprint", one.fingerprint),
+                ("admitted", one.admitted_at),
+                ("by", ", ".join(one.admitted_by) or "nobody: it was trusted on first use"),
+                ("revoked", one.revoked_at),
+                ("revoked by", one.revoked_by),
+                ("reason", one.reason),
+            ]
+        )
+
+
+def named(api: ApiClient, whose: str) -> list[KnownKey]:
+    """The keys of a person, or those whose fingerprint begins so. Raises ApiError when there is none."""
+    known = api.keys().keys
+    bare = whose.removeprefix("SHA256:")
+    found = [key for key in known if key.person == whose]
+    found = found or [key for key in known if bare and key.fingerprint.removeprefix("SHA256:").startswith(bare)]
+    if not found:
+        raise ApiError(f"no key is called {whose!r}", hint="`assay key ls` shows those that are known", exit_code=2)
+    return found

@@ -1,0 +1,126 @@
+"""Commands of `assay policy` that ask the daemon: why it decided as it did, and how another policy would have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.models.look import show_decision
+from appliance.cli.shell.options import Data, Json, client_of
+from appliance.cli.show.printing import short, show_fields, show_json, show_line, show_table
+from appliance.client.failures import ApiError
+from appliance.client.messages import BacktestRow, BudgetView
+from policies.contract.decision import Decision
+from policies.policy import Policy, parse, read_content
+
+FileOrInForce = Annotated[Path | None, typer.Argument(help="The file; the policy in force without it.")]
+ModelOrId = Annotated[
+    str, typer.Argument(help="champion, candidate, previous, the first digits of a digest, or a decision's id.")
+]
+
+
+def explain(context: typer.Context, model: ModelOrId = "candidate", data: Data = None, as_json: Json = False) -> None:
+    """Why the newest decision about a model, or the one of that id, came out as it did.
+
+    Example: assay policy explain candidate
+    """
+    api = client_of(context, data)
+    decision = next((one for one in api.decisions(limit=1000) if one.id == model), None)
+    found = [decision] if decision else api.decisions(candidate=model, limit=1)
+    policy = parse(api.policy().content.encode(), "the policy in force", in_force=True)
+    if not found:
+        raise ApiError(
+            f"there is no decision about {model}", hint="a cycle evaluates its candidate and decides", exit_code=2
+        )
+    if as_json:
+        show_json(found[0])
+        return
+    show_decision(found[0])
+    show_fields([("because", because(found[0], policy)), ("made", f"{found[0].made_at}, {found[0].id}")])
+
+
+def because(decision: Decision, policy: Policy) -> str:
+    """Names the rule that decided, or says that the decision was made under another policy."""
+    from policies.decide import rule_that_fits
+
+    if decision.policy != policy.digest:
+        return f"the rules of another policy than the one in force now, {decision.policy[:12]}"
+    rule = rule_that_fits(decision.findings, policy.promotion)
+    if rule is None:
+        return "no rule of [promotion] fits, so the candidate is held"
+    number = policy.promotion.rules.index(rule) + 1
+    return f"rule {number} of [promotion] is the first that fits: when {rule.when} is {rule.is_}, then {rule.then}"
+
+
+def backtest(context: typer.Context, file: FileOrInForce = None, data: Data = None, as_json: Json = False) -> None:
+    """What a policy file, or the one in force, would have decided about every candidate so far. Changes nothing.
+
+    Example: assay policy backtest policy.toml
+    """
+    content = b""
+    if file is not None:
+        from appliance.settings.policy_files import parse_policy
+
+        content, name = read_content(file)
+        parse_policy(content, name)
+    found = client_of(context, data).backtest(content)
+    if as_json:
+        show_json(found)
+        return
+    show_table(
+        ("evaluated", "candidate", "was decided", "this file decides", "reason"),
+        [_row(row) for row in found.rows],
+        empty="no candidate was evaluated yet",
+    )
+    counts = Counter(row.now.outcome.value for row in found.rows)
+    changed = sum(row.recorded is not None and row.recorded is not row.now.outcome for row in found.rows)
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+    show_line(f"under {found.policy[:12]}: {outcomes or 'nothing'}; {changed} differ from what was decided")
+
+
+def _row(row: BacktestRow) -> tuple[str, str, str, str, str]:
+    recorded = row.recorded.value if row.recorded else "-"
+    return row.created[:16], short(row.candidate), recorded, row.now.outcome.value, row.now.reason
+
+
+def budget(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """What is left of the quarter's chance of a false promotion, each candidate's evidence, and the nights to go."""
+    found = client_of(context, data).budget()
+    if as_json:
+        show_json(found)
+    else:
+        _show_budget(found)
+
+
+def _show_budget(found: BudgetView) -> None:
+    show_fields(
+        [
+            ("quarter", found.quarter),
+            (
+                "chance of a false promotion",
+                f"{100 * found.alpha:g} % at most, shared by {found.candidates} candidates",
+            ),
+            ("candidates left", found.left),
+            ("odds that each needs", f"{found.needed:.0f} to 1, over at most {found.nights} nights"),
+        ]
+    )
+    show_table(
+        ("candidate", "champion", "nights", "questions", "gained", "lost", "odds", "nights to go"),
+        [
+            (
+                short(one.candidate),
+                short(one.champion),
+                one.nights,
+                one.items,
+                one.gained,
+                one.lost,
+                f"{one.odds:.3g}",
+                "0" if one.odds >= found.needed else "many" if one.nights_to_go is None else one.nights_to_go,
+            )
+            for one in found.evidence
+        ],
+        empty="no candidate met a champion this quarter",
+    )

@@ -1,0 +1,134 @@
+"""Commands of `assay policy` that read a policy file, without the daemon: check, migrate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, data_of
+from appliance.cli.show.printing import show_fields, show_json, show_line
+from appliance.settings.policy_files import in_force_file, load_policy, read_policy
+from appliance.text.printable import printable
+from policies.contract.rules import DataRules, ServiceRules
+from policies.gates import evidence, improvement
+from policies.gates.evidence import odds
+from policies.migration import migrate as migrated
+from policies.policy import VERSION, Policy, read_content, version_of
+from policies.statistics.sequential import needed
+
+PolicyFile = Annotated[
+    Path | None,
+    typer.Argument(help="The file; without it policy.toml in the data folder, else the policy in force there."),
+]
+FileOrInForce = Annotated[Path | None, typer.Argument(help="The file; the policy in force without it.")]
+
+
+def check(context: typer.Context, file: PolicyFile = None, data: Data = None, as_json: Json = False) -> None:
+    """Read a policy file and say what it asks for, or what is wrong with it (exit code 2). Without the daemon.
+
+    Example: assay policy check policy.toml
+    """
+    folder = data_of(context, data)
+    policy, name = read_policy(folder, file)
+    if as_json:
+        show_json(policy)
+        return
+    show_line(f"{name} holds; {policy.digest}")
+    show_fields(summary(policy))
+    if policy.digest != load_policy(folder).digest:
+        show_line("it is not in force here: `assay policy sign` puts it there")
+    elif (in_force := in_force_file(folder)).exists() and version_of(in_force.read_bytes()) != VERSION:
+        show_line("it is of an earlier version: `assay policy migrate` writes it as one of this version")
+
+
+def show(
+    context: typer.Context,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write it there, to edit; it must not exist.")
+    ] = None,
+    data: Data = None,
+) -> None:
+    """Show the policy file in force, or write it as it stands where you can edit it. Without the daemon.
+
+    Example: assay policy show --out policy.toml
+    """
+    in_force = in_force_file(data_of(context, data))
+    content, _ = read_content(in_force if in_force.exists() else None)
+    if out is None:
+        typer.echo(printable(content.decode(), lines=True), nl=False)
+        return
+    try:
+        with out.open("xb") as made:
+            made.write(content)
+    except OSError as error:
+        raise typer.BadParameter(f"{out} cannot be made: {error.strerror}", param_hint="--out") from error
+    show_line(f"{out} is written; `assay policy check {out}` reads it, `assay policy sign {out}` puts it in force")
+
+
+def migrate(
+    context: typer.Context,
+    file: FileOrInForce = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write it as policy.toml into the data folder; a file there is kept beside.")
+    ] = False,
+    data: Data = None,
+) -> None:
+    """Show a policy file of an earlier version as one of this version, and what differs. Sign it then.
+
+    Example: assay policy migrate --write policy.toml
+    """
+    folder = data_of(context, data)
+    content, name = read_content(file or in_force_file(folder))
+    found = migrated(content, name)
+    if write:
+        path = folder / "policy.toml"
+        if path.exists():
+            path.replace(path.with_name("policy.toml.before"))
+        path.write_text(found.text)
+        show_line(f"{path} is written; `assay policy sign` puts it in force")
+    else:
+        typer.echo(found.text)
+    for difference in found.differences:
+        typer.echo(difference, err=True)
+
+
+def summary(policy: Policy) -> list[tuple[str, str]]:
+    """What a person wants to know first."""
+    rules, quarter, gain = policy.promotion, policy.rules_of(evidence.GATE), policy.rules_of(improvement.GATE)
+    jobs = ", ".join(f"{rule.then} {rule.check}" for rule in policy.jobs.rules) or "none is allowed"
+    share = f"{quarter.alpha:g} shared by {quarter.candidates} candidates"
+    asked = odds(needed(quarter.alpha, quarter.candidates))
+    count, who = policy.approval.people, policy.approval.who
+    whose = "whose key is known here" if "*" in who else f"among {', '.join(who)}"
+    people = f"{count} {'person' if count == 1 else 'people'} {whose}" if policy.approval.required else "nobody's"
+    return [
+        ("gates", ", ".join(sorted(gate.name for gate in policy.gates.asked))),
+        ("rules", "; ".join(f"{rule.when} {rule.is_}: {rule.then}" for rule in rules.rules) + "; else: hold"),
+        ("gain", f"at least {gain.min_gain:g} points on {gain.min_items} questions or more"),
+        ("quarter", f"{share}: odds of {asked:.0f} to 1 each, over at most {quarter.nights} nights"),
+        ("approval", people),
+        ("service", _service(policy.service)),
+        ("data", _data(policy.data)),
+        ("model code", f"in {policy.sandboxes.model_code}; the verifiers' tools in {policy.sandboxes.tools}"),
+        ("jobs", jobs),
+    ]
+
+
+def _service(rules: ServiceRules) -> str:
+    if not rules.canary:
+        return "a promoted model is champion at once"
+    return (
+        f"{rules.replay} earlier jobs, then {100 * rules.share:g} % of the jobs for {rules.window_hours:g} h and "
+        f"{rules.min_jobs} jobs, at most {rules.max_hours:g} h, before a promoted model is champion; odds of "
+        f"{1 / rules.alpha:g} to 1 take it back"
+    )
+
+
+def _data(rules: DataRules) -> str:
+    families = "every family" if "*" in rules.families else ", ".join(rules.families)
+    less = "".join(f", {name} {share:g} %" for name, share in rules.shares.items())
+    before = "the night before" if rules.fresh_nights == 1 else f"the {rules.fresh_nights} nights before"
+    fresh = f"; nothing that {before} asked" if rules.fresh_nights else ""
+    return f"{families}, each at most {rules.max_share:g} % of a step{less}{fresh}"

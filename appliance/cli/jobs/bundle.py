@@ -1,0 +1,105 @@
+"""`assay verify` and `assay bundle`: for whoever has a bundle, with or without an appliance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.check.options import require_toolchain
+from appliance.cli.shell.options import Data, Json, data_of
+from appliance.cli.show.printing import show_json, show_line
+from appliance.jobs.content import meaning_file
+from appliance.text.printable import printable
+
+app = typer.Typer(help="Put a bundle into one file, or take it out.", no_args_is_help=True)
+
+SUFFIX = ".zip"
+Out = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Where to; it must not exist.")]
+
+
+def verify(
+    context: typer.Context,
+    bundle: Annotated[Path, typer.Argument(help="The bundle: its folder, or its one file.")],
+    digest: Annotated[
+        str | None, typer.Option("--digest", metavar="SHA256", help="What its manifest must hash to, from elsewhere.")
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option("--key", metavar="FILE", help="The public key that must have sealed it, kept from before."),
+    ] = None,
+    person_key: Annotated[
+        list[Path] | None,
+        typer.Option("--person-key", metavar="FILE", help="The public key of a person who signed; may be repeated."),
+    ] = None,
+    lean: Annotated[
+        Path | None, typer.Option("--lean", metavar="DIR", help="A Lean toolchain, for proofs; otherwise elan's.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the result as a page.")] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Check a bundle again, without the daemon, and say what was not checked.
+
+    0 when everything holds, 1 when any byte, the seal, the statement or the verdict does not, 2 when there is no
+    bundle or no key to read, 5 when this machine cannot run the verifier.
+
+    Example: assay verify bundle.zip --html report.html
+    """
+    from appliance.cli.jobs.verify import verify as verify_bundle
+
+    require_toolchain(lean)
+    raise typer.Exit(
+        verify_bundle(
+            bundle,
+            as_json,
+            digest,
+            key=key,
+            own=data_of(context, data) / "keys" / "trainer.pub",
+            people=tuple(person_key or ()),
+            html=html,
+            lean=lean,
+        )
+    )
+
+
+@app.command("pack")
+def pack(
+    folder: Annotated[Path, typer.Argument(help="The bundle's folder, as `assay jobs show` names it.")],
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Put a bundle into one file beside you (NAME.zip), after a check of all its bytes.
+
+    Example: assay bundle pack artifacts/3f2a --out answer.zip
+    """
+    from appliance.jobs.bundle import pack as packed
+
+    made = packed(folder, out or Path(f"{folder.resolve().name}{SUFFIX}"))
+    later = meaning_file(folder.resolve())
+    _show_written(made, str(later) if later.exists() else "", as_json)
+    if later.exists():
+        typer.echo(f"a person signed later, and that is not in it: also send {printable(str(later))}", err=True)
+
+
+@app.command("unpack")
+def unpack(
+    file: Annotated[Path, typer.Argument(help="The bundle's one file.")], out: Out = None, as_json: Json = False
+) -> None:
+    """Take a bundle out of its file into a folder beside you, after a check of all its bytes.
+
+    Example: assay bundle unpack answer.zip --out answer
+    """
+    from appliance.jobs.bundle import unpack as unpacked
+
+    _show_written(unpacked(file, out or Path(file.resolve().name.removesuffix(SUFFIX))), "", as_json)
+
+
+def _show_written(made: Path, also: str, as_json: bool) -> None:
+    if as_json:
+        from appliance.cli.documents.data import WrittenFile
+
+        show_json(WrittenFile(file=str(made), also=also))
+    else:
+        show_line(str(made))

@@ -1,0 +1,289 @@
+"""From flags or a TOML file to a job: the question, and what its answer is checked against.
+
+    question = "find x with 7x+3=45"      question = "gcd of 12 and 18?"     question = "double x + 1"
+    check = "7*x+3 == 45"                 expect = "6"                       [spec]
+                                                                             kind = "answer"
+                                                                             expected = "2*x + 2"
+                                                                             variables = ["x"]
+
+The keys of a file are the names of the flags; any other is an error. Exactly one key says how the answer is checked:
+`family`, `spec`, or the first option of a kind of check (`check`, `expect`, `claim`, `statement`, `checklist`). What
+takes a file names one, as `file` does; `spec` is a table, or names a file. Names are relative to the folder of the TOML
+file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, ValidationError, create_model, field_validator
+
+from appliance.cli.jobs.request_files import JobContents, fields_in, text_in
+from appliance.cli.shell.model_options import parameter_name
+from appliance.client.messages import SubmitJob
+from appliance.errors import UsageError
+from policies.toml_files import TomlError, read_toml
+from runtime.model import FrozenModel
+from verifiers.contract.kinds import Kind, KindOption
+from verifiers.registry import KINDS, kind_named, kind_of
+from verifiers.registry.spec import SPEC, Spec
+
+if TYPE_CHECKING:
+    from curriculum.catalog import Catalog
+    from curriculum.contract.task import Task
+
+_UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_SPAN = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7})s)?")
+HINT = "write a span as in 90m, 2h or 1d12h, or a time as in 2026-05-01T18:00"
+
+
+def deadline_of(given: str | datetime | None, now: datetime, what: str = "the deadline") -> str | None:
+    """UTC in ISO 8601; `what` it is, for a message. A time without a zone is one of `now`'s zone. Raises UsageError for
+    anything else, and for what has passed."""
+    if given is None:
+        return None
+    moment = given if isinstance(given, datetime) else _moment(given.strip(), now)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=now.tzinfo)
+    try:
+        moment = moment.astimezone(UTC)
+    except (OverflowError, ValueError) as error:
+        raise UsageError(f"{what} is no time that can be waited for", hint=HINT) from error
+    if moment <= now:
+        raise UsageError(f"{what} has passed: {given}", hint=HINT)
+    return moment.isoformat(timespec="seconds")
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    span = _SPAN.fullmatch(text)
+    try:
+        if text and span is not None:
+            seconds = sum(int(count or 0) * unit for count, unit in zip(span.groups(), _UNITS.values(), strict=True))
+            return now + timedelta(seconds=seconds)
+        return datetime.fromisoformat(text)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{text[:40]!r} is no time", hint=HINT) from error
+
+
+MAX_FILE_BYTES = 1_000_000
+PLAIN = {
+    "extra_forbidden": "there is no such key",
+    "string_too_short": "it is empty",
+    "tuple_type": 'this has to be a list, as in ["one", "two"]',
+}
+"""Instead of pydantic's own messages."""
+SPEC_WAY = "spec"
+WAYS: dict[str, Kind] = {parameter_name(kind.submit[0].flag): kind for kind in KINDS if kind.submit}
+"""The keys that say how an answer is checked, and the kind of check that each stands for."""
+_MORE = {
+    parameter_name(option.flag): [way for way, kind in WAYS.items() if option.flag in [one.flag for one in kind.submit]]
+    for kind in WAYS.values()
+    for option in kind.submit[1:]
+}
+"""The keys that say more about a check, and the keys that they go with."""
+_REPEATED = {parameter_name(option.flag) for kind in WAYS.values() for option in kind.submit if option.takes == "texts"}
+EXPECTED = [kind for kind in KINDS if "expected" in kind.spec.load().model_fields]
+"""The kinds that compare an expected answer."""
+
+
+@dataclass(frozen=True)
+class PreparedRequest:
+    """A job as it is sent: its files first, by digest, and then what names them."""
+
+    submission: SubmitJob
+    contents: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class JobFields(FrozenModel):
+    """The flags of `assay submit`, or the keys of its file, apart from those of the kinds of checks."""
+
+    question: str | None = Field(None, min_length=1, max_length=20_000, description="What is asked.")
+    kind: str | None = Field(None, description="How --expect is compared: answer or exact.")
+    family: str | None = Field(None, description="An item of a task family, with its own check.")
+    level: int = Field(0, ge=0, description="Of the family's item.")
+    item: int = Field(0, ge=0, lt=2**60, description="Which item of the family.")
+    spec: dict[str, Any] | str | None = Field(
+        None,
+        description="A program's tests, as for `assay check code`; or any spec.",
+        json_schema_extra={"metavar": "SPEC.toml"},
+    )
+    file: tuple[str, ...] = Field(
+        (), description="Data that the agent finds in its folder; repeatable.", json_schema_extra={"metavar": "FILE"}
+    )
+    attempts: int | None = Field(None, ge=1, le=1024, description="Independent tries.")
+    seed: int = Field(0, description="Of the tries.")
+    priority: int = Field(5, ge=0, le=9, description="Higher ones go first; 5 is usual.")
+    deadline: str | datetime | None = Field(None, description="When it is given up: 2h, 1d12h, or 2026-05-01T18:00.")
+    budget: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Of work on it, over all tries.",
+        json_schema_extra={"metavar": "SECONDS"},
+    )
+
+    @field_validator("spec", mode="after")
+    @classmethod
+    def _is_known(cls, spec: dict[str, Any] | str | None) -> dict[str, Any] | str | None:
+        """Says what is wrong with a table where its file's name is said. Programs are read with their values."""
+        if isinstance(spec, dict) and "kind" in spec and _kind_of_table(spec).spec_table is None:
+            try:
+                SPEC.validate_python(spec)
+            except ValidationError as error:
+                raise ValueError(first_fault(error)) from None
+        return spec
+
+    def prepared(self, folder: Path, now: datetime, catalog: Callable[[], Catalog] | None = None) -> PreparedRequest:
+        """Reads the files that are named, from `folder`; `now` has a zone; `catalog` gives the tasksets that a family
+        is looked for in, the product's alone unless given. Raises UsageError, or SpecError, when the flags
+        contradict each other or a file is none. Without any check, the daemon says what to add."""
+        ways = [name for name in ("family", *WAYS) if getattr(self, name) is not None]
+        if len(ways) > 1:
+            raise UsageError(f"{' and '.join(ways)} both say how the answer is checked", hint="keep one of them")
+        question, spec, made = self.question, None, {}
+        if self.family is not None:
+            task = self._family_item(self.family, catalog)
+            question, spec, made = task.question, task.spec, dict(task.files)
+        else:
+            self._require_used(ways)
+            if ways:
+                spec = self._spec(ways[0], folder)
+                kind = kind_of(spec)
+                question = kind.question.load()(spec, question) if kind.question is not None else question
+        if question is None:
+            raise UsageError("there is no question", hint="add --question TEXT, or `question` to the file")
+        files = JobContents(folder, self.file, made)
+        submission = SubmitJob(
+            question=question,
+            spec=spec,
+            files=files.records,
+            attempts=self.attempts,
+            seed=self.seed,
+            priority=self.priority,
+            deadline=deadline_of(self.deadline, now),
+            budget_seconds=self.budget,
+        )
+        return PreparedRequest(submission, files.contents)
+
+    def _require_used(self, ways: list[str]) -> None:
+        """Raises UsageError for an option that says more about a check that is not there."""
+        used = {parameter_name(option.flag) for way in ways for option in WAYS[way].submit}
+        for name, kinds in _MORE.items():
+            if getattr(self, name) not in (None, ()) and name not in used:
+                raise UsageError(f"{name} says nothing without {' or '.join(kinds)}", hint=f"leave {name} out")
+
+    def _spec(self, way: str, folder: Path) -> Spec:
+        try:
+            if way == SPEC_WAY:
+                return self._own_spec(folder)
+            first, *more = WAYS[way].submit
+            fields = fields_in(folder, first, getattr(self, way))
+            for option in more:
+                if (value := getattr(self, parameter_name(option.flag))) not in (None, ()):
+                    fields[option.field] = value if option.takes == "texts" else self._single(option, value)
+            return SPEC.validate_python({**fields, "kind": self._kind_name(way, fields)})
+        except ValidationError as error:
+            raise UsageError(f"the check cannot be used: {first_fault(error)}", hint="see docs/jobs.md") from error
+
+    @staticmethod
+    def _single(option: KindOption, value: str | tuple[str, ...]) -> str:
+        if isinstance(value, str):
+            return value
+        if len(value) > 1:
+            raise UsageError(f"a check has one {parameter_name(option.flag)}", hint="name one of them")
+        return value[0]
+
+    def _kind_name(self, way: str, fields: dict[str, Any]) -> str:
+        """Compares an expected answer as `kind` says; without it an integer as one, all else as mathematics."""
+        if way != "expect":
+            return WAYS[way].name
+        if self.kind is None:
+            return "integer" if re.fullmatch(r"-?\d{1,2000}", fields["expected"]) else "expression"
+        if any(self.kind in (kind.name, *kind.retired) for kind in EXPECTED):
+            return self.kind
+        known = " or ".join(kind.name for kind in EXPECTED)
+        raise UsageError(f"{self.kind!r} is not {known}", hint="leave --kind out")
+
+    def _own_spec(self, folder: Path) -> Spec:
+        if isinstance(self.spec, str):
+            table = table_of(text_in(folder, self.spec, "--spec").encode(), self.spec)
+        else:
+            table = dict(self.spec or {})
+        kind = _kind_of_table(table)
+        made: Spec = kind.spec_table.load()(table) if kind.spec_table is not None else SPEC.validate_python(table)
+        return made
+
+    def _family_item(self, family: str, catalog: Callable[[], Catalog] | None) -> Task:
+        from curriculum.contract.errors import CurriculumError
+        from curriculum.contract.task import Split
+        from curriculum.registry import BUILT_IN
+        from curriculum.seeds import seeds
+
+        if self.question is not None:
+            raise UsageError("a family brings its own question", hint="leave out either --question or --family")
+        try:
+            known = BUILT_IN if catalog is None else catalog()
+            return known.task(family, self.level, next(seeds(Split.JOB, self.item)), Split.JOB)
+        except CurriculumError as error:
+            raise UsageError(str(error), hint=error.hint) from error
+
+
+def _kind_of_table(table: Mapping[str, Any]) -> Kind:
+    """The kind of a spec's table; a program where it names none."""
+    try:
+        return kind_named(str(table.get("kind", WAYS[SPEC_WAY].name)))
+    except KeyError:
+        return kind_named("answer")  # which refuses any other name
+
+
+def _fields_of_kinds() -> dict[str, Any]:
+    """A field for each option of a kind; one that several kinds have may be repeated where one of them says so."""
+    found: dict[str, Any] = {}
+    for option in (option for kind in KINDS for option in kind.submit):
+        name = parameter_name(option.flag)
+        if name in JobFields.model_fields or name in found:
+            continue
+        repeated = name in _REPEATED
+        extra: dict[str, Any] = {"metavar": option.metavar} if option.metavar else {}
+        described = Field(() if repeated else None, description=option.help, json_schema_extra=extra)
+        found[name] = (tuple[str, ...] if repeated else str | None, described)
+    return found
+
+
+JobRequest: type[JobFields] = create_model("JobRequest", __base__=JobFields, **_fields_of_kinds())
+
+
+def read_request(content: bytes, name: str) -> JobFields:
+    """A job from TOML. Raises UsageError; `name` is the file's, for the message."""
+    if len(content) > MAX_FILE_BYTES:
+        raise UsageError(f"{name} is larger than {MAX_FILE_BYTES} bytes", hint="a job is a question and a check")
+    try:
+        return JobRequest.model_validate(table_of(content, name))
+    except ValidationError as error:
+        raise UsageError(f"{name}: {first_fault(error)}", hint="see docs/jobs.md for the keys of a job") from error
+
+
+def table_of(content: bytes, name: str) -> dict[str, Any]:
+    """Raises UsageError for what is no TOML."""
+    try:
+        return read_toml(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} is not UTF-8 text: {error.reason}", hint="save it as UTF-8") from error
+    except TomlError as error:
+        raise UsageError(f"{name} is not TOML: {error}", hint='write lines like: question = "..."') from error
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first thing that pydantic found, as `where: what`, without the value itself."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in fault["loc"])
+    what = PLAIN.get(fault["type"]) or str(fault["msg"])
+    if fault["type"] == "extra_forbidden" and (near := get_close_matches(where, JobRequest.model_fields, 1)):
+        what += f"; did you mean {near[0]}?"
+    return f"{where}: {what}" if where else what

@@ -1,0 +1,155 @@
+"""`assay jobs validate`: whether a job's check says what was meant, which only a person can tell.
+
+What always holds: what is signed is what is shown, down to the digest that is typed; nothing is signed with `--json`
+alone, nor without somebody who confirms. The examples are computed here, by the verifiers, and not by the daemon.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from typing import Annotated, Any
+
+import typer
+
+from appliance.cli.shell.model_options import parameters_of, read_options, with_options
+from appliance.cli.shell.options import Data, Json, Limit, client_of
+from appliance.cli.shell.person import SigningOptions
+from appliance.cli.show.printing import short_time, show_fields, show_json, show_line, show_records, show_table
+from appliance.client import ApiError, Job, JobDetail
+from appliance.client.signing import signed_validation
+from appliance.jobs.content import content_of, not_asked
+from policies.validation import Page, ShownExample
+from verifiers.registry import kind_of
+
+
+@with_options(parameters_of(SigningOptions))
+def validate(
+    context: typer.Context,
+    job: Annotated[str | None, typer.Argument(help="Which job; those that wait are listed without one.")] = None,
+    not_meant: Annotated[
+        bool, typer.Option("--not-meant", help="Sign that the check does not say what was meant.")
+    ] = False,
+    limit: Limit = 20,
+    data: Data = None,
+    as_json: Json = False,
+    **values: Any,
+) -> None:
+    """Sign whether a job's check means what was asked.
+
+    It is shown in plain words, with what it accepts and what it rejects. --json without --confirm signs nothing.
+
+    Example: assay jobs validate job-1f0c52b7d2aa
+    """
+    signs = read_options(SigningOptions, values)
+    api = client_of(context, data)
+    if job is None:
+        show_records(
+            api.open_validations(limit),
+            ("job", "kind", "state", "submitted", "question"),
+            lambda one: (one.id, one.kind, one.state.value, one.created[:19], one.question),
+            empty="every job's check is validated",
+            as_json=as_json,
+            narrow={"submitted": short_time, "kind": None},
+        )
+        return
+    detail = api.job(job)
+    _require_open(detail.job)
+    own = signs.person_key() if signs.confirm is not None or not as_json else None
+    page = _page(context, detail, data)
+    digest = page.digest()
+    if own is None:
+        _show_page_as_json(detail.job, page)
+        return
+    if not as_json:
+        _show(detail.job, page)
+    what = "this check does not say what was meant" if not_meant else "this check says what was meant"
+    signs.confirmed(f"say that {what}", digest)
+    signer = signs.signer(own)
+
+    envelope = signed_validation(
+        "not_meant" if not_meant else "meant",
+        job=detail.job.id,
+        content=content_of(detail.job),
+        page=page,
+        keys=api.keys(),
+        signer=signer,
+    )
+    public = f"{own.path}.pub"
+    _show_signed(api.validate(detail.job.id, envelope), detail.bundle, public, as_json=as_json)
+
+
+def _require_open(job: Job) -> None:
+    """Raises ApiError where nothing can be signed."""
+    if why := not_asked(job):
+        raise ApiError(why, hint="`assay jobs validate` lists those that wait for it", exit_code=4)
+
+
+def _page(context: typer.Context, detail: JobDetail, data: Data) -> Page:
+    from appliance.cli.check.target import target_for
+    from appliance.jobs.validation import page_of
+
+    place = target_for(context, data, (kind_of(detail.job.spec),))
+    answer = detail.artifact.answer if detail.artifact is not None else None
+    with place.checker(jobs=1) as checker:
+        return page_of(detail.job, answer, checker.check_many, time.monotonic)
+
+
+def _show_page_as_json(job: Job, page: Page) -> None:
+    from appliance.cli.documents.checks import ValidationDocument
+
+    show_json(ValidationDocument(job=job.id, content=content_of(job), shown=page.digest(), page=page))
+
+
+def _show(job: Job, page: Page) -> None:
+    """The warnings first, then the question, the check, and what the verifier said."""
+    for line in page.first:
+        show_line(line)
+    show_fields([("job", job.id), ("kind", job.kind), ("state", job.state.value)])
+    _block("The question:", page.question)
+    _block("The files:", page.files)
+    _block("What is checked, in plain words:", page.words)
+    accepted = [one for one in page.examples if one.accepted]
+    unknown = [one for one in page.examples if one.outcome == "infra_error"]
+    _show_examples("Accepted:", accepted)
+    _show_examples("Rejected:", [one for one in page.examples if one not in accepted and one not in unknown])
+    _show_examples("Not tried:", unknown)
+    _block("Also:", page.notes)
+    show_line("")
+    show_fields([("verifier", page.verifier), ("content", content_of(job)), ("shown", page.digest())])
+
+
+def _block(title: str, lines: tuple[str, ...]) -> None:
+    if lines:
+        show_line("")
+        for line in (title, *(f"  {line}" for line in lines)):
+            show_line(line)
+
+
+def _show_examples(title: str, examples: list[ShownExample]) -> None:
+    if examples:
+        show_line("")
+        show_line(title)
+        show_table(
+            ("  example", "submission", "verdict"),
+            [(f"  {one.what}", " / ".join(one.text.splitlines()), one.reason) for one in examples],
+            empty="",
+            whole=True,
+        )
+
+
+def _show_signed(job: Job, bundle: str | None, public: str, *, as_json: bool) -> None:
+    if as_json:
+        show_json(job)
+        return
+    signed = job.validation
+    assert signed is not None
+    result = "says what was meant" if signed.verdict == "meant" else "does not say what was meant"
+    show_line(f"{signed.person}: the check of {job.id} {result}")
+    if bundle is not None:
+        command = shlex.join(["assay", "verify", bundle, "--person-key", public])
+        show_line(f"the bundle stays as it is; your signature lies beside it: `{command}`")
+    elif signed.verdict == "not_meant":
+        show_line(f"the work on it continues: `assay jobs cancel {job.id}` ends it")
+    else:
+        show_line("it goes into the bundle, if the job is solved")

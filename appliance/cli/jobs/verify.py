@@ -1,0 +1,198 @@
+"""`assay verify BUNDLE`: checks a bundle again, offline, and says what it found and what it did not check.
+
+Exit codes: 0 when everything holds, 1 when a byte, the seal, the statement or the verdict does not, 2 when there is no
+bundle or key to read or the expected digest is none, 5 when this machine could not decide (no worker could be run, or
+no Lean is there for a proof).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from appliance.cli.show.printing import show_json
+from appliance.jobs.check import check_bundle
+from appliance.jobs.layout import LARGEST_MEANING, BundleError
+from appliance.jobs.reading import FileState
+from appliance.jobs.report import BundleReport
+from appliance.jobs.report_text import facts, parts, result
+from appliance.text.printable import printable
+from policies.envelopes import PublicKey
+from verifiers.checker import Checker
+
+OK, FAILED, USAGE, INFRASTRUCTURE = 0, 1, 2, 5
+
+DIGEST = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
+SHOWN = 400
+"""Characters of a question or an answer."""
+MOST_KEY = 1 << 16
+IN_A_PROCESS = "process"
+"""The isolation of a verdict where there was no broker."""
+
+
+class _PipeConsole(Console):
+    """Leaves it to the command line what is said when nobody reads on."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # noqa: PLE0704 - it is called where the error is handled
+
+
+def verify(
+    path: Path,
+    json_out: bool,
+    expect: str | None = None,
+    *,
+    key: Path | None = None,
+    own: Path | None = None,
+    people: Sequence[Path] = (),
+    html: Path | None = None,
+    lean: Path | None = None,
+) -> int:
+    """Prints a report about the bundle at `path` and gives the exit code; the report is also written to `html`.
+
+    `expect` is its manifest's digest, `key` the public key that must have sealed it, `own` the file of this machine's,
+    `people` those of persons who may have signed it; `lean` a toolchain.
+    """
+    try:
+        if expect is not None and not DIGEST.fullmatch(expect):
+            raise BundleError(
+                "the expected digest is not a SHA-256", hint="It has 64 hexadecimal digits, as `assay verify` prints."
+            )
+        public = _public(key, "keys/trainer.pub of who made it") if key is not None else None
+        persons = [_public(person, "the person's own NAME.pub") for person in people]
+        with _warnings() as notes, Checker(lean=lean) as checker:
+            report = check_bundle(
+                path,
+                expect=expect,
+                checker=checker,
+                key=public,
+                own=_own(own),
+                people=persons,
+                later=_validation_beside(path),
+            )
+        if report.verdict_now is not None and report.verdict_now.isolation == IN_A_PROCESS:
+            notes.append("the answer was read in a process that confined itself; as root it is read in a jail")
+        report = report.model_copy(update={"notes": tuple(dict.fromkeys(notes))})
+        _write_page(report, html)
+    except BundleError as error:
+        if json_out:
+            from appliance.cli.documents.data import UnreadableBundle
+
+            show_json(UnreadableBundle(ok=False, error=str(error), hint=error.hint))
+        else:
+            typer.echo(printable(f"assay: {error}\n  {error.hint}", lines=True), err=True)
+        return USAGE
+    if json_out:
+        show_json(report)
+    else:
+        show(report, _PipeConsole())
+    if report.ok:
+        return OK
+    return INFRASTRUCTURE if report.undecided else FAILED
+
+
+@contextmanager
+def _warnings() -> Iterator[list[str]]:
+    """What the verifiers and the runtime warn of meanwhile: for the report, not for the middle of the screen."""
+    notes: list[str] = []
+
+    class VerifyListener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            notes.append(record.getMessage())
+
+    listener = VerifyListener(logging.WARNING)
+    loggers = [logging.getLogger(name) for name in ("verifiers", "runtime")]
+    before = [logger.propagate for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(listener)
+        logger.propagate = False
+    try:
+        yield notes
+    finally:
+        for logger, propagated in zip(loggers, before, strict=True):
+            logger.removeHandler(listener)
+            logger.propagate = propagated
+
+
+def _public(key: Path, usual: str) -> PublicKey:
+    try:
+        with key.open("rb") as source:
+            return PublicKey.read(source.read(MOST_KEY).decode())
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BundleError(f"{key} is no public key: {reason}", hint=f"Name {usual}.") from error
+
+
+def _own(key: Path | None) -> PublicKey | None:
+    """This machine's key; None where there is none that this user may read."""
+    try:
+        return _public(key, "keys/trainer.pub") if key is not None else None
+    except BundleError:
+        return None
+
+
+def _validation_beside(path: Path) -> bytes | None:
+    """Reads what a person signed after the bundle was made: NAME.meaning.json beside NAME or NAME.zip."""
+    whole = path.resolve()  # `.` has no name
+    beside = whole.parent / f"{whole.name.removesuffix('.zip')}.meaning.json"
+    try:
+        if not beside.is_file():
+            return None
+        with beside.open("rb") as source:
+            return source.read(LARGEST_MEANING + 1)
+    except OSError as error:
+        raise BundleError(f"{beside} cannot be read: {error.strerror}", hint="Move it away, or let me read it.") from (
+            error
+        )
+
+
+def _write_page(report: BundleReport, html: Path | None) -> None:
+    from appliance.jobs.page import page
+
+    try:
+        if html is not None:
+            html.write_text(page(report), encoding="utf-8")
+    except OSError as error:
+        raise BundleError(f"{html} cannot be written: {error.strerror}", hint="Choose another file.") from error
+
+
+def show(report: BundleReport, console: Console) -> None:
+    """A short report for a person. Everything from the bundle is printed as plain text without control characters."""
+
+    def line(text: str, style: str = "") -> None:
+        console.print(Text(printable(text), style=style), soft_wrap=True)
+
+    line(result(report), "bold green" if report.ok else "bold red")
+    odd = [file for file in report.files if file.state is not FileState.INTACT]
+    of_files = tuple(f"{file.name}: " for file in odd)
+    for reason in report.reasons:
+        if not (of_files and reason.startswith(of_files)):  # the list below says those
+            line(printable(reason, limit=SHOWN), "red")
+    for file in odd:
+        line(
+            f"{file.state.value} {printable(file.name, limit=80)} {printable(file.detail, limit=SHOWN)}".rstrip(), "red"
+        )
+    for name, text in (("question", report.question), ("answer", report.answer)):
+        if text is not None:
+            line(f"{name}: {printable(text, limit=SHOWN)}")
+    for name, text in facts(report):
+        line(f"{name}: {printable(text, limit=SHOWN)}")
+    if report.statement_now:
+        line("what it says, and what carries it:")
+    for part in parts(report):
+        line(f"  {part.now}{f' (it says: {part.then})' if part.differs else ''}: {part.part}")
+        if part.by:
+            line(f"      {part.how}", "dim")
+    if report.not_checked:
+        line("not checked here:")
+    for one in report.not_checked:
+        line(f"  {printable(one.what, limit=SHOWN)}: {printable(one.why, limit=SHOWN)}")
+    for note in report.notes:
+        line(f"note: {printable(note, limit=SHOWN)}")

@@ -1,0 +1,132 @@
+"""Following a job: what it does now, on one line that changes, or line by line where nobody looks at a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from appliance.cli.shell.live_line import USUAL_COLUMNS, LiveLine, columns_of
+from appliance.cli.show.printing import show_fields, show_json_line, show_line
+from appliance.client.api_client import ApiClient
+from appliance.client.messages import JobDetail
+from appliance.errors import ExitCode
+from appliance.jobs.statement import mark, statement
+from appliance.records.jobs import Job, JobState
+
+POLL_SECONDS = 0.3
+SOON = (0.05, 3.0)
+"""How often it is looked at, and for how long, while a solver may answer at once."""
+MOST_SHOWN = 2_000
+"""Characters of a question."""
+
+
+def watch_job(api: ApiClient, job: str, show: Callable[[Job], None] | None) -> JobDetail:
+    """Until it has ended or was set aside; `show` sees it at every look."""
+    begun = time.monotonic()
+    while True:
+        detail = api.job(job)
+        if show is not None:
+            show(detail.job)
+        if detail.job.state.rests:
+            return detail
+        time.sleep(SOON[0] if time.monotonic() - begun < SOON[1] else POLL_SECONDS)
+
+
+def ended_code(job: Job) -> ExitCode:
+    if job.state is JobState.SOLVED:
+        return ExitCode.OK
+    return ExitCode.INFRASTRUCTURE if job.state in (JobState.FAILED, JobState.SET_ASIDE) else ExitCode.FAILED_VERDICT
+
+
+class JobProgress:
+    """Close it: that leaves the cursor at the beginning of a line."""
+
+    def __init__(self, *, as_json: bool, live: bool | None = None) -> None:
+        """`live` unless told: whether standard output is a terminal."""
+        self._as_json = as_json
+        self._live = sys.stdout.isatty() if live is None else live
+        self._last: object = None
+        self._line: LiveLine | None = None
+
+    def close(self) -> None:
+        if self._line is not None:
+            self._draw("")
+
+    def show(self, job: Job) -> None:
+        if self._live and not self._as_json:
+            self._draw(_line(job, seconds=True))
+            return
+        seen = (job.state, job.step, job.tries_done, job.reason)
+        if seen == self._last:
+            return
+        self._last = seen
+        if self._as_json:
+            show_json_line(job)
+        else:
+            show_line(_line(job, seconds=False))
+
+    def _draw(self, text: str) -> None:
+        self._line = self._line or LiveLine()
+        self._line.show(sys.stdout, text, columns_of(sys.stdout) or USUAL_COLUMNS)
+
+
+def show_queued(job: Job) -> None:
+    show_line(f"job {job.id} is {job.state.value}; see `assay jobs watch {job.id}`")
+    if job.reason:
+        show_line(job.reason)
+
+
+def show_job(detail: JobDetail) -> None:
+    job, artifact = detail.job, detail.artifact
+    show_fields(
+        [
+            ("job", job.id),
+            ("kind", job.kind),
+            ("state", job.state),
+            ("priority", job.priority),
+            ("deadline", job.deadline),
+            ("budget", f"{job.budget_seconds:g} s" if job.budget_seconds else None),
+            ("spent", f"{job.spent_seconds:.0f} s" if job.spent_seconds else None),
+            ("tries again", job.retry_of),
+            ("question", job.question if len(job.question) <= MOST_SHOWN else f"{job.question[:MOST_SHOWN]} ..."),
+            ("files", ", ".join(f"{file.name} ({file.bytes} bytes)" for file in job.files)),
+            ("now", job.step),
+            ("tries", job.tries_done or None),
+            ("reason", job.reason),
+            ("answer", artifact.answer if artifact else None),
+            ("solved by", job.solved_by),
+            ("meaning", _meaning(job)),
+            ("bundle", detail.bundle),
+            ("model", artifact.weights[:12] if artifact else None),
+            ("check again", f"assay verify {detail.bundle} --digest {artifact.manifest}" if artifact else None),
+        ]
+    )
+    claims = statement(job, artifact.verdict) if artifact else ()
+    if claims:
+        show_line(f"{mark(claims)}:")
+    for claim in claims:
+        show_line(f"  {claim.standing.value}: {claim.part} ({claim.by})")
+    for tried in job.tried:
+        show_line(f"tried: {tried}")
+
+
+def _meaning(job: Job) -> str | None:
+    """Says whether a person validated the check, or how to."""
+    if job.validation is not None:
+        verb = "says" if job.validation.verdict == "meant" else "does not say"
+        return f"the check {verb} what was meant: {job.validation.person}, {job.validation.created}"
+    return None if job.state.ended and not job.artifact else f"not validated yet: assay jobs validate {job.id}"
+
+
+def _line(job: Job, *, seconds: bool) -> str:
+    parts = [job.state.value]
+    if job.step:
+        parts.append(job.step)
+    if job.tries_done:
+        parts.append(f"{job.tries_done} {'try' if job.tries_done == 1 else 'tries'} done")
+    if seconds and job.spent_seconds:
+        parts.append(f"{job.spent_seconds:.0f} s")
+    if job.reason and not job.state.ended:
+        parts.append(job.reason)
+    return ", ".join(parts)

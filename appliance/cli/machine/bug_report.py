@@ -1,0 +1,71 @@
+"""`assay bug-report`: one archive for whoever looks into a fault. The daemon need not run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, settings_of
+from appliance.cli.show.printing import show_json, show_line, show_progress
+from appliance.system.durable_file import expanded
+
+
+def bug_report(
+    context: typer.Context,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Where to; otherwise assay-bug-report-TIME.tar.gz here."),
+    ] = None,
+    with_rollouts: Annotated[
+        bool, typer.Option("--with-rollouts", help="The newest 20 rollouts too: what was asked, and the model's words.")
+    ] = False,
+    with_sandbox: Annotated[
+        bool,
+        typer.Option("--with-sandbox", help="Have the doctor's sandboxes prove what they hold; half a minute more."),
+    ] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Write an archive for whoever looks into a fault, without secrets.
+
+    It has versions, the doctor's lines, configuration, last events and log lines, the ledger's revision. Secrets are
+    taken out, by their values and by their look; nothing that a model wrote is in it unless --with-rollouts. Nothing
+    is sent anywhere.
+
+    Example: assay bug-report --out report.tar.gz
+    """
+    from appliance.bug_report.collect import parts, status_of, write
+    from appliance.bug_report.redaction import Redactor, known_secrets, secrets_of_reports
+    from appliance.cli.machine.doctor import examine
+    from appliance.client.api_client import ApiClient
+    from appliance.config.places import cluster_token
+    from appliance.system.clock import file_stamp, now
+
+    settings = settings_of(context, data)
+    target = expanded(out or f"assay-bug-report-{file_stamp()}.tar.gz").absolute()
+    if not target.parent.is_dir():
+        raise typer.BadParameter(f"{target.parent} is no folder", param_hint="--out")
+
+    def checks() -> object:
+        found = []
+        for check in examine(settings, selftest=with_sandbox):
+            show_progress(f"doctor: {check.name}")
+            found.append(check.model_dump(mode="json"))
+        return found
+
+    addresses, files = secrets_of_reports(settings.report, os.environ)
+    secrets = addresses | known_secrets(settings.data, os.environ, (cluster_token(settings, settings.data), *files))
+    redactor = Redactor(secrets, str(Path("~").expanduser()))
+    asked = parts(settings, checks, lambda: status_of(ApiClient(settings.socket_path).status()), rollouts=with_rollouts)
+    names = write(target, asked, redactor, now().timestamp())
+    show_progress("")
+    if as_json:
+        from appliance.cli.documents.data import BugReportDocument
+
+        show_json(BugReportDocument(file=str(target), parts=tuple(names)))
+        return
+    show_line(f"{target}: {', '.join(names)}")
+    show_line("read it before you send it; nothing was sent")

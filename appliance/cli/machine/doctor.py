@@ -1,0 +1,323 @@
+"""Is `assay doctor`: what this machine can do for Assay, and what to do about the rest.
+
+What always holds: it changes nothing that outlives it; each check is an observation of the machine as it is now, with
+a figure; it fails only for what keeps model code from running safely or the product from running at all. Versions of
+heavy parts come from their metadata: nothing is imported to be looked at.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.resources
+import os
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from appliance.cli.documents.doctor_checks import CheckGrade, DoctorCheck, failed, ok, warning
+from appliance.cli.machine.doctor_cluster import cluster
+from appliance.cli.machine.doctor_gpus import gpus, probe
+from appliance.cli.machine.doctor_isolation import isolation
+from appliance.cli.machine.plan import shape_named
+from appliance.cli.show.printing import show_json, show_line
+from appliance.daemon.processes.listening import MAX_PATH_BYTES
+from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
+from appliance.inference.vllm.environment import INSTALL, find_environment, is_tested, tested_version
+from appliance.inference.vllm.placement import count_gpus
+from appliance.models.export_model import alias
+from appliance.nights.machine import own_processes
+from appliance.planning.hardware import find_gpus
+from appliance.planning.model_shape import EMBEDDED
+from appliance.readiness.model import ConfiguredModel
+from appliance.settings import policy_files
+from appliance.settings.config_layers import ConfigError
+from appliance.system.lock_owner import owner_of
+from policies.errors import PolicyError
+from runtime.errors import HintedError
+from verifiers.lean import toolchain
+
+if TYPE_CHECKING:
+    from appliance.config.configuration import Settings
+
+SOUND, UNSOUND = 0, 5
+Version = Callable[[str], str]
+"""Of an installed package. Raises PackageNotFoundError."""
+SAFE_SQLITE = (3, 51, 3)
+GIB = 1 << 30
+INDENT = 25
+"""Columns before what a check saw."""
+
+
+def run(settings: Settings, json_out: bool, *, selftest: bool) -> int:
+    """Prints every check, and returns the exit code: 0, or 5 when one of them failed."""
+    checks: list[DoctorCheck] = []
+    for check in examine(settings, selftest=selftest):
+        checks.append(check)
+        if not json_out:
+            _show(check)
+    broken = [check.name for check in checks if check.grade is CheckGrade.FAILED]
+    if json_out:
+        from appliance.cli.documents.data import DoctorDocument
+
+        show_json(DoctorDocument(sound=not broken, checks=tuple(checks)))
+    else:
+        warned = sum(check.grade is CheckGrade.WARNING for check in checks)
+        show_line(f"failed: {', '.join(broken)}" if broken else f"model code can be run safely here; {warned} warnings")
+    return UNSOUND if broken else SOUND
+
+
+def _show(check: DoctorCheck) -> None:
+    colours = {
+        CheckGrade.OK: typer.colors.GREEN,
+        CheckGrade.WARNING: typer.colors.YELLOW,
+        CheckGrade.FAILED: typer.colors.RED,
+    }
+    grade = typer.style(f"{check.grade:<8}", fg=colours[check.grade])
+    typer.echo(grade, nl=False)
+    show_line(f"{check.name:<16} {check.figure}", indent=INDENT, used=8)
+    if check.advice:
+        show_line(f"{'':<{INDENT}}{check.advice}")
+    if check.grade is not CheckGrade.OK:
+        show_line(f"{'':<{INDENT}}see {check.page}")
+
+
+def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
+    """Makes every check in the order in which a person would repair things; the slow ones (sandboxes) last."""
+    yield python(sys.version_info[:3])
+    yield sqlite(sqlite3.sqlite_version_info)
+    computes = torch()
+    yield computes
+    yield vllm(settings.model.engine, here=settings.placement.engines == "here")
+    if idle := settings.vllm.without_effect(settings.model.engine):
+        yield warning("section [vllm]", idle, "set model.engine to vllm, or remove the section")
+    alone = 1 if settings.placement.learners == "cluster" else settings.model.learners
+    found = find_gpus()
+    yield from gpus(
+        found,
+        count_gpus(),
+        shown=len(shown_gpus(os.environ.get(VISIBLE), len(found))),
+        learners=alone,
+        engine=settings.model.engine,
+        weights=handed_over(settings),
+        ours=daemon_processes(settings.data),
+        ask_torch=probe if computes.grade is CheckGrade.OK else None,
+    )
+    yield config(settings)
+    yield from cluster(settings)
+    yield model(settings)
+    rules = policy(settings.data)
+    yield rules
+    yield disk(settings.data, least=_least_room(settings.data))
+    yield memory(Path("/proc/meminfo").read_text())
+    yield socket_path(settings.socket_path)
+    yield from verifiers()
+    if rules.grade is CheckGrade.OK:
+        seen = []
+        for check in isolation(settings, selftest=selftest):
+            seen.append(check)
+            yield check
+        yield programs(seen)
+
+
+def daemon_processes(data: Path) -> frozenset[int]:
+    """What owns this data folder, and all that it started; nothing where nobody does."""
+    owner = owner_of(data / "run" / "lock")
+    return frozenset() if owner is None or owner.pid is None else own_processes(owner.pid)
+
+
+def handed_over(settings: Settings) -> int:
+    """Bytes of the weights that a learner or an engine is given; 0 where no model is configured, or none that can be
+    read, which is a line of its own."""
+    try:
+        _, shape = shape_named(settings, "")
+    except HintedError:
+        return 0
+    training = settings.recipe.training
+    halved = training.method == "lora" and training.precision == "bfloat16"
+    return 0 if shape is EMBEDDED else max(shape.file_bytes, shape.parameters * (2 if halved else 4))
+
+
+def config(settings: Settings) -> DoctorCheck:
+    """Looks for the recipe's tasksets too: keys and values were read already."""
+    from appliance.readiness.tasksets import require_tasksets
+
+    try:
+        require_tasksets(settings.data, settings.recipe.tasksets)
+    except ConfigError as error:
+        return failed("config", str(error), error.hint)
+    return ok("config", f"valid; data in {settings.data}")
+
+
+def python(version: tuple[int, ...]) -> DoctorCheck:
+    figure = f"{'.'.join(map(str, version))} at {sys.executable}"
+    if version < (3, 11):
+        return failed("python", figure, "Python 3.11 or newer is needed")
+    return ok("python", figure)
+
+
+def sqlite(version: tuple[int, ...]) -> DoctorCheck:
+    """The bug is in resetting the write-ahead log while two connections checkpoint; here only one process writes."""
+    note = "" if version >= SAFE_SQLITE else "before 3.51.3 only one process may write to a file, and only one does"
+    return ok("sqlite", ".".join(map(str, version)), note)
+
+
+def torch() -> DoctorCheck:
+    try:
+        version = importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return failed("torch", "not installed", "run install.sh")
+    return torch_build(version, cores=len(os.sched_getaffinity(0)), gpus=_gpus(Path("/proc/driver/nvidia/gpus")))
+
+
+def torch_build(version: str, *, cores: int, gpus: int) -> DoctorCheck:
+    figure = f"{version}, {cores} cores, {gpus} NVIDIA GPUs"
+    if gpus and version.endswith("+cpu"):
+        return warning("torch", figure, "a build for CPU only: run install.sh again")
+    return ok("torch", figure)
+
+
+def vllm(engine: str, folder: Path | None = None, *, here: bool = True) -> DoctorCheck:
+    """Whether the engine vllm could be used; it is missed only where that is asked for and runs `here`."""
+    found = find_environment(folder)
+    if engine == "vllm" and not here:
+        return ok("vllm", "engines are on hosts of the cluster", f"each host needs its environment: {INSTALL}")
+    if found is not None and engine == "vllm" and not is_tested(found):
+        figure = f"{found.package} {found.version} at {found.python}"
+        return failed(
+            "vllm", figure, f"{tested_version(found.package)} was tested; build the environment anew: {INSTALL}"
+        )
+    if found is not None:
+        note = "" if engine == "vllm" else "model.engine = vllm uses it"
+        return ok("vllm", f"{found.package} {found.version} at {found.python}", note)
+    if engine == "vllm":
+        return failed("vllm", "model.engine is vllm, and it has no environment here", f"build it: {INSTALL}")
+    return ok("vllm", "no environment", f"{INSTALL} builds one; the engine is {engine}")
+
+
+def _gpus(folder: Path) -> int:
+    return len(list(folder.iterdir())) if folder.is_dir() else 0
+
+
+def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
+    """Looks at the configured model as `assay cycle start` does; once a model is in service, nights begin from that."""
+    if champion := in_service(settings.data / "ledger.sqlite3"):
+        return ok("model", f"{champion[:12]} is in service", "nights begin from it; model.path is not read again")
+    try:
+        found = ConfiguredModel(
+            settings.model,
+            memory,
+            settings.recipe.training,
+            settings.vllm,
+            placement=settings.placement,
+            clustered=settings.cluster.address is not None,
+        ).require(settings.recipe.agent.max_tokens)
+    except ConfigError as error:
+        return failed("model", str(error), error.hint)
+    if found is None:
+        return ok("model", "the embedded one: no model.path is set")
+    figure = f"{found.parameters / 1e6:.1f} million parameters, {found.entries} tokens, in {settings.model.path}"
+    needs = f"training it takes at least {found.training_bytes / GIB:.1f} GiB of memory"
+    return ok("model", figure, f"written to as {found.format}; {needs}")
+
+
+def in_service(ledger: Path) -> str:
+    """The digest of the champion; empty where there is none that can be seen."""
+    return alias(ledger, "champion") or ""
+
+
+def policy(data: Path) -> DoctorCheck:
+    in_force = policy_files.in_force_file(data)
+    try:
+        loaded, name = policy_files.read_policy(data, in_force if in_force.exists() else None)
+    except PolicyError as error:
+        return failed("policy", str(error), error.hint)
+    return ok("policy", f"{name}, {loaded.digest[:12]}")
+
+
+def _least_room(data: Path) -> float:
+    """GiB that the policy in force asks for; 0 where there is none that can be read, which is a line of its own."""
+    try:
+        return policy_files.load_policy(data).resources.min_free_gib
+    except PolicyError:
+        return 0.0
+
+
+def disk(folder: Path, *, least: float = 0.0) -> DoctorCheck:
+    """Measures free space where the data folder is or would be made. Below `least` GiB no cycle begins."""
+    there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    free = shutil.disk_usage(there).free
+    figure = f"{free / GIB:.1f} GiB free at {there}"
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        return failed("disk", f"{there} cannot be written", "choose another folder with --data")
+    if free < GIB // 2:
+        return failed("disk", figure, "make room, or choose another disk with --data")
+    if free < least * GIB:
+        advice = "no cycle begins: make room, or lower resources.min_free_gib in the policy"
+        return warning("disk", f"{figure}; the policy asks for {least:g}", advice)
+    if free < 4 * GIB:
+        return warning("disk", figure, "checkpoints of many nights want more; make room in time")
+    return ok("disk", figure)
+
+
+def memory(meminfo: str) -> DoctorCheck:
+    """`meminfo` is the text of /proc/meminfo (proc(5)), in KiB."""
+    fields = dict(line.split(":", 1) for line in meminfo.splitlines() if ":" in line)
+    available, total = (int(fields[name].split()[0]) << 10 for name in ("MemAvailable", "MemTotal"))
+    figure = f"{available / GIB:.1f} of {total / GIB:.1f} GiB available"
+    if available < 2 * GIB:
+        advice = "training and its sandboxes want 2 GiB; end something else first"
+        return warning("memory", figure, advice)
+    return ok("memory", figure)
+
+
+def socket_path(path: Path) -> DoctorCheck:
+    length = len(os.fsencode(path))
+    figure = f"{length} of {MAX_PATH_BYTES} bytes"
+    if length > MAX_PATH_BYTES:
+        advice = f"`assay serve` cannot listen at {path}: set a shorter path with ASSAY_API__SOCKET"
+        return failed("socket", figure, advice)
+    return ok("socket", figure)
+
+
+def verifiers(version: Version = importlib.metadata.version) -> Iterator[DoctorCheck]:
+    """Examines those that run here without a sandbox of their own, and Lean."""
+    yield _packages("answers", ("sympy", "mpmath"), version)
+    yield _packages("claims", ("z3-solver", "cvc5"), version)
+    yield _packages(
+        "checklists", ("jsonschema-rs", "markdown-it-py", "mdit-py-plugins", "regress", "sentencex"), version
+    )
+    yield lean(toolchain.find())
+
+
+def lean(found: toolchain.Toolchain | None) -> DoctorCheck:
+    """Says which Lean proofs are checked with; looked at, and not started."""
+    if found is None:
+        return ok("lean", "absent", f"only proofs need it: {toolchain.how_to_have_one()}")
+    facts = found.describe()
+    note = "each verdict says whether the kernel replayed the proof: `kernel_replayed` in its evidence"
+    return ok("lean", f"{facts['lean']} from {facts['from']}; {facts['libraries'] or 'no libraries'}", note)
+
+
+def programs(isolation: Iterable[DoctorCheck]) -> DoctorCheck:
+    """Says whether candidate programs can be run, by what was seen of the sandboxes."""
+    sandbox = next((check for check in isolation if check.name == "sandbox"), None)
+    if sandbox is not None and sandbox.grade is CheckGrade.OK:
+        return ok("programs", "run in sandboxes of their own, one for the candidate and one for the reference")
+    return warning("programs", "cannot be run here", "see the lines above: there is no sandbox to run them in")
+
+
+def _packages(name: str, packages: tuple[str, ...], version: Version) -> DoctorCheck:
+    found, missing = [], []
+    for package in packages:
+        try:
+            found.append(f"{package} {version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(package)
+    if missing:
+        return warning(name, f"cannot be checked here: {', '.join(missing)} is missing", "run install.sh again")
+    return ok(name, ", ".join(found))

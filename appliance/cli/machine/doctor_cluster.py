@@ -1,0 +1,59 @@
+"""Is what `assay doctor` says of the cluster that sandboxes, engines and learners are placed on.
+
+What always holds: hosts are listed as the cluster itself lists them, within a deadline; nothing is started on any. A
+machine that is in none, and places nothing there, has no line.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from appliance.cli.documents.doctor_checks import DoctorCheck, failed, ok, warning
+from appliance.config.places import cluster_settings
+from runtime.cluster import HostLine, hosts
+from runtime.errors import SandboxError
+from runtime.extra_packages import install_command
+from runtime.settings import ClusterSettings
+
+if TYPE_CHECKING:
+    from appliance.config.configuration import Settings
+
+SECONDS = 30.0
+"""In which the cluster has to answer."""
+
+
+def cluster(settings: Settings) -> Iterator[DoctorCheck]:
+    """All lines about it. What `[placement]` asks for and cannot have is said of the model."""
+    placed = settings.placement
+    if idle := placed.without_effect:
+        yield warning("placement", idle, "set it to cluster, or remove the GPUs")
+    found = cluster_settings(settings, settings.data)
+    if found is None:
+        return
+    here = [name for name in ("engines", "learners") if getattr(placed, name) == "cluster"]
+    yield members(found, " and ".join(["sandboxes", *here]))
+
+
+def members(settings: ClusterSettings, what: str) -> DoctorCheck:
+    """Asks who is in it; `what` runs there. Where nobody answers, nothing can be run at all."""
+    if importlib.util.find_spec("ray") is None:
+        return failed("cluster", "Ray is not installed", f"{install_command('ray')}, the same version on every host")
+    try:
+        listed = hosts(settings.model_copy(update={"connect_seconds": SECONDS}))
+    except SandboxError as error:
+        return failed("cluster", str(error), error.hint)
+    return line(listed, settings.address, what)
+
+
+def line(listed: Sequence[HostLine], address: str, what: str) -> DoctorCheck:
+    """Says it of the hosts as the cluster lists them, those that were there, too."""
+    there = [one.name for one in listed if one.alive and not one.draining]
+    gone = sorted({one.name for one in listed if not one.alive}.difference(there))
+    if not there:
+        return failed("cluster", f"{address} has no host that takes anything", "`assay cluster join` adds one")
+    figure = f"at {address}: {', '.join(there)}"
+    if gone:
+        return warning("cluster", f"{figure}; gone: {', '.join(gone)}", f"{what} run on those that are left")
+    return ok("cluster", figure, f"{what} run there")

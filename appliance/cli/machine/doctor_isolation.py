@@ -1,0 +1,180 @@
+"""Checks isolation for the doctor: the broker, each backend that the policy names, a sandbox, and the self-test.
+
+What always holds: a running broker of the data folder is asked and used; where there is none, everything is done in a
+folder that is removed at the end, so that nobody at work is disturbed. What keeps model code from running is a failure;
+what keeps the verifiers' tools from being confined is a warning.
+"""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from appliance.cli.documents.doctor_checks import CheckGrade, DoctorCheck, failed, ok, warning
+from appliance.config.configuration import Settings
+from appliance.config.places import broker_socket, runtime_settings
+from appliance.text.printable import printable
+from runtime.backends import describe
+from runtime.broker import BrokerWelcome, ask
+from runtime.conformance import LIMITS, TAKES_SNAPSHOTS, CheckOutcome, CheckResult, chosen, conform
+from runtime.conformance import ConformanceCheck as Conformance
+from runtime.errors import RefusedError, SandboxError
+from runtime.profile import BackendName
+from runtime.sandbox import CallStatus
+from runtime.sessions import Sessions
+from runtime.settings import RuntimeSettings
+
+PACKAGES = ("numpy", "scipy", "sympy", "mpmath")
+SEEN = 200
+"""Characters of what a check of the self-test saw."""
+FIND_PACKAGES = f"""
+import importlib.metadata, importlib.util
+for name in {PACKAGES!r}:
+    if importlib.util.find_spec(name) is not None:
+        try:
+            print(name, importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            print(name)
+"""
+
+
+def isolation(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
+    """Raises PolicyError."""
+    runtime = runtime_settings(settings, settings.data)
+    try:
+        running = _running(broker_socket(settings, settings.data), configured=settings.sandbox.broker is not None)
+    except RefusedError as error:
+        yield failed("broker", str(error), error.hint)
+        return
+    if running is not None:
+        runtime = runtime.model_copy(update={"broker": broker_socket(settings, settings.data)})
+        yield ok("broker", f"pid {running.pid} at {runtime.broker}")
+    else:
+        yield ok("broker", "none runs here; one of our own is started for what follows")
+    backends = [backend(name, runtime, running) for name in runtime.own.backends]
+    yield from backends
+    yield ok("cgroups", f"version {_cgroup_version()} on Linux {platform.release()}")
+    if any(check.grade is CheckGrade.FAILED for check in backends):
+        return
+    with _apart(runtime) as own:
+        seen = list(sandbox(own))
+        yield from seen
+        if selftest and seen[0].grade is CheckGrade.OK:
+            for name in own.own.backends:
+                yield self_test(own.model_copy(update={"backend": name}), chosen(quick=True), name is own.backend)
+
+
+def backend(name: BackendName, runtime: RuntimeSettings, running: BrokerWelcome | None) -> DoctorCheck:
+    """Checks whether it works: by what the broker says where one runs, otherwise as this process finds it."""
+    can = "takes snapshots" if TAKES_SNAPSHOTS[name] else "takes no snapshots, and shares the host's kernel"
+    for_models = name is runtime.backend
+    use = "model code" if for_models else "the verifiers' tools"
+    if running is not None:
+        version, problem = running.backends.get(name.value, ""), "the broker does not have it"
+        hint, works = "its log says why; restart it when that is mended", name.value in running.backends
+    else:
+        works, version, problem, hint = describe(name, runtime.own)
+    if works:
+        return ok(name.value, f"{version}; {can}; for {use}")
+    if for_models:
+        return failed(name.value, f"{problem}; the policy has {use} run by it", hint)
+    return warning(name.value, f"{problem}; the policy has {use} run by it", hint)
+
+
+def sandbox(runtime: RuntimeSettings) -> Iterator[DoctorCheck]:
+    """Checks one that is really started, asked and removed; and what code inside can import."""
+    try:
+        with Sessions(runtime) as pool:
+            started = time.monotonic()
+            box = pool.sandbox(caller="doctor")
+            try:
+                result = box.run("print(6 * 7)")
+                first = time.monotonic() - started
+                warm = box.run("print(6 * 7)")
+                inside = box.run(FIND_PACKAGES, seconds=runtime.limits.call_seconds)
+            finally:
+                box.close()
+    except SandboxError as error:
+        yield failed("sandbox", str(error), error.hint)
+        return
+    if result.status is not CallStatus.OK or result.output.strip() != "42":
+        yield failed("sandbox", f"answered {result.status} {result.error}", "run install.sh again for another runsc")
+        return
+    yield ok("sandbox", f"first answer after {first:.2f} s, the next in {1000 * warm.seconds:.2f} ms")
+    packages = ", ".join(line.strip() for line in inside.output.splitlines()[: len(PACKAGES)])
+    if packages:
+        yield ok("packages", f"inside: {packages}")
+    else:
+        yield warning("packages", "inside: only the standard library", "run install.sh again: it builds them")
+
+
+def self_test(runtime: RuntimeSettings, wanted: Iterable[Conformance], for_models: bool) -> DoctorCheck:
+    """Runs part of the conformance suite, under the limits that it is written for."""
+    name = f"{runtime.backend.value} self-test"
+    started = time.monotonic()
+    try:
+        with Sessions(runtime.model_copy(update={"limits": LIMITS})) as pool:
+            results = list(conform(pool, runtime.backend, wanted))
+    except SandboxError as error:
+        return failed(name, str(error), error.hint)
+    counts = Counter(result.outcome for result in results)
+    counted = ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in CheckOutcome if counts[outcome])
+    figure = f"{counted}, in {time.monotonic() - started:.0f} s"
+    if not counts[CheckOutcome.FAIL]:
+        return ok(name, figure)
+    advice = f"{_failures(results)}; try `assay sandbox selftest --backend {runtime.backend.value}`"
+    return failed(name, figure, advice) if for_models else warning(name, figure, advice)
+
+
+def _failures(results: list[CheckResult]) -> str:
+    """Lists each with what was seen: who meets it may not see it again."""
+    failed = [result for result in results if result.outcome is CheckOutcome.FAIL]
+    return "; ".join(f"{result.name}: {printable(result.detail, limit=SEEN)}" for result in failed)
+
+
+def _running(socket: Path, *, configured: bool) -> BrokerWelcome | None:
+    """Raises RefusedError where a broker is configured, or one is there, and does not answer us."""
+    if not configured and not socket.exists():
+        return None
+    try:
+        return ask(socket)
+    except RefusedError:
+        if configured or _listens(socket):
+            raise
+        return None  # the socket of one that was killed
+
+
+def _listens(socket: Path) -> bool:
+    """Says whether the kernel knows of a listener there (proc_net_unix(5): flags 00010000)."""
+    lines = Path("/proc/net/unix").read_text().splitlines()[1:]
+    return any(line.split()[3] == "00010000" and line.endswith(f" {socket}") for line in lines)
+
+
+def _cgroup_version() -> int:
+    return 2 if Path("/sys/fs/cgroup/cgroup.controllers").exists() else 1
+
+
+@contextmanager
+def _apart(runtime: RuntimeSettings) -> Iterator[RuntimeSettings]:
+    """Makes folders for a broker of our own: everything it writes is removed afterwards; a guest root that is there is
+    used."""
+    if runtime.broker is not None:
+        yield runtime
+        return
+    with tempfile.TemporaryDirectory(prefix="assay-doctor-") as name:
+        folder = Path(name)
+        there = runtime.own.root_dir
+        own = runtime.own.model_copy(
+            update={
+                "state_dir": folder / "state",
+                "root_dir": there if there.exists() else folder / "roots",
+                "snapshot_dir": folder / "snapshots",
+                "ready": 1,
+            }
+        )
+        yield runtime.model_copy(update={"own": own})

@@ -1,0 +1,307 @@
+"""`assay plan`: what of training a model fits into this machine, and why the rest does not."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, settings_of
+from appliance.cli.show.printing import show_fields, show_json, show_line, show_table
+from appliance.errors import ExitCode
+
+if TYPE_CHECKING:
+    from appliance.config.configuration import Settings
+    from appliance.planning import Hardware, Layout, Plan, Shape, Vllm
+
+GIB = 1 << 30
+
+
+def plan(
+    context: typer.Context,
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="A registered base model, a model folder, champion or a digest; otherwise the configured one."
+        ),
+    ] = "",
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Work out what of training a model fits into this machine. It is arithmetic: nothing is loaded.
+
+    Memory, context, passes and rollouts at once for full training and LoRA, as configured and otherwise, and hours of a
+    night. Learners and engines are as configured. 0: it fits as configured; 1: it does not; 2: there is no such model,
+    or learners cannot train together as configured; 5: the ledger cannot be read, or GPUs are configured that are not
+    there.
+
+    Example: assay plan qwen3-0.6b
+    """
+    settings = settings_of(context, data)
+    name, shape = shape_named(settings, model)
+    machine = machine_of(settings)
+    report = _report(settings, shape, machine)
+    if as_json:
+        from appliance.cli.documents.models import PlanDocument
+
+        shown = {"model": name, "shape": _shape_json(shape), "machine": machine, **report.as_json()}
+        show_json(PlanDocument.model_validate(shown))
+    else:
+        _show(name, shape, machine, report)
+        if settings.placement.learners == "cluster":
+            show_line("learners are on a host of the cluster: `assay plan` there says what fits there")
+    raise typer.Exit(ExitCode.OK if report.configured.fits else ExitCode.FAILED_VERDICT)
+
+
+class _Report:
+    """The configured way, and the others beside it."""
+
+    def __init__(self, configured: Plan, fewest_learners: int, rows: list[dict[str, Any]], share: str) -> None:
+        """`share` says what engines get."""
+        self.configured = configured
+        self.share = share
+        self.fewest_learners = fewest_learners
+        self.rows = rows
+
+    def as_json(self) -> dict[str, object]:
+        one = self.configured
+        return {
+            "configured": {
+                "method": one.recipe.method,
+                "fits": one.fits,
+                "needed": one.needed,
+                "available": one.available,
+                "phases": dict(one.phases),
+                "beside": dict(one.beside),
+                "limits": dict(one.limits),
+                "handed": one.handed,
+                "parts": dict(one.parts),
+                "hours": one.hours,
+                "engine_share": one.engine_share,
+                **asdict(one.layout),
+                "fewest_learners": self.fewest_learners,
+            },
+            "ways": self.rows,
+        }
+
+
+def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
+    from appliance import planning
+
+    recipe, agent = settings.recipe.training, settings.recipe.agent
+    evaluation = settings.recipe.evaluation
+    items = 4 * evaluation.sealed_items + evaluation.unsolvable_items
+    items += recipe.watch_items * (2 + recipe.steps // recipe.watch_every)
+    layout = layout_of(settings, machine)
+    sizes: dict[str, Any] = {"max_tokens": agent.max_tokens, "rows": agent.concurrent, "layout": layout}
+    configured = planning.plan(shape, machine, recipe, **sizes, extra_tokens=items * agent.max_tokens)
+    rows = []
+    for way in planning.ways(recipe, gpu=bool(machine.gpus)):
+        # The smallest pass that can be: one conversation.
+        least = planning.with_pass(way, agent.max_tokens)
+        best = planning.largest_pass(shape, machine, least, agent.max_tokens, agent.concurrent, layout)
+        taken = planning.with_pass(way, min(best or agent.max_tokens, 1 << 14))
+        found = planning.plan(shape, machine, taken, **sizes, extra_tokens=items * agent.max_tokens)
+        phase, needed, _ = found.tightest
+        rows.append(
+            {
+                "method": way.method,
+                "precision": way.precision,
+                "gradient_checkpointing": way.gradient_checkpointing,
+                "fits": found.fits,
+                "needed": needed,
+                "phase": phase,
+                "fewest_learners": planning.fewest_learners(shape, machine, least, **sizes),
+                "pass_tokens": best,
+                "context": planning.largest_context(shape, machine, least, agent.concurrent, layout),
+                "rollouts_at_once": planning.largest_group(shape, machine, least, agent.max_tokens, layout),
+                "engine_share": found.engine_share,
+                "hours": found.hours,
+                "micro_batch_tokens": taken.micro_batch_tokens,
+            }
+        )
+    fewest = planning.fewest_learners(shape, machine, recipe, **sizes)
+    return _Report(configured, fewest, rows, _share(machine, configured, _refusal(settings, shape, machine)))
+
+
+def _refusal(settings: Settings, shape: Shape, machine: Hardware) -> str:
+    """Why vLLM can be given no share of a GPU beside a learner, as configured; empty where it can."""
+    from appliance.inference.engine import ModelError
+    from appliance.planning.engine_share import engine_share, ways_of
+
+    try:
+        engine_share(settings, shape, machine, ways_of(settings.recipe))
+    except ModelError as error:
+        return str(error)
+    return ""
+
+
+def _share(machine: Hardware, one: Plan, none: str) -> str:
+    """Says what share engines need, and what vLLM is given; `none` says why that cannot be said."""
+    needed = f"engines need {100 * one.engine_share:.0f} % of {'a GPU' if machine.gpus else 'the memory'}"
+    if none or one.layout.vllm is None or not machine.gpus:
+        return none or needed
+    return f"{needed}, and vLLM is given {_percent(one.layout.vllm)}"
+
+
+def _percent(vllm: Vllm) -> str:
+    return f"{100 * vllm.memory_share:.0f} %"
+
+
+def layout_of(settings: Settings, machine: Hardware) -> Layout:
+    """How learners and engines share the GPUs. Raises ModelError for more learners than GPUs and for engines on a GPU
+    that is not there or not visible, ConfigError for learners that cannot train together."""
+    from appliance.inference.gpu_numbers import VISIBLE
+    from appliance.planning.gpu_layout import gpu_layout
+    from appliance.readiness.model import require_optimizer
+
+    require_optimizer(settings.recipe.training, settings.model.learners)
+    visible = os.environ.get(VISIBLE)
+    return gpu_layout(settings.model, settings.vllm, settings.placement, len(machine.gpus), visible)
+
+
+def machine_of(settings: Settings) -> Hardware:
+    """This machine, without GPUs that the configuration keeps the learner off."""
+    from appliance.planning import without_gpus
+    from appliance.planning.hardware import find_machine
+
+    machine = find_machine()
+    return without_gpus(machine) if settings.model.device == "cpu" else machine
+
+
+def shape_named(settings: Settings, model: str) -> tuple[str, Shape]:
+    """The model that is meant, by name, and its shape. Raises UsageError and ModelError."""
+    from appliance.models.export_model import published, recorded_alias
+    from appliance.models.import_model import find_base
+    from appliance.planning.model_shape import EMBEDDED
+    from appliance.readiness.model import shape_in
+
+    if not model:
+        if champion := recorded_alias(settings.data / "ledger.sqlite3", "champion"):
+            return f"{champion[:12]} (in service)", shape_in(settings.data / "models" / champion)
+        if settings.model.path is None:
+            return "the embedded one", EMBEDDED
+        return str(settings.model.path), shape_in(settings.model.path)
+    folder: Path = find_base(model, settings.data) or published(model, settings.data)
+    return model, shape_in(folder)
+
+
+def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
+    gpus = ", ".join(f"{one.name} {one.total / GIB:.0f} GiB ({one.free / GIB:.0f} free)" for one in machine.gpus)
+    one = report.configured
+    show_fields(
+        [
+            ("model", f"{name}: {shape.parameters / 1e6:,.1f} million parameters, {shape.layers} layers"),
+            ("machine", f"{machine.memory / GIB:.1f} GiB of memory, {machine.cores} cores, {gpus or 'no NVIDIA GPU'}"),
+            ("configured", _sentence(one)),
+            ("largest parts", _parts(one)),
+            *([("shared memory", _handed(one, machine.shared))] if one.handed else []),
+            ("share", report.share),
+        ]
+    )
+    show_line("")
+    show_table(
+        ("way", "fits", "needs", "in", "context", "a pass", "at once", "a night"),
+        [
+            (
+                f"{row['method']} {row['precision']}{' +checkpointing' if row['gradient_checkpointing'] else ''}",
+                "yes" if row["fits"] else f"{row['fewest_learners']} learners" if row["fewest_learners"] > 1 else "no",
+                f"{row['needed'] / GIB:.1f} GiB",
+                row["phase"],
+                row["context"] or "none",
+                row["pass_tokens"] or "none",
+                row["rollouts_at_once"] or "none",
+                _length(row["hours"]),
+            )
+            for row in report.rows
+        ],
+        empty="no way of training is known",
+        narrow={"in": None},
+    )
+    show_line("context: the longest, in tokens; a pass: tokens that are learned from together; at once: rollouts")
+    if machine.gpus:
+        show_line(_assumed(one.layout, len(machine.gpus)))
+    if not one.fits:
+        if report.fewest_learners > 1:
+            show_line(f"as configured it fits with model.learners = {report.fewest_learners}")
+        show_line(_advice(report))
+
+
+def _length(hours: float) -> str:
+    """In hours; in minutes below one."""
+    return f"{hours:.1f} h" if hours >= 1 else f"{max(1, round(60 * hours))} min"
+
+
+def _sentence(one: Plan) -> str:
+    name, needed, available = one.tightest
+    limit = f"{name}: {needed / GIB:.1f} of {available / GIB:.1f} GiB" if name in one.limits else ""
+    why = one.too_long or limit
+    verdict = "fits" if one.fits else f"does not fit ({why})" if why else "does not fit"
+    beside = max(one.beside, key=lambda name: one.beside[name], default="")
+    memory = (
+        f", {one.beside[beside] / GIB:.1f} of {one.memory / GIB:.1f} GiB of memory while {beside}" if beside else ""
+    )
+    return (
+        f"{one.recipe.method} on the {one.device} {verdict}: {one.needed / GIB:.1f} of {one.available / GIB:.1f} GiB "
+        f"while {one.largest}{memory}, {_length(one.hours)} a night at the most"
+    )
+
+
+def _parts(one: Plan) -> str:
+    largest = sorted(one.parts.items(), key=lambda item: -item[1])[:4]
+    return ", ".join(f"{name} {size / GIB:.1f} GiB" for name, size in largest)
+
+
+def _handed(one: Plan, free: int) -> str:
+    room = f"; {free / GIB:.1f} are free there" if free else ""
+    files = one.layout.vllm is not None and one.layout.vllm.files
+    otherwise = ", and vLLM's take temporary files where they have no room" if files else ""
+    return f"{one.handed / GIB:.1f} GiB of weights on their way in /dev/shm{room}{otherwise}"
+
+
+def _assumed(layout: Layout, gpus: int) -> str:
+    learners = "1 learner" if layout.learners == 1 else f"{layout.learners} learners, a GPU each"
+    engines = "1 engine" if layout.engines == 1 else f"{layout.engines} engines"
+    engines += " on the same" if layout.together > 1 else ""
+    shared = "apart from learners" if layout.apart(gpus) else "shared with a learner"
+    many = "1 GPU" if layout.tensor_parallel == 1 else f"{layout.tensor_parallel} GPUs"
+    many += " each" if layout.together < layout.engines else ""
+    if layout.vllm:
+        many += f" (vLLM, {_percent(layout.vllm)} of each)"
+    return f"assumed: {learners}; {engines}, held by {many}, {shared}; memory is that of the fullest GPU"
+
+
+def _advice(report: _Report) -> str:
+    """What to change so that it fits, from what is known to fit."""
+    if report.configured.too_long:
+        return f"set recipe.agent.max_tokens to at most {report.configured.positions}, or take a model that reads more"
+    fitting = found = [row for row in report.rows if row["fits"]]
+    if not found:
+        fitting = [row for row in report.rows if row["fewest_learners"] > 1]
+    layout = report.configured.layout
+    if not fitting and report.configured.tightest[0] == "weights in /dev/shm":
+        return "make room for weights: `mount -o remount,size=50% /dev/shm`"
+    if not fitting and report.configured.tightest[0].endswith("(beside)"):
+        return "no way of training fits: take a smaller model, or a machine with more memory beside the GPU"
+    if not fitting and layout.vllm and report.configured.device == "gpu":
+        share = _percent(layout.vllm)
+        return (
+            f"no way of training fits with vLLM, which gets {share} of a GPU: set vllm.memory_share to what it needs, "
+            "vllm.sleep to 2 where a learner is on the same GPU, or take a smaller model"
+        )
+    if not fitting:
+        return "no way of training fits: take a smaller model, shorter conversations, or a machine with more memory"
+    row = fitting[0]
+    again = "true" if row["gradient_checkpointing"] else "false"
+    return (
+        f'this fits: [recipe.training] method = "{row["method"]}", precision = "{row["precision"]}", packing = true, '
+        f"micro_batch_tokens = {row['micro_batch_tokens']}, gradient_checkpointing = {again}"
+        + ("" if found else f"; with model.learners = {row['fewest_learners']}")
+    )
+
+
+def _shape_json(shape: Shape) -> dict[str, object]:
+    return {name: value for name, value in asdict(shape).items() if name != "linear"}

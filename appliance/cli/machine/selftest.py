@@ -1,0 +1,71 @@
+"""Is `assay selftest gpu`: what only a GPU can show, a line for each with what was seen, or that it was not run.
+
+Progress goes to standard error; the table or JSON to standard output.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from appliance.cli.shell.options import Json
+from appliance.cli.show.printing import show_json, show_line, show_progress, show_table
+from appliance.errors import ExitCode
+from appliance.gpu_selftest.run import GPU_ROWS, NO_GPU, GpuResult, run_selftest
+
+app = typer.Typer(help="Show what only a GPU can show, as far as this machine can.", no_args_is_help=True)
+
+
+@app.callback()
+def _selftest() -> None: ...
+
+
+@app.command()
+def gpu(
+    only: Annotated[str, typer.Option("--only", metavar="NAME", help="One row, such as G3; otherwise all.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Run on this machine's first NVIDIA GPU what only a GPU can show of engines and learner.
+
+    0: all that was run holds; 1: something does not; 5: nothing was run, as on a machine without a GPU.
+
+    Example: assay selftest gpu --only G3
+    """
+    from appliance.inference.vllm.environment import find_environment
+    from appliance.inference.vllm.placement import count_gpus
+
+    names = [row.name for row in GPU_ROWS]
+    if only and only not in names:
+        raise typer.BadParameter(f"{only!r} is none of {', '.join(names)}", param_hint="--only")
+    gpus, environment = count_gpus(), find_environment()
+    results = []
+    for result in run_selftest(gpus, vllm=environment is not None and environment.package == "vllm", only=only):
+        results.append(result)
+        show_progress(f"{result.name}: {result.outcome}")
+    show_progress("")
+    failed = sum(result.outcome == "failed" for result in results)
+    ran = sum(result.outcome != "not run" for result in results)
+    if as_json:
+        from appliance.cli.documents.models import GpuSelftest
+
+        show_json(GpuSelftest(gpus=gpus, rows=tuple(results)))
+    else:
+        show_table(
+            ("row", "outcome", "what was seen, or would be", "command"),
+            [(one.name, *_outcome(one), one.command) for one in results],
+            empty="nothing was asked for",
+        )
+        show_line("")
+        show_line(f"{ran} of {len(results)} rows were run, {failed} failed; nothing is said of the others")
+    if not ran:
+        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+    raise typer.Exit(ExitCode.FAILED_VERDICT if failed else ExitCode.OK)
+
+
+def _outcome(result: GpuResult) -> tuple[str, str]:
+    if result.outcome != "not run":
+        return result.outcome, result.seen
+    if result.seen == NO_GPU:
+        return f"not run: {NO_GPU}", f"would show: {result.shows}"
+    return "not run", f"{result.seen}; would show: {result.shows}"

@@ -1,0 +1,133 @@
+"""`assay model import` and `assay model export`: base models come in, plain model folders go out. Neither asks the
+daemon."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, data_of
+from appliance.cli.show.printing import short, show_fields, show_json, show_line
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="[NAME@]PATH", help="A model folder, or a tar archive of one; NAME is what it is called from then on."
+    ),
+]
+
+
+class ExportForm(StrEnum):
+    """Says as what a model is written."""
+
+    FOLDER = "folder"
+    GGUF = "gguf"
+
+
+def import_model(
+    context: typer.Context,
+    source: Source,
+    license_file: Annotated[
+        Path | None, typer.Option("--license", metavar="FILE", help="Its licence text, where the folder has none.")
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Check a base model and keep it in the data folder, with its licence text.
+
+    Nothing is downloaded. 0: it is there now, or was; 2: it is no sound model, of no known kind, has no licence text,
+    or the name is another model's; 5: it cannot be read or written.
+
+    Example: assay model import qwen3-0.6b@/downloads/Qwen3-0.6B
+    """
+    from appliance.models.import_model import import_base
+
+    made = import_base(source, data_of(context, data), license_file)
+    if as_json:
+        from appliance.cli.documents.models import ImportedModel
+
+        show_json(
+            ImportedModel(
+                name=made.name,
+                folder=str(made.folder),
+                digest=made.digest,
+                parameters=made.facts.parameters,
+                license=made.license_file,
+                known=made.known,
+            )
+        )
+        return
+    show_line(f"{made.name} {'was there already' if made.known else 'is registered'}")
+    show_fields(
+        [
+            ("parameters", f"{made.facts.parameters / 1e6:,.1f} million"),
+            ("digest", short(made.digest)),
+            ("licence", str(made.folder / made.license_file)),
+            ("what fits", f"assay plan {made.name}"),
+            ("to train it", f"set model.path to {made.folder}"),
+        ]
+    )
+
+
+def export_model(
+    context: typer.Context,
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="champion, candidate, previous, canary, first digits of a digest, or a checkpoint's folder."
+        ),
+    ],
+    target: Annotated[Path, typer.Argument(help="The folder (or file) to write; it must not exist.")],
+    base: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|DIR",
+            help="For a checkpoint of an adapter: the model it was trained beside, registered or a folder.",
+        ),
+    ] = "",
+    form: Annotated[
+        ExportForm, typer.Option("--format", help="folder: as Hugging Face has it; gguf: one file for llama.cpp.")
+    ] = ExportForm.FOLDER,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Write a model as a plain Hugging Face folder, every byte checked.
+
+    The checkpoint of an adapter is merged into its base in float32, and the merged model's log-probabilities are
+    compared with those of base and adapter side by side. As GGUF weights keep their types, what was written is read
+    again and compared, and a model whose form there is not known is refused. 0: written; 2: there is no such model or
+    base, or the target exists; 5: a file is damaged, the adapter is for another base, the model has no form as GGUF
+    here, or nothing can be written.
+
+    Example: assay model export champion ./my-model
+    """
+    from appliance.models.export_model import export, export_gguf
+
+    counted = {}
+    if form is ExportForm.GGUF:
+        done, tensors = export_gguf(model, target, data_of(context, data), base)
+        counted = {"tensors": tensors}
+    else:
+        done = export(model, target, data_of(context, data), base)
+    if as_json:
+        from appliance.cli.documents.models import ExportedModel
+
+        show_json(
+            ExportedModel(
+                folder=str(target) if form is ExportForm.FOLDER else None,
+                gguf=str(target) if form is ExportForm.GGUF else None,
+                digest=done.digest,
+                merged=done.merged,
+                difference=done.difference,
+                tensors=counted.get("tensors"),
+            )
+        )
+        return
+    show_line(f"{target} holds the model {short(done.digest)}")
+    if counted:
+        show_line(f"{counted['tensors']} tensors, read again and equal to the model's")
+    if done.merged:
+        show_line(f"merged in float32; log-probabilities differ by at most {done.difference:.1e} nats")

@@ -1,0 +1,167 @@
+"""`assay engine`: an engine for programs that sample through it, such as environments of the package verifiers."""
+
+from __future__ import annotations
+
+import signal
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.shell.noted_signals import STOPS, noted
+from appliance.cli.shell.options import Data, Json, settings_of
+from appliance.cli.show.printing import short, show_fields, show_json, show_line
+from appliance.text.printable import printable
+
+if TYPE_CHECKING:
+    from appliance.inference.engine import ModelFiles
+    from appliance.rendering.renderer import Ids
+
+app = typer.Typer(
+    help="Serve a model's tokens and log-probabilities to what trains through them.", no_args_is_help=True
+)
+SECONDS = 0.5
+"""Between two looks at whether the engine still works."""
+
+
+@app.callback()
+def _group() -> None:
+    """Keeps `serve` a command of its own."""
+
+
+@app.command("serve")
+def serve(
+    context: typer.Context,
+    model: Annotated[
+        str,
+        typer.Argument(help="champion, candidate, previous, canary, first digits of a digest, or a model's folder."),
+    ] = "champion",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 0,
+    key_file: Annotated[
+        Path | None,
+        typer.Option("--key-file", metavar="FILE", help="Made where there is none; otherwise engine.key of the data."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="What clients call the model; otherwise what MODEL is.")
+    ] = None,
+    rows: Annotated[int | None, typer.Option("--rows", min=1, help="Conversations at once.")] = None,
+    tokens: Annotated[int | None, typer.Option("--max-tokens", min=16, help="Of the longest conversation.")] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Serve `/inference/v1/generate` on this machine's loopback address, until Ctrl-C or SIGTERM.
+
+    SIGUSR1 pushes what MODEL stands for now: a new champion, or other files of the folder, which have to be whole by
+    then. It is said when it is done; what cannot be pushed is said on standard error, and the weights before answer on.
+
+    Token ids go in; ids, log-probabilities and the weights' version come out, as from vLLM. The engine is the
+    configuration's ([model] engine, device, dtype), and so are rows and tokens ([recipe.agent]) where they are not
+    given. 2: the model or the port cannot be used; 5: the engine failed.
+
+    Example: assay engine serve champion --port 8200
+    """
+    from appliance.errors import AssayError, ExitCode, UsageError
+    from appliance.inference.engine import ModelError
+    from appliance.inference.engines import make_engine
+    from appliance.inference.http.generate_server import GenerateServer, read_key
+    from appliance.rendering.renderer import RenderingError
+    from runtime.service_manager import ServiceManager
+
+    manager = ServiceManager.adopt()
+    settings = settings_of(context, data)
+    budget = settings.recipe.agent
+    most = tokens or budget.max_tokens
+    try:
+        files, version, ends = _read(model, settings.data)
+        key_path = key_file or settings.data / "engine.key"
+        engine = make_engine(
+            settings.model.engine,
+            rows=rows or budget.concurrent,
+            slots=most,
+            threads=settings.threads,
+            device=settings.model.device,
+            dtype=settings.model.dtype,
+            vllm=settings.vllm,
+        )
+        version = engine.push(files, version).version
+        server = GenerateServer(
+            engine, model=name or model, most_tokens=most, key=read_key(key_path), ends=ends, port=port
+        )
+    except (ModelError, RenderingError) as error:
+        raise UsageError(str(error), error.hint) from error
+
+    def show(said: str, version: str) -> None:
+        if as_json:
+            from appliance.cli.documents.models import ServedEngine
+
+            show_json(ServedEngine(base_url=server.address, model=name or model, version=version, key=str(key_path)))
+        else:
+            show_line(said)
+            show_fields(
+                [
+                    ("base_url", server.address),
+                    ("model", name or model),
+                    ("weights", short(version)),
+                    ("key", f"in {key_path}"),
+                ]
+            )
+
+    def push_again() -> None:
+        nonlocal files, version
+        try:
+            new_files, new_version, new_ends = _read(model, settings.data)
+            if new_ends != ends:
+                raise UsageError("its files name other tokens as the end of what it writes", "start the engine again")
+            show("the engine has new weights", server.push(new_files, new_version).version)
+            files, version = new_files, new_version
+        except Exception as error:  # noqa: BLE001 - what is served goes on with the weights that it had
+            hint = getattr(error, "hint", "")
+            said = f"no new weights: {error}" + f"; {hint}" * bool(hint)
+            try:
+                if not server.version:
+                    server.push(files, version)
+            except Exception as lost:  # noqa: BLE001 - as above: the next signal pushes anew
+                said += f"; nor can those before be pushed again: {lost}"
+            typer.echo(printable(said), err=True)
+
+    came = noted(*STOPS, signal.SIGUSR1)
+    with ThreadPoolExecutor(1) as pushes, server:  # a push waits for what is under way, and a stop does not
+        show("the engine is served; Ctrl-C ends it", version)
+        manager.ready(f"serving {name or model} at {server.address}")
+        pushing: Future[None] | None = None
+        while True:
+            time.sleep(SECONDS)
+            if came & STOPS:
+                break
+            if signal.SIGUSR1 in came and (pushing is None or pushing.done()):
+                came.discard(signal.SIGUSR1)
+                pushing = pushes.submit(push_again)
+            if server.failure is not None:
+                raise AssayError(
+                    f"the engine failed: {server.failure}",
+                    getattr(server.failure, "hint", "start it again"),
+                    ExitCode.INFRASTRUCTURE,
+                )
+        manager.stopping()
+
+
+def _read(model: str, data: Path) -> tuple[ModelFiles, str, Ids]:
+    """What the name stands for now: files that were read and compared with their manifest, their digest, and the tokens
+    that end what the model writes. Raises what `assay engine serve` ends with."""
+    from appliance.cli.check.judge import digest_of
+    from appliance.errors import UsageError
+    from appliance.inference.engine import ADAPTER
+    from appliance.inference.folder import read_model
+    from appliance.learning.folders import MANIFEST, read_verified, verify
+    from appliance.models.export_model import published
+    from appliance.rendering.guarded import end_tokens
+
+    source = published(model, data)
+    if (source / ADAPTER).is_file():
+        raise UsageError(f"{source} holds an adapter and no model", "write a whole one first: `assay model export`")
+    here = (source / MANIFEST).exists()
+    version = verify(source) if here else ""
+    files: ModelFiles = read_verified(source, expect=version) if here else read_model(source)
+    return files, version or digest_of(files), end_tokens(files)

@@ -1,0 +1,221 @@
+"""`assay evaluate`: what a model can do, by domain and taskset, with intervals; any engine.
+
+What always holds: nothing goes into the ledger, and what is written holds no question and no answer; a run that was
+stopped goes on with --resume.
+"""
+
+from __future__ import annotations
+
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, settings_of
+from appliance.cli.show.printing import show_json, show_line, show_progress, show_table
+from appliance.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from appliance.config.configuration import Settings
+    from appliance.evaluation.answering import Answerer
+    from appliance.evaluation.plan import EvaluationPlan, OpenQuestion
+    from appliance.inference.engine import ModelFiles
+    from runtime.sandbox import SessionPool
+
+INTERRUPTED = 130
+RESULTS, PAGE = "results.json", "page.html"
+
+
+def evaluate(
+    context: typer.Context,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the attempts, results and page go.")],
+    model: Annotated[
+        str, typer.Argument(help="champion, candidate, first digits of a digest, a folder; a name at --endpoint.")
+    ] = "champion",
+    endpoint: Annotated[
+        str, typer.Option("--endpoint", metavar="URL", help="An OpenAI-compatible API on this machine.")
+    ] = "",
+    tasksets: Annotated[
+        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Repeatable; the recipe's unless given.")
+    ] = None,
+    items: Annotated[int, typer.Option("--items", min=1, max=100_000, help="Questions a taskset and seed.")] = 20,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, max=1024, help="Attempts a question.")] = 4,
+    seeds: Annotated[list[int] | None, typer.Option("--seed", min=0, help="Of questions; repeatable.")] = None,
+    temperature: Annotated[float, typer.Option("--temperature", min=0, help="0 is greedy.")] = 1.0,
+    tokens: Annotated[
+        int | None, typer.Option("--max-tokens", min=16, help="Of a conversation; at an endpoint of a turn.")
+    ] = None,
+    calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Tool calls of a conversation.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that is in --out.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Measure a model on open questions, with intervals; any engine.
+
+    Shown are pass@1 and pass@k by domain and taskset, on questions of the validation split. 0 when all was judged, 2
+    for what cannot be asked, 5 when something broke and attempts were lost; Ctrl-C (130) keeps what is done.
+
+    Example: assay evaluate champion --taskset programs --items 20 --repeats 4 --seed 0 --seed 1 --out runs/a
+    """
+    from appliance import __version__
+    from appliance.cli.shell import broker_target
+    from appliance.evaluation.attempts import AttemptFile
+    from appliance.evaluation.figures import results
+    from appliance.evaluation.page import cells, headings, page
+    from appliance.evaluation.plan import EvaluationPlan, questions, versioned
+    from appliance.evaluation.run import EvaluationWork, carry_out
+    from appliance.settings.policy_files import load_policy
+    from appliance.system.clock import utc_now
+    from appliance.system.durable_file import replace_file
+    from curriculum.registry import domain_of, taskset_named
+    from policies.isolation import backend_for
+    from runtime.profile import BackendName
+    from verifiers.checker import Checker
+
+    settings = settings_of(context, data)
+    named = list(dict.fromkeys(tasksets or settings.recipe.tasksets))
+    left_out = {name: reason for name in named if (reason := taskset_named(name).missing())}
+    if left_out and tasksets and len(left_out) == len(named):
+        raise UsageError(f"nothing can be asked: {'; '.join(left_out.values())}", "name other tasksets")
+    usable = [name for name in named if name not in left_out]
+    files, digest = ({}, "") if endpoint else _model(model, settings)
+    budget = settings.recipe.agent
+    plan = EvaluationPlan(
+        model=model if endpoint else digest,
+        engine=endpoint or settings.model.engine,
+        tasksets=versioned(usable),
+        items=items,
+        seeds=tuple(dict.fromkeys(seeds or [0])),
+        repeats=repeats,
+        temperature=temperature,
+        max_tokens=tokens or budget.max_tokens,
+        max_calls=budget.max_calls if calls is None else calls,
+        max_result_chars=budget.max_result_chars,
+        assay=__version__,
+    )
+    asked = questions(plan)
+    policy = load_policy(settings.data)
+    runtime = broker_target.find(context, data).settings
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with ExitStack() as held:
+        file = held.enter_context(AttemptFile(out, plan, resume=resume))
+        pool = held.enter_context(broker_target.sessions(runtime))
+        tools = BackendName(backend_for(policy, "tools"))
+        checker = held.enter_context(Checker(runtime, sessions=pool, tools_backend=tools))
+        made = _api(plan, pool) if endpoint else _engine(plan, settings, files, pool)
+        answerer = held.enter_context(made)
+        asked = _askable(asked, answerer, left_out)
+        work = EvaluationWork(plan, asked, answerer, checker, policy)
+        names = {one.task.id for one in asked}
+
+        def told(judged: int) -> None:
+            show_progress(f"{judged} of {work.planned} attempts judged")
+
+        interrupted = False
+        try:
+            carry_out(work, file, told)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:  # what is done is written, whatever came
+            show_progress("")
+            found = results(
+                plan,
+                (one for one in file.found.values() if one.question in names),  # a run of another Assay asked others
+                planned=work.planned,
+                left_out=left_out,
+                domain_of=domain_of,
+                created=utc_now(),
+            )
+            replace_file(out / RESULTS, (found.model_dump_json(indent=2) + "\n").encode())
+            replace_file(out / PAGE, page(found).encode())
+            if not found.complete:
+                judged = found.all.right + found.all.wrong
+                typer.echo(f"{judged} of {work.planned} attempts are judged and in {out}: --resume goes on", err=True)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if as_json:
+        show_json(found)
+    else:
+        rows = [found.all, *found.domains, *(row for row in found.tasksets if len(found.tasksets) > 1)]
+        ks = list(found.all.pass_at)
+        show_table(headings(ks), [cells(row, ks) for row in rows], empty="nothing was asked")
+        for name, why in found.left_out.items():
+            show_line(f"not asked: {name}: {why}")
+        if found.all.lost:
+            show_line(f"{found.all.lost} attempts were lost to the infrastructure, and count as neither")
+        show_line(f"{out / RESULTS} and {out / PAGE} have all of it; intervals of 95 %, clustered by question")
+    raise typer.Exit(ExitCode.OK if found.complete else ExitCode.INFRASTRUCTURE)
+
+
+def _askable(asked: list[OpenQuestion], answerer: Answerer, left_out: dict[str, str]) -> list[OpenQuestion]:
+    """Those that whoever answers can be asked; the tasksets of the others are named."""
+    kept: list[OpenQuestion] = []
+    for one in asked:
+        if why := answerer.refuses(one.task):
+            left_out[one.task.taskset] = why
+        else:
+            kept.append(one)
+    if not kept:
+        raise UsageError(f"nothing can be asked: {next(iter(left_out.values()))}", "name other tasksets")
+    return kept
+
+
+def _api(plan: EvaluationPlan, pool: SessionPool) -> Answerer:
+    from appliance.agent.api_conversation import ApiSampling
+    from appliance.evaluation.answering import ApiAnswerer
+    from appliance.inference.http.local_api import LocalApi
+
+    sampling = ApiSampling(
+        temperature=plan.temperature,
+        max_tokens=plan.max_tokens,
+        max_calls=plan.max_calls,
+        max_result_chars=plan.max_result_chars,
+    )
+    return ApiAnswerer(LocalApi(plan.engine, plan.model), pool, sampling)
+
+
+def _engine(plan: EvaluationPlan, settings: Settings, files: ModelFiles, pool: SessionPool) -> Answerer:
+    """Raises UsageError for a model that cannot be used."""
+    from appliance.evaluation.answering import EngineAnswerer
+    from appliance.inference.engine import ModelError
+    from appliance.inference.engines import make_engine
+    from appliance.rendering.formats import load_renderer
+
+    budget = settings.recipe.agent.model_copy(update={"max_tokens": plan.max_tokens, "max_calls": plan.max_calls})
+    try:
+        engine = make_engine(
+            settings.model.engine,
+            rows=budget.concurrent,
+            slots=plan.max_tokens,
+            threads=settings.threads,
+            device=settings.model.device,
+            dtype=settings.model.dtype,
+            vllm=settings.vllm,
+        )
+        engine.push(files, plan.model)
+        return EngineAnswerer(engine, load_renderer(files), pool, budget)
+    except ModelError as error:
+        raise UsageError(str(error), error.hint) from error
+
+
+def _model(model: str, settings: Settings) -> tuple[ModelFiles, str]:
+    """The files of a model and its digest. Raises UsageError for one that cannot be used."""
+    from appliance.cli.check.judge import digest_of
+    from appliance.inference.engine import ADAPTER, ModelError
+    from appliance.inference.folder import read_model
+    from appliance.learning.folders import MANIFEST, read_verified, verify
+    from appliance.models.export_model import published
+
+    source = published(model, settings.data)
+    if (source / ADAPTER).is_file():
+        raise UsageError(f"{source} holds an adapter and no model", "write a whole one first: `assay model export`")
+    try:
+        if (source / MANIFEST).exists():
+            digest = verify(source)
+            return read_verified(source, expect=digest), digest
+        files = read_model(source)
+    except ModelError as error:
+        raise UsageError(str(error), error.hint) from error
+    return files, digest_of(files)

@@ -1,0 +1,66 @@
+"""`assay model history`: what every promotion gained and what it forgot, by taskset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.models.report import new_folder, write_pictures
+from appliance.cli.shell.options import Data, Json, Limit, connection_of
+from appliance.cli.show.printing import short, show_json, show_line, show_table
+
+BLOCK, WIDTH = "█", 20
+
+
+def history(
+    context: typer.Context,
+    limit: Limit = 20,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write history.html and the PNGs into that folder.")
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """What every promotion gained and what it forgot, by taskset: of the sealed questions that both models answered.
+
+    Example: assay model history --out history
+    """
+    from appliance.client.nights import promotions
+
+    found = promotions(connection_of(context, data), limit)
+    if as_json:
+        show_json(found)
+        return
+    if out is not None:
+        from appliance.reporting.as_page import history_page
+        from appliance.reporting.pictures import history_pictures
+
+        page = out / "history.html"
+        new_folder(out, page)
+        page.write_text(history_page(found), encoding="utf-8")
+        for file in (page, *write_pictures(history_pictures(found), out)):
+            show_line(str(file))
+        return
+    for one in reversed(found):
+        met = f", over {one.nights} nights" if one.nights > 1 else ""
+        show_line(f"{one.at[:10]}  {short(one.candidate)} after {short(one.champion)}: {one.reason}{met}")
+        if one.taken_back:
+            show_line(f"  taken back: {one.taken_back}")
+        show_table(
+            ("  taskset", "items", "gained", "forgot", ""),
+            [
+                (f"  {f.family}", f.items, f"+{f.gained}", f"-{f.lost}", _bar(f.gained, f.lost, f.items))
+                for f in one.families
+            ],
+            empty="  no question was answered by both",
+        )
+    if not found:
+        show_line("no promotion yet: `assay model approve candidate` makes one")
+
+
+def _bar(gained: int, lost: int, items: int) -> str:
+    """What was forgot to the left of the middle, what was gained to the right."""
+    left, right = (round(WIDTH * count / max(1, items)) for count in (lost, gained))
+    return f"{BLOCK * left:>{WIDTH}}|{BLOCK * right}".rstrip()

@@ -1,0 +1,178 @@
+"""Commands of `assay model` with which a person decides: approve, reject, roll back."""
+
+from __future__ import annotations
+
+from string import hexdigits
+from typing import Annotated, Any, Literal
+
+import typer
+
+from appliance.cli.models.look import show_decision
+from appliance.cli.shell.model_options import parameters_of, read_options, with_options
+from appliance.cli.shell.named import Model
+from appliance.cli.shell.options import Data, Json, Person, client_of
+from appliance.cli.shell.person import SigningOptions, confirm
+from appliance.cli.show.printing import short, show_fields, show_json, show_line
+from appliance.client import ApiClient, ApiError, Decision
+from appliance.client.person_keys import login_name
+from appliance.client.rollback import QUARANTINE, TAKE_IT_OUT, taking_back
+from appliance.client.signing import signed_approval
+
+Confirm = Annotated[
+    str,
+    typer.Option(
+        "--decision",
+        metavar="DIGEST",
+        help="The decision that you were shown, instead of typing; refused unless it is the newest.",
+    ),
+]
+Hours = Annotated[
+    float | None,
+    typer.Option("--hours", min=0.01, help="How long your signature counts; as long as the policy allows."),
+]
+SIGNING = parameters_of(SigningOptions, leave_out=["confirm"])
+DIGITS = 8
+"""Of a decision's digest, at least."""
+SAID = 12
+EARLIER = 100
+"""Decisions about a candidate among which one that was superseded is looked for."""
+
+
+@with_options(SIGNING)
+def approve(
+    context: typer.Context,
+    model: Model,
+    hours: Hours = None,
+    decision: Confirm = "",
+    data: Data = None,
+    as_json: Json = False,
+    **values: Any,
+) -> None:
+    """Put a candidate into service with your signature, if the policy then admits it (exit code 4 if not).
+
+    Example: assay model approve candidate --as ada
+    """
+    signs, api = read_options(SigningOptions, values), client_of(context, data)
+    _judge(api, model, "approve", decision, signs, hours=hours, as_json=as_json)
+
+
+@with_options(SIGNING)
+def reject(
+    context: typer.Context,
+    model: Model,
+    decision: Confirm = "",
+    data: Data = None,
+    as_json: Json = False,
+    **values: Any,
+) -> None:
+    """Put on record, with your signature, that a candidate must not go into service.
+
+    Example: assay model reject candidate --as ada
+    """
+    signs, api = read_options(SigningOptions, values), client_of(context, data)
+    _judge(api, model, "reject", decision, signs, hours=None, as_json=as_json)
+
+
+def rollback(
+    context: typer.Context,
+    reason: Annotated[str, typer.Option("--reason", help="Kept in the history.")] = "",
+    sure: Annotated[
+        str | None,
+        typer.Option("--confirm", metavar="DIGITS", help="The first digits of what goes, instead of typing them."),
+    ] = None,
+    person: Person = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Take the canary out, or put the previous champion back into service where there is none. Asks first.
+
+    Example: assay model rollback
+    """
+    api = client_of(context, data)
+    taken = taking_back(api.status().aliases)
+    if taken is not None:
+        if not as_json:
+            for effect in taken.effects:
+                show_line(effect)
+        confirm(TAKE_IT_OUT, taken.going, sure)
+    names = api.rollback(person or login_name(), reason, going="" if taken is None else taken.going)
+    if as_json:
+        from appliance.cli.documents.models import AliasesDocument
+
+        show_json(AliasesDocument(dict(names)))
+    else:
+        show_line(f"champion is {short(names['champion'])}; previous is {short(names['previous'])}")
+        if taken is not None:
+            show_line(f"{short(taken.going)} is in quarantine: {QUARANTINE}")
+
+
+def _judge(
+    api: ApiClient,
+    model: str,
+    verdict: Literal["approve", "reject"],
+    named: str,
+    signs: SigningOptions,
+    *,
+    hours: float | None,
+    as_json: bool,
+) -> None:
+    own = signs.person_key()
+    shown = _decision_to_sign(api, model, verdict, named, as_json=as_json)
+    signer = signs.signer(own)
+    approved = api.judge(verdict, model, signed_approval(shown, verdict, api.keys(), signer, hours=hours))
+    if as_json:
+        show_json(approved)
+        return
+    show_decision(approved.decision)
+    show_line(f"champion is {short(approved.aliases['champion'])}")
+    if approved.aliases.get("canary"):
+        show_line(f"{short(approved.aliases['canary'])} is tried beside it: `assay model ls` says how it does")
+    if approved.approval.verdict == "approve":
+        show_line("`assay model rollback` takes it out of service again")
+
+
+def _decision_to_sign(
+    api: ApiClient, model: str, verdict: Literal["approve", "reject"], named: str, *, as_json: bool
+) -> Decision:
+    """The newest decision, shown with its digests and confirmed: typed, or by its digest in `named`."""
+    decisions = api.decisions(candidate=model, limit=1)
+    if not decisions:
+        raise ApiError(
+            f"there is no decision about {model} to sign",
+            hint="a cycle evaluates its candidate and decides; see `assay model ls`",
+            exit_code=2,
+        )
+    decision = decisions[0]
+    digest = decision.digest()
+    if named:
+        _require_named(api, decision, named)
+        return decision
+    if as_json:
+        raise ApiError(
+            "with --json nothing is asked and nothing shown",
+            hint="name the decision that you sign with --decision",
+            exit_code=2,
+        )
+    show_decision(decision)
+    show_fields([("candidate", decision.candidate), ("decision", digest), ("policy", decision.policy)])
+    confirm(f"{verdict} this candidate", decision.candidate, None, script=f"--decision {digest[:SAID]}")
+    return decision
+
+
+def _require_named(api: ApiClient, newest: Decision, named: str) -> None:
+    """Raises ApiError unless these are the first digits of the newest decision about its candidate."""
+    wanted, candidate = named.lower(), newest.candidate[:12]
+    if len(wanted) < DIGITS or set(wanted) - set(hexdigits):
+        raise ApiError(
+            f"{named[:12]!r} does not name a decision",
+            hint=f"give at least the first {DIGITS} digits; `assay model show {candidate}` shows them",
+            exit_code=2,
+        )
+    if newest.digest().startswith(wanted):
+        return
+    earlier = api.decisions(candidate=newest.candidate, limit=EARLIER)
+    if any(one.digest().startswith(wanted) for one in earlier):
+        said = f"there is a newer decision about {candidate} than {named[:12]}: {newest.reason}"
+    else:
+        said = f"{named[:12]} is no decision about {candidate}; the newest is {newest.digest()[:SAID]}: {newest.reason}"
+    raise ApiError(said, hint=f"look at it (`assay model show {candidate}`), then sign again", exit_code=4)

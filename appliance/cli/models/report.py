@@ -1,0 +1,182 @@
+"""`assay report`: what a cycle came to, in the terminal, as Markdown, as one page, and as pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, client_of
+from appliance.cli.show.printing import show_json, show_line
+from appliance.errors import UsageError
+from runtime.extra_packages import install_command
+
+if TYPE_CHECKING:
+    from appliance.client import ApiClient
+    from appliance.records.cycles import Cycle
+    from appliance.records.events import Event
+    from appliance.reporting.drawing import Picture
+    from appliance.reporting.night_report import ChangedTask, NightReport
+    from policies.contract.evidence import PairedItem
+
+Rollouts = dict[tuple[str, str, bool], str]
+"""Ids by task, model, and whether it passed."""
+PAGE = 1000
+SAMPLED = (0, 1)
+"""The runs of an evaluation that decide: the champion's and the candidate's. Others are greedy."""
+EVENTS = 1000
+NEWEST = 100
+"""Cycles among which the newest with a result is looked for."""
+MOST_PAGES = 20
+"""Of an evaluation's rollouts, among which those that changed are looked for."""
+
+
+def report(
+    context: typer.Context,
+    cycle: Annotated[
+        str,
+        typer.Argument(metavar="CYCLE", help="Its id, the beginning of one, or `latest`: the newest with a result."),
+    ] = "latest",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Write report.html, report.md and the PNGs into that folder, which has none yet.",
+        ),
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """What a cycle came to: curves, tasksets before and after, decision, examples of what changed.
+
+    Example: assay report latest --out report
+    """
+    if sum((out is not None, markdown, as_json)) > 1:
+        raise UsageError("--out, --markdown and --json each say where the report goes", "name one of them")
+    api = client_of(context, data)
+    made = gather(api, newest(api) if cycle == "latest" else cycle)
+    if as_json:
+        from appliance.reporting.as_json import as_figures
+
+        show_json(as_figures(made))
+    elif out is not None:
+        for file in write_report(made, out):
+            show_line(str(file))
+    else:
+        from appliance.reporting.as_text import as_markdown, as_text
+
+        typer.echo(as_markdown(made) if markdown else as_text(made), nl=False)
+
+
+def newest(api: ApiClient) -> str:
+    """The newest cycle that is done, or, where none is, that has ended at all, else the newest. Names on standard error
+    those that ended without a result since. Raises UsageError without any."""
+    from appliance.records.cycles import CycleState
+
+    found = api.cycles(NEWEST)
+    if not found:
+        raise UsageError("there is no cycle yet", "`assay cycle start` starts one")
+    done = next((place for place, one in enumerate(found) if one.state is CycleState.DONE), None)
+    if done is None:
+        return next((one for one in found if one.state.ended), found[0]).id
+    later = [f"{one.id} is {one.state.value}" for one in found[:done] if one.state.rests]
+    if later:
+        typer.echo(f"newer ones have no result: {', '.join(later)}", err=True)
+    return found[done].id
+
+
+def gather(api: ApiClient, cycle: str) -> NightReport:
+    """Asks the daemon for everything that the report has."""
+    from appliance.reporting.night_report import changed_items, evaluation_of, night_report
+
+    detail = api.cycle(cycle)
+    evaluation = evaluation_of(detail)
+    changed = [] if evaluation is None else changed_items(evaluation)
+    cycle = detail.cycle.id  # the beginning of one may have been given
+    rollouts = _rollouts(api, cycle, {item.task for item in changed}) if changed else {}
+    models = ("", "") if evaluation is None else (evaluation.champion.weights, evaluation.candidate.weights)
+    examples = [_example(api, item, rollouts, *models) for item in changed]
+    return night_report(detail, api.curves(cycle).steps, examples, events_between(api, detail.cycle))
+
+
+def events_between(api: ApiClient, cycle: Cycle) -> list[Event]:
+    """The events from the beginning of a cycle to its end. Numbers and times ascend together, so that the first one is
+    found by halving."""
+    low, high = 0, api.status().last_event
+    while low < high:
+        middle = (low + high) // 2
+        [*found] = api.events(after=middle, limit=1)
+        if found and found[0].event.created < cycle.created:
+            low = found[0].number
+        else:
+            high = middle
+    events: list[Event] = []
+    while page := api.events(after=low, limit=EVENTS):
+        events += [one.event for one in page if not cycle.state.ended or one.event.created <= cycle.updated]
+        low = page[-1].number
+        if cycle.state.ended and page[-1].event.created > cycle.updated:
+            break
+    return events
+
+
+def _rollouts(api: ApiClient, cycle: str, tasks: set[str]) -> Rollouts:
+    """The ids of sampled rollouts of these tasks, by task, model and whether they passed; of several the first."""
+    from appliance.records.rollouts import Purpose
+    from appliance.records.training import RolloutFilter
+
+    found: Rollouts = {}
+    before = None
+    for _ in range(MOST_PAGES):
+        page = api.rollouts(RolloutFilter(cycle=cycle, purpose=Purpose.EVALUATION, before=before), limit=PAGE)
+        for one in page:
+            if one.task in tasks and one.step in SAMPLED:
+                found[one.task, one.weights, one.verdict.passed] = one.id
+        if len(page) < PAGE:
+            break
+        before = page[-1].id
+    return found
+
+
+def _example(api: ApiClient, item: PairedItem, rollouts: Rollouts, champion: str, candidate: str) -> ChangedTask:
+    from appliance.reporting.night_report import ChangedTask
+
+    names = (rollouts.get((item.task, champion, item.lost)), rollouts.get((item.task, candidate, item.gained)))
+    before, after = (api.rollout(name) if name is not None else None for name in names)
+    return ChangedTask(task=item.task, family=item.family, gained=item.gained, before=before, after=after)
+
+
+def write_report(made: NightReport, folder: Path) -> list[Path]:
+    """Writes the page, the Markdown and the pictures; without Pillow there are no PNGs, and Markdown names none. Raises
+    UsageError where an earlier report is."""
+    from appliance.reporting.as_page import as_page
+    from appliance.reporting.as_text import as_markdown
+    from appliance.reporting.pictures import report_pictures
+
+    page, text = folder / "report.html", folder / "report.md"
+    new_folder(folder, page, text)
+    pictures = write_pictures(report_pictures(made), folder)
+    page.write_text(as_page(made), encoding="utf-8")
+    text.write_text(as_markdown(made, [file.name for file in pictures]), encoding="utf-8")
+    return [page, text, *pictures]
+
+
+def new_folder(folder: Path, *pages: Path) -> None:
+    """Makes it unless it is there. Raises UsageError where one of the pages is: it may be about something else."""
+    if taken := next((page for page in pages if page.exists()), None):
+        raise UsageError(f"{taken} is there already", "name another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def write_pictures(pictures: dict[str, Picture], folder: Path) -> list[Path]:
+    """As PNGs by their names. Says on standard error where nothing can be drawn."""
+    try:
+        import PIL  # noqa: F401
+    except ImportError:
+        typer.echo(f"no PNGs: Pillow, which draws them, is not installed ({install_command('plots')})", err=True)
+        return []
+    for name, picture in pictures.items():
+        picture.png(folder / f"{name}.png")
+    return [folder / f"{name}.png" for name in pictures]

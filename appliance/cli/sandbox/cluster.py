@@ -1,0 +1,161 @@
+"""Is `assay cluster`: more than one machine that runs sandboxes.
+
+A machine is in the cluster while `start` or `join` runs there, in the foreground like `assay serve`. What these tell
+Ray, and what they keep it from, is `runtime.cluster`'s business.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, settings_of
+
+app = typer.Typer(help="Run sandboxes on more than one machine.", no_args_is_help=True)
+PORT = 6379
+
+Interface = Annotated[
+    str | None,
+    typer.Option(
+        "--interface",
+        metavar="ADDRESS",
+        help="This machine's address in the cluster; otherwise the configuration's. Nothing listens on another.",
+    ),
+]
+Name = Annotated[str, typer.Option("--name", help="Of this machine in the cluster; otherwise its address.")]
+
+
+@app.command("start")
+def start(
+    context: typer.Context,
+    interface: Interface = None,
+    port: Annotated[int, typer.Option("--port", min=1024, max=65471, help="The first of 64 that are used.")] = PORT,
+    name: Name = "",
+    data: Data = None,
+) -> None:
+    """Begin a cluster with this machine, until Ctrl-C, SIGTERM or `leave`.
+
+    Example: assay cluster start --interface 10.0.0.1 --port 6379
+    """
+    _take_part(context, data, interface, name, port=port)
+
+
+@app.command("join")
+def join(
+    context: typer.Context,
+    address: Annotated[str, typer.Argument(help="ADDRESS:PORT of the first machine.")],
+    interface: Interface = None,
+    name: Name = "",
+    data: Data = None,
+) -> None:
+    """Put this machine into a cluster, until Ctrl-C, SIGTERM or `leave`. Needs a copy of its token.
+
+    Example: assay cluster join 10.0.0.1:6379
+    """
+    _take_part(context, data, interface, name, address=address)
+
+
+@app.command("status")
+def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """The machines of the cluster, asked from one of them."""
+    from appliance.cli.show.printing import show_records
+    from appliance.config.places import cluster_folder, cluster_settings
+    from appliance.errors import AssayError, ExitCode
+    from runtime.cluster import node_settings
+
+    settings = settings_of(context, data)
+    cluster, here = cluster_settings(settings, settings.data), node_settings(cluster_folder(settings, settings.data))
+    if here is not None:
+        from runtime.cluster import NodeSettings
+        from runtime.settings import ClusterSettings
+
+        node = NodeSettings.model_validate_json(here)
+        cluster = ClusterSettings(address=node.address, interface=node.interface, token=node.token)
+    if cluster is None:
+        raise AssayError(
+            "no cluster is configured, and this machine is in none",
+            "`assay cluster start` begins one; set [cluster] address to use one",
+            ExitCode.NOT_RUNNING,
+        )
+    from runtime.cluster import hosts
+
+    show_records(
+        hosts(cluster),
+        ("host", "address", "state", "drivers", "sessions"),
+        lambda line: (
+            f"{line.name}{' (first)' if line.head else ''}",
+            line.address,
+            "gone" if not line.alive else "leaving" if line.draining else "there",
+            line.drivers,
+            line.sessions,
+        ),
+        empty="nobody is there",
+        as_json=as_json,
+    )
+
+
+@app.command("leave")
+def leave(
+    context: typer.Context,
+    wait: Annotated[
+        float, typer.Option("--wait", min=0, help="Seconds for its sessions to end; then they are lost.")
+    ] = 60.0,
+    data: Data = None,
+) -> None:
+    """Take this machine out: no new sessions come, and when the last has ended, or time is up, it is gone.
+
+    Example: assay cluster leave --wait 60
+    """
+    from appliance.cli.show.printing import show_line
+    from appliance.config.places import cluster_folder
+    from appliance.errors import AssayError, ExitCode
+    from runtime.cluster import leave as take_out
+
+    settings = settings_of(context, data)
+    if not take_out(cluster_folder(settings, settings.data), wait):
+        raise AssayError("this machine is in no cluster", "`assay cluster status` shows it", ExitCode.NOT_RUNNING)
+    show_line("this machine has left the cluster")
+
+
+def _take_part(
+    context: typer.Context, data: Path | None, interface: str | None, name: str, *, address: str = "", port: int = PORT
+) -> None:
+    """Without the `address` of a first machine this one is it."""
+    from pydantic import ValidationError
+
+    from appliance.cli.shell.broker_target import find
+    from appliance.cli.show.printing import show_line
+    from appliance.config import places
+    from appliance.text.printable import printable
+    from runtime.cluster import READY, NodeSettings, run_node
+    from runtime.shutdown import Shutdown
+
+    settings = settings_of(context, data)
+    runtime = find(context, data, ready=None).settings
+    here = interface or settings.cluster.interface
+    head, address = not address, address or f"{here}:{port}"
+    try:
+        node = NodeSettings(
+            head=head,
+            address=address,
+            interface=here,
+            token=places.cluster_token(settings, settings.data),
+            folder=places.cluster_folder(settings, settings.data),
+            name=name,
+            runtime=runtime,
+        )
+    except ValidationError as error:
+        raise typer.BadParameter(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from error
+    stop = Shutdown()
+
+    def show(what: str) -> None:
+        if what == READY:
+            show_line(f"this machine is in the cluster at {address}, as {node.host.name}")
+        else:
+            typer.echo(printable(what), err=True)
+
+    if head:
+        show_line(f"others join with `assay cluster join {address}` and a copy of {node.token}")
+    run_node(node, stop, show)

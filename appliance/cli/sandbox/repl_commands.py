@@ -1,0 +1,193 @@
+"""Runs the commands of the sandbox shell: what a line that begins with a colon does.
+
+What always holds: names and contents from inside are hostile text, shown with control characters made visible; a file
+comes out under a name that the person gave, or a plain part of its own, and replaces nothing.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from appliance.cli.sandbox.options import copy_in
+from appliance.cli.sandbox.repl_session import ReplSession
+from appliance.cli.shell.live_line import columns_of
+from appliance.cli.shell.wrapping import wrapped
+from appliance.system.durable_file import expanded
+from appliance.text.printable import printable
+from runtime.errors import BadRequestError
+from runtime.sandbox import FileKind, Limits, SnapshotId
+
+if TYPE_CHECKING:
+    from runtime.sandbox import SessionPool
+
+Say = Callable[[str], None]
+READ_BYTES = 8 << 20
+MOST_BRANCHES = 64
+HELP_INDENT = 24
+"""Columns before what a command does."""
+HELP = """\
+  :snapshot [NAME]      keep this state, to come back to while the shell is open
+  :rollback [NAME]      go back to it; the newest without a name
+  :undo                 go back to before the last block
+  :keep                 keep this state for another day; `assay sandbox shell --from` takes its name
+  :branch N             N sandboxes that begin here; `:use K` goes to one, `:use 0` back
+  :files [FOLDER]       what there is below /work, or another folder
+  :put HOST [GUEST]     copy a file or folder in
+  :get GUEST [HOST]     copy a file or folder out
+  :usage                what this sandbox has used, of what it may
+  :quit                 end; so does Ctrl-D. Ctrl-C stops what runs
+"""
+
+
+def help_lines(text: str) -> str:
+    """A table of commands as the terminal has room for it: what a command does goes on below itself."""
+    return wrapped(text.rstrip("\n"), columns_of(sys.stdout), indent=HELP_INDENT)
+
+
+class ReplCommands:
+    """Keeps which sandboxes there are, and which one is worked in."""
+
+    def __init__(self, pool: SessionPool, limits: Limits, first: ReplSession, write: Say) -> None:
+        self._pool, self._limits, self._write = pool, limits, write
+        self.sessions = [first]
+        self.at = 0
+        self._snapshots: dict[str, SnapshotId] = {}
+
+    @property
+    def now(self) -> ReplSession:
+        return self.sessions[self.at]
+
+    @property
+    def number(self) -> int:
+        return self.at
+
+    @property
+    def several(self) -> bool:
+        return len(self.sessions) > 1
+
+    def do(self, line: str) -> bool:
+        """Says whether the shell goes on. Raises SandboxError and OSError for what cannot be done."""
+        try:
+            name, *arguments = shlex.split(line.removeprefix(":"))
+        except ValueError as error:
+            raise BadRequestError(f"{line!r} cannot be read: {error}", hint="`:help` lists the commands.") from error
+        known: dict[str, tuple[int, int, Callable[..., None]]] = {
+            "snapshot": (0, 1, self._snapshot),
+            "rollback": (0, 1, self._rollback),
+            "undo": (0, 0, self._undo),
+            "keep": (0, 0, self._keep),
+            "branch": (1, 1, self._branch),
+            "use": (1, 1, self._use),
+            "files": (0, 1, self._files),
+            "put": (1, 2, self._put),
+            "get": (1, 2, self._get),
+            "usage": (0, 0, self._usage),
+            "help": (0, 0, lambda: self._write(help_lines(HELP))),
+        }
+        if name in ("quit", "q", "exit") and not arguments:
+            return False
+        if name not in known:
+            raise BadRequestError(f"there is no `:{name}`", hint="`:help` lists the commands.")
+        least, most, action = known[name]
+        if not least <= len(arguments) <= most:
+            raise BadRequestError(f"`:{name}` takes no {len(arguments)} arguments", hint="`:help` says what it takes.")
+        action(*arguments)
+        return True
+
+    def close(self) -> None:
+        for session in self.sessions:
+            session.close()
+
+    # states
+
+    def _snapshot(self, name: str = "") -> None:
+        name = name or str(len(self._snapshots) + 1)
+        if name in self._snapshots:
+            raise BadRequestError(f"there is a snapshot {name!r} already", hint="Give another name.")
+        self._snapshots[name] = self.now.box.snapshot()
+        self._write(f"snapshot {name}; `:rollback {name}` goes back to it")
+
+    def _rollback(self, name: str = "") -> None:
+        if not self._snapshots or (name and name not in self._snapshots):
+            names = ", ".join(self._snapshots) or "none"
+            raise BadRequestError(f"there is no such snapshot; there is {names}", hint="`:snapshot NAME` keeps one.")
+        name = name or list(self._snapshots)[-1]
+        self.now.box.restore(self._snapshots[name])
+        self._write(f"back at snapshot {name}")
+
+    def _undo(self) -> None:
+        if not self.now.undo():
+            raise BadRequestError("there is no state to go back to", hint="`:snapshot` keeps one.")
+        self._write("back to before the last block")
+
+    def _keep(self) -> None:
+        self._write(self.now.box.snapshot(durable=True))
+
+    def _branch(self, count: str) -> None:
+        number = int(count) if count.isascii() and count.isdigit() else 0
+        if not 1 <= number <= MOST_BRANCHES:
+            raise BadRequestError(f"1 to {MOST_BRANCHES} branches can be made, not {count}")
+        start = self.now.box.snapshot()
+        try:
+            grown = self.now.box.fork(start, number)
+        finally:
+            self._pool.forget(start)
+        first = len(self.sessions)
+        self.sessions += [ReplSession(self._pool, self._limits, box, self._write) for box in grown]
+        self._write(f"{number} branches, {first} to {first + number - 1}; `:use {first}` goes to the first")
+
+    def _use(self, which: str) -> None:
+        if not (which.isascii() and which.isdigit() and int(which) < len(self.sessions)):
+            raise BadRequestError(f"there is no sandbox {which}", hint=f"There are 0 to {len(self.sessions) - 1}.")
+        self.at = int(which)
+
+    # files
+
+    def _files(self, folder: str = "/work") -> None:
+        entries = self.now.box.list(folder)
+        for entry in entries:
+            size = str(entry.size) if entry.kind is FileKind.FILE else entry.kind.value
+            self._write(f"{size:>10}  {printable(entry.path, limit=200)}")
+        if not entries:
+            self._write(f"nothing below {folder}")
+
+    def _put(self, host: str, guest: str = "") -> None:
+        source = expanded(host)
+        if not source.exists():
+            raise BadRequestError(f"{host} does not exist")
+        guest_path = guest or f"/work/{source.resolve().name}"
+        self._write(f"{copy_in(self.now.box, source, guest_path)} files to {guest_path}")
+
+    def _get(self, guest: str, host: str = "") -> None:
+        target = expanded(host) if host else Path(_plain_name(guest))
+        if target.exists():
+            raise BadRequestError(f"{target} is there already", hint="Name another place, and nothing is replaced.")
+        kinds = {entry.path: entry.kind for entry in self.now.box.list(str(PurePosixPath(guest).parent))}
+        if guest in ("/work", "/tmp") or kinds.get(guest) is FileKind.FOLDER:  # noqa: S108 - the guest's
+            self._write(f"{self.now.box.download(guest, target)} files to {target}")
+            return
+        content = self.now.box.read(guest, max_bytes=READ_BYTES)
+        with target.open("xb") as stream:
+            stream.write(content)
+        self._write(f"{len(content)} bytes to {target}")
+
+    def _usage(self) -> None:
+        usage, limits = self.now.box.usage, self.now.box.limits
+        memory = "?" if usage.peak_memory_mib is None else f"{usage.peak_memory_mib:.0f}"
+        cpu = "?" if usage.cpu_seconds is None else f"{usage.cpu_seconds:.2f}"
+        self._write(f"calls       {usage.calls} of {limits.calls}, {usage.seconds:.2f} s in them")
+        self._write(f"processor   {cpu} of {limits.cpu_seconds:g} s")
+        self._write(f"memory      {memory} of {limits.memory_mib} MiB at its peak")
+        self._write(f"output      {usage.output_bytes} bytes")
+        self._write(f"snapshots   {usage.snapshots} of {limits.snapshots}")
+
+
+def _plain_name(guest: str) -> str:
+    name = PurePosixPath(guest).name
+    if not name or name in (".", "..") or not printable(name) == name:
+        raise BadRequestError(f"{guest!r} is no name for a file here", hint="Say where to: `:get GUEST HOST`.")
+    return name

@@ -1,0 +1,140 @@
+"""Is `assay sandbox run`, `snapshot` and `rm`: one call in a sandbox, and what becomes of the sandbox afterwards.
+
+What always holds: what the code printed is shown with control characters made visible unless --raw was given; a
+sandbox ends with its command, also by Ctrl-C; a snapshot is kept only of code that ended well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from appliance.cli.documents.sandboxes import KeptRun, RunDocument
+from appliance.cli.sandbox.options import SandboxRun, copy_in
+from appliance.cli.shell.broker_target import BrokerTarget, sessions
+from appliance.cli.show.printing import show_json
+from appliance.errors import ExitCode
+from appliance.text.printable import printable
+from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, SnapshotId, Tier
+from runtime.settings import RuntimeSettings
+
+if TYPE_CHECKING:
+    from runtime.sessions import Sessions
+
+CALLER = "assay sandbox"
+ONE_CALL_SECONDS = 60.0
+Pairs = Sequence[tuple[Path, str]]
+
+
+def run_once(
+    target: BrokerTarget, source: str, asked: SandboxRun, tier: str | None, *, raw: bool, as_json: bool
+) -> ExitCode:
+    """Runs it and shows what came out. Raises what the runtime raises when it could not be run at all."""
+    files, limits, least = asked.pairs(), asked.limits(target, for_one(target)), tier_named(tier)
+    if least is not Tier.SANDBOX and (asked.snapshot is not None or files):
+        raise typer.BadParameter("files and snapshots need a sandbox of its own: leave --tier out", param_hint="--tier")
+    start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
+    with sessions(target.settings.model_copy(update={"limits": limits})) as pool:
+        if least is Tier.SANDBOX:
+            with sandbox(pool, limits, start, files) as box:
+                result, usage = box.run(source), box.usage
+        else:
+            with pool.open(tier=least, caller=CALLER, priority=Priority.JOB) as session:
+                result, usage = session.run(source), session.usage
+    if as_json:
+        show_json(RunDocument(**dict(result), usage=usage))
+    else:
+        show_output(result, raw=raw)
+        complain_of(result)
+    return ExitCode.OK if result.status is CallStatus.OK else ExitCode.FAILED_VERDICT
+
+
+def for_one(target: BrokerTarget) -> Limits:
+    """A person waits for this one call and can end it: it has more time than a model's, as far as the policy lets it,
+    so that a first import of a large library on a busy machine is no timeout."""
+    known = target.settings.limits
+    seconds = max(known.call_seconds, min(ONE_CALL_SECONDS, target.resources.max_call_seconds))
+    return known.model_copy(update={"call_seconds": seconds})
+
+
+def run_and_keep(target: BrokerTarget, source: str, asked: SandboxRun, *, as_json: bool) -> ExitCode:
+    """Runs it, and keeps a durable snapshot of what it left when it ended well."""
+    files, limits = asked.pairs(), asked.limits(target, for_one(target))
+    start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
+    with (
+        sessions(target.settings.model_copy(update={"limits": limits})) as pool,
+        sandbox(pool, limits, start, files) as box,
+    ):
+        result = box.run(source)
+        snapshot_id = box.snapshot(durable=True) if result.status is CallStatus.OK else None
+        usage = box.usage
+    if as_json:
+        show_json(KeptRun(**dict(result), usage=usage, snapshot=snapshot_id))
+    else:
+        typer.echo(printable(result.output, lines=True), nl=False, err=True)
+        complain_of(result)
+        if snapshot_id is not None:
+            typer.echo(snapshot_id)
+    return ExitCode.OK if snapshot_id is not None else ExitCode.FAILED_VERDICT
+
+
+def forget(settings: RuntimeSettings, snapshots: Sequence[str]) -> None:
+    names = [snapshot_named(name, "SNAPSHOT") for name in snapshots]
+    with sessions(settings) as pool:
+        for name in names:
+            pool.forget(name)
+
+
+@contextlib.contextmanager
+def sandbox(pool: Sessions, limits: Limits, snapshot: SnapshotId | None, files: Pairs) -> Iterator[Sandbox]:
+    """Opens a sandbox of its own with those files in it, for the block."""
+    box = pool.sandbox(limits, snapshot=snapshot, caller=CALLER, priority=Priority.JOB)
+    with contextlib.closing(box):
+        for host, guest in files:
+            copy_in(box, host, guest)
+        yield box
+
+
+def tier_named(name: str | None) -> Tier:
+    try:
+        return Tier(name or Tier.SANDBOX)
+    except ValueError as error:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(Tier)}", param_hint="--tier") from error
+
+
+def snapshot_named(name: str, option: str = "--from") -> SnapshotId:
+    if not re.fullmatch(r"[0-9a-f]{64}", name):
+        raise typer.BadParameter(
+            f"{name!r} is no snapshot: its name has 64 hexadecimal digits, as `assay sandbox ls` shows them",
+            param_hint=option,
+        )
+    return SnapshotId(name)
+
+
+def show_output(result: CallResult, *, raw: bool) -> None:
+    if raw:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(result.output.encode(errors="backslashreplace"))
+        sys.stdout.buffer.flush()
+    else:
+        typer.echo(printable(result.output, lines=True), nl=False)
+
+
+def complain_of(result: CallResult) -> None:
+    """Says how it failed, on standard error; nothing when it did not."""
+    if result.status is CallStatus.OK:
+        return
+    if sys.stdout.isatty() and result.output and not result.output.endswith("\n"):
+        typer.echo()
+    for line in result.traceback.splitlines():
+        typer.echo(f"  {printable(line)}", err=True)
+    kind = "" if result.status is CallStatus.EXCEPTION else f"{result.status.value}: "
+    typer.echo(f"{kind}{printable(result.error)}", err=True)
+    if result.status is CallStatus.TIMEOUT:
+        typer.echo("  --seconds S gives a call more time, up to the policy's max_call_seconds", err=True)

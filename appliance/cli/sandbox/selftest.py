@@ -1,0 +1,155 @@
+"""Is `assay sandbox selftest` and `bench`: the conformance suite on this machine, a line for each area and a paragraph
+for each failure; and what the runtime costs here, figure by figure.
+
+Progress goes to standard error; the result, a table or JSON alone, to standard output. Of the figures, milliseconds end
+in `_ms`, memory in `_mib`; `_p95` is the 95th percentile beside a median.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from appliance.cli.shell.broker_target import BrokerTarget, backend_named, sessions
+from appliance.cli.show.printing import show_json, show_line, show_progress, show_table
+from appliance.config import places
+from appliance.errors import AssayError, ExitCode
+from appliance.text.printable import printable
+from runtime.conformance import (
+    AREAS,
+    BENCH_LIMITS,
+    LIMITS,
+    CheckOutcome,
+    CheckResult,
+    ConformanceCheck,
+    Violation,
+    bench_steps,
+    chosen,
+    conform,
+)
+from runtime.profile import BackendName
+
+if TYPE_CHECKING:
+    from runtime.settings import RuntimeSettings
+
+ALL = "all"
+
+
+def run_checks(target: BrokerTarget, backend: str, *, quick: bool, named: str | None, as_json: bool) -> ExitCode:
+    """Runs the checks; 1 when one failed. Raises BadParameter for a text that no check has in its name."""
+    wanted = backends(target, backend)
+    checks = [check for check in chosen(quick=quick) if named is None or named in check.name]
+    if not checks:
+        raise typer.BadParameter(f"no check has {named!r} in its name", param_hint="--check")
+    found = {name: _examined(target.settings, name, checks) for name in wanted}
+    failed = sum(result.outcome is CheckOutcome.FAIL for results in found.values() for result in results)
+    if as_json:
+        from appliance.cli.documents.sandboxes import ConformanceDocument
+
+        by_backend = {name.value: tuple(results) for name, results in found.items()}
+        show_json(ConformanceDocument(conforms=not failed, backends=by_backend))
+    else:
+        _show(found, failed)
+    return ExitCode.FAILED_VERDICT if failed else ExitCode.OK
+
+
+def backends(target: BrokerTarget, name: str) -> tuple[BackendName, ...]:
+    """Names those to be examined. Raises AssayError (4) for one that the policy gives nothing to run."""
+    if name == ALL:
+        return target.allowed
+    wanted = backend_named(name)
+    if wanted not in target.allowed:
+        raise AssayError(
+            f"the policy gives {wanted} nothing to run",
+            f'let the owner set model_code or tools = "{wanted}" in [sandboxes] of the policy',
+            ExitCode.REFUSED,
+        )
+    return (wanted,)
+
+
+def run_bench(target: BrokerTarget, backend: str | None, *, quick: bool, as_json: bool) -> ExitCode:
+    """Shows the figures of one backend: that of model code unless another is named. Raises AssayError (4) where the
+    policy does not allow what it needs."""
+    chosen = target.settings.backend if backend is None else backends(target, backend)[0]
+    target.require_within(BENCH_LIMITS, dict.fromkeys(places.BOUNDED, "assay sandbox bench"))
+    values: dict[str, object] = {
+        "backend": chosen.value,
+        "quick": quick,
+        "cores": len(os.sched_getaffinity(0)),
+        "kernel": platform.release(),
+    }
+    started = time.monotonic()
+    steps = bench_steps(chosen)
+    with sessions(target.settings.model_copy(update={"backend": chosen, "limits": BENCH_LIMITS})) as pool:
+        for number, step in enumerate(steps, 1):
+            typer.echo(f"{number}/{len(steps)}  {step.what}", err=True)
+            try:
+                values |= step.figures(pool, quick=quick)
+            except Violation as error:
+                raise AssayError(
+                    f"{step.what} cannot be measured: {error}",
+                    "`assay sandbox selftest` says what does not hold here",
+                    ExitCode.INFRASTRUCTURE,
+                ) from error
+    values["seconds"] = round(time.monotonic() - started, 1)
+    if as_json:
+        from appliance.cli.documents.sandboxes import BenchDocument
+
+        show_json(BenchDocument.model_validate(values))
+    else:
+        show_table(("figure", "value"), values.items(), empty="nothing was measured")
+    return ExitCode.OK
+
+
+def _examined(settings: RuntimeSettings, backend: BackendName, checks: Sequence[ConformanceCheck]) -> list[CheckResult]:
+    """Uses one pool for all checks of a backend, with the limits that the suite is written for."""
+    results: list[CheckResult] = []
+    own = settings.model_copy(update={"backend": backend, "limits": LIMITS})
+    with sessions(own) as pool:
+        for number, result in enumerate(conform(pool, backend, checks), 1):
+            results.append(result)
+            show_progress(f"{backend} {number}/{len(checks)}  {result.name}: {result.outcome.value}")
+    show_progress("")
+    return results
+
+
+def _show(found: dict[BackendName, list[CheckResult]], failed: int) -> None:
+    show_table(
+        ("area", *found),
+        [
+            (area, *(_summary([result for result in results if result.area == area]) for results in found.values()))
+            for area in AREAS
+        ],
+        empty="nothing was checked",
+    )
+    for backend, results in found.items():
+        for result in results:
+            if result.outcome is CheckOutcome.FAIL:
+                show_line("")
+                typer.echo(f"{typer.style('fail', fg=typer.colors.RED)}  {backend}: {result.name}")
+                show_line(f"  should hold: {result.asserts}")
+                show_line(f"  seen: {printable(result.detail, limit=600)}")
+        refused = [result for result in results if result.outcome is CheckOutcome.REFUSED]
+        for detail in dict.fromkeys(result.detail for result in refused):
+            names = ", ".join(result.name for result in refused if result.detail == detail)
+            show_line("")
+            typer.echo(f"{typer.style('refused', fg=typer.colors.YELLOW)}  {backend}: {names}")
+            show_line(f"  as documented: {printable(detail, limit=600)}")
+    show_line("")
+    outcomes = [result.outcome for results in found.values() for result in results]
+    held, left = outcomes.count(CheckOutcome.PASS), outcomes.count(CheckOutcome.REFUSED)
+    hold = f"all {held} checks hold here" + (f", and {left} are refused as documented" if left else "")
+    show_line(f"{failed} of {len(outcomes)} checks failed" if failed else hold)
+
+
+def _summary(results: Sequence[CheckResult]) -> str:
+    if not results:
+        return "-"
+    counts = [(sum(result.outcome is outcome for result in results), outcome.value) for outcome in CheckOutcome]
+    summary = ", ".join(f"{count} {name}" for count, name in counts if count)
+    return f"{summary}  {sum(result.seconds for result in results):.1f} s"

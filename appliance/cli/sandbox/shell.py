@@ -1,0 +1,157 @@
+"""Is `assay sandbox shell`: Python in a sandbox, line by line, at a terminal or from a pipe.
+
+What always holds: the code runs inside and nowhere else, here it is only looked at to see whether a block has ended;
+Ctrl-C ends the call under way and not the shell; what comes from inside is shown with control characters made visible.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from typing import Protocol
+
+import typer
+
+from appliance.cli.sandbox.blocks import Blocks, as_typed, shown_value
+from appliance.cli.sandbox.options import copy_in
+from appliance.cli.sandbox.repl_commands import ReplCommands
+from appliance.cli.sandbox.repl_session import ReplSession
+from appliance.cli.sandbox.run import CALLER, Pairs, complain_of, show_output, snapshot_named
+from appliance.cli.shell.broker_target import sessions
+from appliance.errors import ExitCode, explain
+from appliance.text.printable import printable
+from runtime.errors import BadRequestError, InfrastructureError, SandboxError
+from runtime.sandbox import CallResult, Limits, Priority
+from runtime.settings import RuntimeSettings
+
+BANNER = "Python in a sandbox; `:help` lists the commands, Ctrl-C stops what runs, Ctrl-D ends."
+
+
+def converse(settings: RuntimeSettings, limits: Limits, snapshot: str | None, files: Pairs) -> ExitCode:
+    """Converses until the end of the input, or `:quit`. Raises what the runtime raises when there is no sandbox to be
+    had."""
+    start = None if snapshot is None else snapshot_named(snapshot)
+    at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    with sessions(settings.model_copy(update={"limits": limits})) as pool:
+        box = pool.sandbox(limits, snapshot=start, caller=CALLER, priority=Priority.JOB)
+        commands = ReplCommands(pool, limits, ReplSession(pool, limits, box, _warn), _write)
+        with contextlib.closing(commands):
+            for host, guest in files:
+                copy_in(box, host, guest)
+            if at_terminal:
+                _write(BANNER)
+            Shell(commands, read_line if at_terminal else read_piped, at_terminal=at_terminal).serve()
+    return ExitCode.OK
+
+
+class ShellCommands(Protocol):
+    """What a shell does with a line that begins with a colon, and where Python runs."""
+
+    @property
+    def now(self) -> ReplSession:
+        """The sandbox that is worked in. Raises BadRequestError where there is none."""
+
+    @property
+    def number(self) -> int:
+        """Which of the sandboxes that is; 0 for the first."""
+
+    @property
+    def several(self) -> bool:
+        """Whether there are more than one."""
+
+    def do(self, line: str) -> bool:
+        """Says whether the shell goes on. Raises SandboxError and OSError for what cannot be done."""
+
+
+class Shell:
+    def __init__(self, commands: ShellCommands, read: Callable[[str], str], *, at_terminal: bool) -> None:
+        """`read` takes a prompt, gives a line without its end, and raises EOFError."""
+        self._commands, self._read, self._at_terminal = commands, read, at_terminal
+        self._blocks = Blocks(patient=not at_terminal)
+
+    def serve(self) -> None:
+        while True:
+            try:
+                line = self._read(self._prompt())
+                going_on = self._take(line)
+            except EOFError:
+                if self._at_terminal:
+                    typer.echo()
+                for block in self._blocks.rest():
+                    self._run(block)
+                return
+            except KeyboardInterrupt:
+                if not self._at_terminal:
+                    raise
+                self._blocks.drop()
+                typer.echo()
+                continue
+            if not going_on:
+                return
+
+    def _prompt(self) -> str:
+        if self._blocks.open:
+            return "... "
+        return f"{self._commands.number}>>> " if self._commands.several else ">>> "
+
+    def _take(self, line: str) -> bool:
+        if line.startswith(":") and self._blocks.between:
+            for block in self._blocks.rest():
+                self._run(block)
+            return self._command(line)
+        for block in self._blocks.feed(line):
+            self._run(block)
+        return True
+
+    def _command(self, line: str) -> bool:
+        try:
+            return self._commands.do(line)
+        except (SandboxError, OSError) as error:
+            _complain(error)
+            return True
+
+    def _run(self, block: str) -> None:
+        def show(result: CallResult) -> None:
+            show_output(result, raw=False)
+            sys.stdout.flush()
+            complain_of(result.model_copy(update={"traceback": as_typed(result.traceback, block)}))
+
+        try:
+            session = self._commands.now
+        except BadRequestError as error:
+            _complain(error)
+            return
+        session.run(shown_value(block), show)
+
+
+def read_line(prompt: str) -> str:
+    """Reads a line, with editing and history where readline is there."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 - importing it is what makes input() edit
+    return input(prompt)
+
+
+def read_piped(_prompt: str) -> str:
+    line = sys.stdin.buffer.readline()
+    if not line:
+        raise EOFError
+    return line.decode(errors="replace").rstrip("\r\n")
+
+
+def _write(text: str) -> None:
+    typer.echo(printable(text, lines=True))
+
+
+def _warn(text: str) -> None:
+    typer.echo(f"[{printable(text)}]", err=True)
+
+
+def _complain(error: Exception) -> None:
+    if isinstance(error, InfrastructureError):
+        _warn(str(error))
+        return
+    explained = explain(error)
+    typer.echo(f"{printable(explained.message)}", err=True)
+    if explained.hint:
+        typer.echo(f"  {printable(explained.hint)}", err=True)

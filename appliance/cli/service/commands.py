@@ -1,0 +1,213 @@
+"""`assay serve`, `broker`, `status`, `config`, `doctor` and `demo`: the appliance itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.shell.options import MOST_SEED, Data, Json, client_of, settings_of, socket_of
+
+if TYPE_CHECKING:
+    from appliance.client import Status
+    from appliance.config.configuration import Settings
+
+config = typer.Typer(help="What is configured, and where it comes from.", no_args_is_help=True)
+
+
+def serve(context: typer.Context, data: Data = None) -> None:
+    """Run the daemon in the foreground, until Ctrl-C or SIGTERM."""
+    from appliance.daemon.serve import serve as run_daemon
+
+    run_daemon(settings_of(context, data))
+
+
+def broker(context: typer.Context, data: Data = None) -> None:
+    """Run the broker alone, as root. For a daemon without root's rights (see docs/operate.md)."""
+    from appliance.config.places import broker_folder, broker_settings, broker_socket
+    from appliance.daemon.processes.broker_process import command
+    from appliance.daemon.processes.privileges import user_account
+    from appliance.daemon.processes.startup import make_broker_folder
+    from appliance.settings.policy_files import load_policy
+
+    # Whoever may use it is `service.user`, and root. What it is told is handed over in a pipe, which takes these some
+    # hundred bytes at once, before this process becomes the broker.
+    settings = settings_of(context, data)
+    uid = user_account(settings.service.user).pw_uid
+    make_broker_folder(broker_folder(settings, settings.data), for_others=uid != os.geteuid())
+    content = broker_settings(settings, settings.data, load_policy(settings.data)).model_dump_json().encode()
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    os.dup2(reading, 0)
+    os.close(reading)
+    program = [*command(broker_socket(settings, settings.data), uid), "--log", settings.log.format]
+    os.execv(program[0], program)  # noqa: S606 - a list, and no shell
+
+
+def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """Show what runs, what is in service, and what waits for a person.
+
+    Example: assay status --json
+    """
+    from appliance.cli.show.printing import show_json
+    from appliance.client.connection import ApiConnection
+    from appliance.client.status import Status
+
+    found = ApiConnection(socket_of(context, data)).get("/v1/status", Status)
+    if as_json:
+        show_json(found)
+    else:
+        _show_status(found)
+
+
+def stop(context: typer.Context, data: Data = None) -> None:
+    """Ask the daemon to stop. What is unfinished continues with the next start."""
+    from appliance.cli.show.printing import show_line
+
+    client_of(context, data).shutdown()
+    show_line("the daemon is stopping")
+
+
+def doctor(
+    context: typer.Context,
+    no_selftest: Annotated[
+        bool, typer.Option("--no-selftest", help="Do not have sandboxes prove what they hold; half a minute less.")
+    ] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Check this machine, and say what to do about what is missing.
+
+    Example: assay doctor --no-selftest
+    """
+    from appliance.cli.machine.doctor import run
+
+    raise typer.Exit(run(settings_of(context, data), as_json, selftest=not no_selftest))
+
+
+def demo(
+    context: typer.Context,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=MOST_SEED, help="Everything random follows from it.")] = 0,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew instead of going on.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result there.")] = None,
+    data: Data = None,
+) -> None:
+    """One night in miniature, here, in minutes. An unfinished one continues.
+
+    Example: assay demo --seed 7 --json night.json
+    """
+    if json_file is not None:
+        _must_be_writable(json_file)
+    from appliance.cli.demo.command import demo as run_demo
+
+    # Whoever ends it politely sees the same as with Ctrl-C, and the terminal is put right.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = run_demo(settings_of(context, data), seed=seed, fresh=fresh, json_file=json_file)
+    except KeyboardInterrupt:
+        typer.echo("stopped; nothing is lost: the same command, without --fresh, continues from here", err=True)
+        raise typer.Exit(130) from None
+    raise typer.Exit(code)
+
+
+def _must_be_writable(file: Path) -> None:
+    """Said before the minutes that the demonstration takes, and not after them."""
+    if file.is_dir():
+        raise typer.BadParameter(f"{file} is a folder", param_hint="--json")
+    if not os.access(file.absolute().parent, os.W_OK):
+        raise typer.BadParameter(f"{file.absolute().parent} is no folder that can be written", param_hint="--json")
+
+
+@config.command("show")
+def show(
+    context: typer.Context,
+    origin: Annotated[bool, typer.Option("--origin", help="Say where each value comes from.")] = False,
+    explain: Annotated[
+        str | None, typer.Option("--explain", metavar="KEY", help="Say all about one key, or those of a section.")
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Every value in force; --json always says where each comes from.
+
+    Example: assay config show --explain schedule.cron
+    """
+    settings = settings_of(context, data)
+    if explain is not None:
+        _explain(settings, explain, as_json)
+        return
+    typer.echo(settings.render_json() if as_json else settings.render(origins=origin))
+
+
+def _explain(settings: Settings, wanted: str, as_json: bool) -> None:
+    from appliance.cli.show.printing import show_fields
+    from appliance.config.reference import as_written, explained
+
+    found, values, origins = explained(wanted), settings.leaves(), settings.origins()
+    if as_json:
+        from appliance.cli.documents.data import ConfigKeyDocument
+        from appliance.cli.show.printing import show_json
+
+        facts = {key.name: {"value": values[key.name], "origin": origins[key.name]} for key in found}
+        show_json([ConfigKeyDocument(**vars(key), variable=key.variable, **facts[key.name]) for key in found])
+        return
+    for place, key in enumerate(found):
+        if place:
+            typer.echo()
+        show_fields(
+            [
+                ("key", key.name),
+                ("does", key.description),
+                ("type", key.type),
+                ("unit", key.unit or "none"),
+                ("default", as_written(key.default)),
+                ("variable", key.variable),
+                ("in force", f"{as_written(values[key.name])}, from {origins[key.name]}"),
+            ]
+        )
+
+
+def _show_status(found: Status) -> None:
+    from appliance.cli.show.printing import age_text, cycle_state, short, show_fields
+    from appliance.records.cycles import CycleState
+
+    cycle, worker = found.cycle, found.worker
+    aside = found.jobs.get("set_aside", 0)
+    waiting = sum(count for state, count in found.jobs.items() if state in ("queued", "running"))
+    show_fields(
+        [
+            ("daemon", f"{found.version}, pid {found.pid}, up {age_text(found.uptime_seconds)}"),
+            ("data", found.data),
+            ("tampered with", found.tampered),
+            ("worker", f"{worker.state}" + (f": {worker.doing} (pid {worker.pid})" if worker.doing else "")),
+            ("solvers", f"{found.solvers.state} (pid {found.solvers.pid})" if found.solvers.pid else None),
+            ("set aside", f"{aside} jobs: `assay jobs ls`, `assay jobs resume`" if aside else None),
+            ("sandboxes", found.broker_news),
+            ("blocked by", worker.waits_for),
+            ("cycles wait for", found.cycles_wait_for),
+            ("last failure", worker.last_failure),
+            ("cycle", cycle_state(cycle) if cycle else "none yet"),
+            ("failure", cycle.failure if cycle and cycle.state is not CycleState.CANCELLED else ""),
+            ("step", int(found.step_metrics["step"]) + 1 if "step" in found.step_metrics else None),
+            ("champion", short(found.aliases["champion"])),
+            ("canary", f"{short(found.canary.canary.candidate)} {found.canary.summary}" if found.canary else ""),
+            ("candidate", ", ".join(filter(None, (short(found.aliases["candidate"]), found.candidate_waits_for)))),
+            ("previous", short(found.aliases["previous"])),
+            ("decision", _decided(found)),
+            ("jobs waiting", waiting),
+            ("gateway", found.gateway.summary if found.gateway is not None else ""),
+            ("next cycle", found.next_cycle or "not scheduled; `assay schedule show` says why"),
+        ]
+    )
+
+
+def _decided(found: Status) -> str:
+    """In one line; `assay model show` has all of it."""
+    from appliance.text.printable import printable
+
+    decision = found.decision
+    return "" if decision is None else printable(f"{decision.outcome.value}: {decision.reason}", limit=160)

@@ -1,0 +1,240 @@
+"""`assay gateway`: the endpoint for the owner's own agent, its tokens, and what is kept of sessions."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.shell.noted_signals import STOPS, noted
+from appliance.cli.shell.options import Data, Json, Limit, client_of, settings_of, socket_of
+from appliance.cli.show.printing import short_time, show_fields, show_json, show_line, show_records
+from appliance.text.printable import printable
+
+if TYPE_CHECKING:
+    from appliance.client.gateway import GatewayClient
+
+A_SESSION = "Its id, as `gateway sessions ls` has it, or its first digits (6 or more)."
+MOST = 1000
+"""Sessions that are counted before all are deleted."""
+app = typer.Typer(
+    help="An OpenAI-compatible endpoint on this machine, for your own agent. See docs/gateway.md.", no_args_is_help=True
+)
+token = typer.Typer(help="Who may ask, and whose sessions are recorded.", no_args_is_help=True)
+sessions = typer.Typer(help="What is kept of sessions that were recorded with consent.", no_args_is_help=True)
+app.add_typer(token, name="token")
+app.add_typer(sessions, name="sessions")
+
+
+@app.command("serve")
+def serve(context: typer.Context, data: Data = None) -> None:
+    """Serve the endpoint here, until Ctrl-C or SIGTERM. The daemon does it by itself with gateway.enabled.
+
+    2: the port cannot be used; 5: the engine failed.
+    """
+    from functools import partial
+
+    from appliance.audit.head_places import head_files
+    from appliance.audit.logged_aliases import LoggedAliases
+    from appliance.cli.check.target import target_for
+    from appliance.errors import AssayError, ExitCode, UsageError
+    from appliance.gateway.app import GatewayApi
+    from appliance.gateway.champion import ServedChampion
+    from appliance.gateway.door import GatewayDoor, KnownTokens
+    from appliance.gateway.keeping import SessionKeeper
+    from appliance.gateway.server import GatewayServer, loopback_socket
+    from appliance.gateway.sessions import KeptSessions
+    from appliance.inference.engine import ModelError
+    from appliance.inference.engine_loop import EngineLoop
+    from appliance.inference.engines import make_engine
+    from appliance.promotion.evidence import CHAMPION
+    from appliance.system.clock import utc_now
+    from appliance.text.redaction import Redaction
+
+    settings = settings_of(context, data)
+    asked, folder = settings.gateway, settings.data
+    most = asked.max_tokens or settings.recipe.agent.max_tokens
+    try:
+        sock = loopback_socket(asked.address, asked.port)
+        engine = make_engine(
+            settings.model.engine,
+            rows=asked.rows,
+            slots=most,
+            threads=settings.threads,
+            device=settings.model.device,
+            dtype=settings.model.dtype,
+            vllm=settings.vllm,
+        )
+    except ModelError as error:
+        raise UsageError(str(error), error.hint) from error
+    came = noted(*STOPS)
+    in_log = LoggedAliases(folder, head_files(settings, folder))
+    keeper = SessionKeeper(KeptSessions(folder), Redaction(asked.redact), asked.retention_days, utc_now)
+    with (
+        target_for(context, data, ()).checker(jobs=2) as checker,
+        EngineLoop(engine) as loop,
+        ServedChampion(loop, folder, partial(in_log.alias, CHAMPION)) as champion,
+    ):
+        api = GatewayApi(loop, champion, most, checker, keeper)
+        with GatewayServer(GatewayDoor(api.app, KnownTokens(folder), asked.port), sock):
+            show_line(f"the gateway is served at {asked.base_url}; Ctrl-C ends it")
+            while not came:
+                time.sleep(0.5)
+                if loop.failure is not None and not came:
+                    raise AssayError(f"the engine failed: {loop.failure}", "start it again", ExitCode.INFRASTRUCTURE)
+
+
+@token.command("new")
+def new(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What you will know it by.")],
+    consent: Annotated[
+        bool, typer.Option("--consent", help="Record what is asked with it; with a verdict it may become tasks.")
+    ] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Make a token. It is shown this once; only its hash is kept.
+
+    Example: assay gateway token new editor --consent
+    """
+    made = _client(context, data).new_token(name, consent=consent)
+    if as_json:
+        show_json(made)
+    else:
+        show_line(made.secret)
+    recorded = "recorded, and may become tasks" if consent else "not recorded"
+    typer.echo(f"shown this once; what is asked with it is {recorded}", err=True)
+    _tell_when_off(context, data)
+
+
+@token.command("ls")
+def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """List the tokens."""
+    show_records(
+        _client(context, data).tokens(),
+        ("name", "consent", "made", "revoked"),
+        lambda one: (one.name, "yes" if one.consent else "no", one.created[:19], (one.revoked or "")[:19]),
+        empty="there is no token: `assay gateway token new NAME` makes one",
+        as_json=as_json,
+    )
+    _tell_when_off(context, data)
+
+
+@token.command("revoke")
+def revoke(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Make a token worthless from its next request on.
+
+    Example: assay gateway token revoke editor
+    """
+    revoked = _client(context, data).revoke_token(name)
+    show_json(revoked) if as_json else show_line(f"the token {revoked.name} is revoked")
+
+
+@sessions.command("ls")
+def sessions_ls(context: typer.Context, limit: Limit = 50, data: Data = None, as_json: Json = False) -> None:
+    """List the sessions that are kept, newest first."""
+    from appliance.client.gateway import becomes_task
+
+    show_records(
+        _client(context, data).sessions(limit),
+        ("session", "token", "newest turn", "turns", "tokens", "verdict", "becomes a task"),
+        lambda one: (
+            *(one.id, one.token, one.updated[:19], one.turns, one.tokens),
+            *(one.verdict or "", becomes_task(one, "yes, before a night")),
+        ),
+        empty="nothing is kept: `assay gateway token new NAME --consent` makes a token whose sessions are",
+        as_json=as_json,
+        narrow={"newest turn": short_time, "tokens": None, "turns": None},
+    )
+
+
+@sessions.command("show")
+def sessions_show(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="SESSION", help=A_SESSION)],
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show all that is kept of a session; --json has its tokens too.
+
+    Example: assay gateway sessions show gs-1f0c52b7
+    """
+    from appliance.client.gateway import becomes_task
+
+    found = _client(context, data).session(name)
+    if as_json:
+        show_json(found)
+        return
+    row, kept = found.row, found.session
+    show_fields(
+        [
+            ("session", row.id),
+            ("token", row.token),
+            ("kept until", row.expires[:19]),
+            ("weights", kept.version[:12]),
+            ("tokens", f"{row.tokens}{', no word or token is kept: redaction' if row.redacted else ''}"),
+            ("verdict", f"{kept.verdict.outcome.value}: {kept.verdict.reason}" if kept.verdict else "none"),
+            ("becomes a task", becomes_task(row, "yes, before a night")),
+        ]
+    )
+    for one in kept.said:
+        typer.echo(f"\n{printable(one.role)}:")
+        typer.echo(printable(one.text, lines=True))
+
+
+@sessions.command("delete")
+def sessions_delete(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(metavar="SESSION", help=A_SESSION)] = None,
+    every: Annotated[bool, typer.Option("--all", help="All of them; asks first.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --all: do not ask.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Delete what is kept of a session. A task that was made of it stays until you remove that taskset.
+
+    Example: assay gateway sessions delete gs-1f0c52b7
+    """
+    from appliance.errors import UsageError
+
+    if (name is None) is not every:
+        raise UsageError("name one session, or give --all", "`assay gateway sessions ls` lists them")
+    if every and not yes:
+        _be_sure(context, data, as_json)
+    deleted = _client(context, data).delete_session(name or "all")
+    show_json(deleted) if as_json else show_line(f"deleted: {deleted.deleted}")
+
+
+def _be_sure(context: typer.Context, data: Path | None, as_json: bool) -> None:
+    """Raises UsageError unless a person at a terminal says yes."""
+    from appliance.errors import UsageError
+
+    if as_json or not sys.stdin.isatty():
+        raise UsageError("all sessions would be deleted, and nobody is there to ask", "say --yes as well")
+    count = len(_client(context, data).sessions(MOST))
+    typer.echo(f"Delete {count}{' or more' if count == MOST else ''} sessions for ever? [y/N] ", nl=False, err=True)
+    if input().strip().lower() not in ("y", "yes"):
+        raise UsageError("nothing was deleted", "`assay gateway sessions ls` lists them")
+
+
+def _tell_when_off(context: typer.Context, data: Path | None) -> None:
+    """A token is of no use while nothing answers."""
+    gateway = client_of(context, data).status().gateway
+    if gateway is not None and not gateway.answers:
+        typer.echo(f"the gateway: {gateway.summary}", err=True)
+
+
+def _client(context: typer.Context, data: Path | None) -> GatewayClient:
+    from appliance.client.connection import ApiConnection
+    from appliance.client.gateway import GatewayClient
+
+    return GatewayClient(ApiConnection(socket_of(context, data)))

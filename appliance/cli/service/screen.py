@@ -1,0 +1,60 @@
+"""`assay tui`: opens the terminal program, here or in a browser, on the daemon's data or on made-up nights."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.shell.options import Data, socket_of
+
+
+def tui(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Whose key signs, of several.")] = None,
+    key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="The key that signs.")] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Nothing can be approved, submitted or called off.")
+    ] = False,
+    screen: Annotated[str, typer.Option("--screen", metavar="NAME", help="The screen that is opened first.")] = "",
+    light: Annotated[bool, typer.Option("--light", help="Light colours; T turns them.")] = False,
+    demo_data: Annotated[
+        bool, typer.Option("--demo-data", help="Show made-up nights from a temporary folder; no daemon is needed.")
+    ] = False,
+    web: Annotated[bool, typer.Option("--web", help="Serve it to a browser on this machine, behind a token.")] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of --web; 0 takes a free one.")] = 0,
+    data: Data = None,
+) -> None:
+    """Open the terminal program.
+
+    Number keys open its screens, ? lists every key.
+
+    With --demo-data, made-up nights without a daemon; with --web, in a browser on this machine.
+
+    Example: assay tui --read-only
+    """
+    options = [*(["--as", name] if name else []), *(["--read-only"] if read_only else [])]
+    options += [*(["--screen", screen] if screen else []), *(["--light"] if light else [])]
+    options += ["--web", "--port", str(port)] if web else []
+    if not demo_data:
+        options += ["--key", str(key.absolute())] if key else []
+        command = _command(socket_of(context, data), options)
+        sys.stdout.flush()
+        os.execv(sys.executable, command)  # noqa: S606
+    if not web and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        os.execv(sys.executable, _command(Path("nowhere"), options))  # noqa: S606 - it says what it needs
+    from appliance.cli.demo.appliance import demo_appliance
+    from appliance.cli.shell.noted_signals import left_by_signal, run_child
+
+    with left_by_signal(needs_terminal=not web):
+        typer.echo("making made-up nights, some seconds ...", err=True)
+        with demo_appliance() as made:
+            code = run_child(_command(made.socket, [*options, "--key", str(key or made.key)]))
+    raise typer.Exit(code)
+
+
+def _command(socket: Path, options: list[str]) -> list[str]:
+    return [sys.executable, "-I", "-m", "tui", "--socket", str(socket), *options]

@@ -1,0 +1,162 @@
+"""Decides where a sandbox command runs: under which backend, and at whose broker.
+
+What always holds: code that a person runs gets the isolation that the written policy has for model code, never less;
+a running broker of the data folder is used, and only where none listens a private one is started, which needs root.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+from appliance.cli.shell.options import settings_of
+from appliance.config import places
+from appliance.errors import AssayError, ExitCode, UsageError
+from policies.errors import PolicyError
+from policies.isolation import backend_for, backends_of
+from runtime.profile import BackendName
+from runtime.settings import RuntimeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from appliance.config.configuration import Settings
+    from policies.contract.rules import ResourceRules
+    from runtime.sandbox import Limits
+    from runtime.sessions import Sessions
+
+KEY = "[sandboxes] model_code in the policy"
+PATIENT_SECONDS = 30.0
+"""For a call of the owner's: a data set may take longer to make, and a solution to run, than a model may wait."""
+
+
+class BrokerTarget(NamedTuple):
+    settings: RuntimeSettings
+    """Its backend is the one that was chosen."""
+    allowed: tuple[BackendName, ...]
+    """What the policy gives anything to run."""
+    resources: ResourceRules
+    """The policy's bounds."""
+
+    def require_within(self, limits: Limits, asked: Mapping[str, str]) -> None:
+        """Holds limits to the policy's bounds; `asked` says which option each comes from. Raises AssayError (4)."""
+        try:
+            places.require_within(limits, self.resources, asked)
+        except PolicyError as error:
+            raise AssayError(str(error), error.hint, ExitCode.REFUSED) from error
+
+
+def broker_path(context: typer.Context, data: Path | None) -> Path:
+    settings = settings_of(context, data)
+    return places.broker_socket(settings, settings.data)
+
+
+def listening(path: Path) -> bool:
+    """Says whether a broker is there. Raises AssayError when it is not for us."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+        probe.settimeout(5.0)
+        try:
+            probe.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+            return False
+        except PermissionError as error:
+            raise AssayError(
+                f"the broker at {path} is not for this user",
+                "run it as the user of the daemon, or as root",
+                ExitCode.REFUSED,
+            ) from error
+        except OSError as error:
+            raise UsageError(
+                f"no broker answers at {path}: {error}", "name a shorter path, or another data folder"
+            ) from error
+    return True
+
+
+def find(context: typer.Context, data: Path | None, *, ready: int | None = 0) -> BrokerTarget:
+    """Finds the settings in force, at a running broker or for a private one that keeps at most `ready` sandboxes ahead,
+    None for as many as are configured.
+
+    Raises AssayError without a broker and without root.
+    """
+    return for_settings(settings_of(context, data), ready=ready)
+
+
+def for_settings(settings: Settings, *, ready: int | None = 0) -> BrokerTarget:
+    """Finds the broker as `find` does, for a configuration that has been read."""
+    from appliance.settings.policy_files import load_policy
+
+    policy = load_policy(settings.data)
+    runtime = places.runtime_settings(settings, settings.data, policy)
+    path = places.broker_socket(settings, settings.data)
+    if listening(path):
+        runtime = runtime.model_copy(update={"broker": path})
+    elif settings.sandbox.broker is not None:
+        raise no_broker(path)
+    elif os.geteuid() != 0:
+        raise AssayError(
+            f"no broker is running for {settings.data}, and only root can start one",
+            "start the daemon (`assay serve`), name its data folder with --data, or run this as root",
+            ExitCode.NOT_RUNNING,
+        )
+    elif ready is not None:
+        own = runtime.own.model_copy(update={"ready": min(ready, runtime.own.ready)})
+        runtime = runtime.model_copy(update={"own": own})
+    return BrokerTarget(runtime, tuple(map(BackendName, backends_of(policy))), policy.resources)
+
+
+def for_code(context: typer.Context, data: Path | None, backend: str | None) -> BrokerTarget:
+    """Says where code runs that somebody wants run: the policy's backend for model code, or gVisor where it is there.
+
+    Raises AssayError (4) for a backend that the policy does not have for it.
+    """
+    from appliance.settings.policy_files import load_policy
+
+    wanted = backend_named(backend) if backend is not None else None
+    settings = settings_of(context, data)
+    ruled = BackendName(backend_for(load_policy(settings.data), "model_code"))
+    target = find(context, data)
+    chosen = wanted or ruled
+    if chosen is not ruled and not (chosen is BackendName.GVISOR and chosen in target.allowed):
+        raise AssayError(
+            f"the policy runs such code under {ruled}, not under {chosen}",
+            f'leave --backend out, or let the owner set model_code = "{chosen}" in [sandboxes] of the policy',
+            ExitCode.REFUSED,
+        )
+    return target._replace(settings=target.settings.model_copy(update={"backend": chosen}))
+
+
+def backend_named(name: str) -> BackendName:
+    try:
+        return BackendName(name)
+    except ValueError as error:
+        known = ", ".join(BackendName)
+        raise typer.BadParameter(f"{name!r} is none of {known}", param_hint="--backend") from error
+
+
+def no_broker(path: Path) -> AssayError:
+    return AssayError(
+        f"no broker is running at {path}",
+        "start the daemon (`assay serve`), or name the data folder of a running one with --data",
+        ExitCode.NOT_RUNNING,
+    )
+
+
+def sessions(settings: RuntimeSettings) -> Sessions:
+    """Opens a pool; close it."""
+    from runtime.sessions import Sessions
+
+    return Sessions(settings)
+
+
+def patient_sessions(context: typer.Context, data: Path | None) -> Sessions:
+    """Opens a pool where somebody else's code runs as any code that a person wants run, but with more time; close
+    it."""
+    settings = for_code(context, data, None).settings
+    limits = settings.limits.model_copy(
+        update={"call_seconds": PATIENT_SECONDS, "memory_mib": max(512, settings.limits.memory_mib)}
+    )
+    return sessions(settings.model_copy(update={"limits": limits}))

@@ -1,0 +1,147 @@
+"""A group of commands as a table: the line of each in `--help`, and where it is imported from once it is asked for.
+
+What always holds: showing a group's help, or what a shell may offer after it, loads none of its commands; every
+parameter that names something refuses an empty name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, cast, get_args
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+PLAIN: Mapping[str, str] = {
+    "int_parsing": "this is no whole number",
+    "int_from_float": "this is no whole number",
+    "float_parsing": "this is no number",
+    "greater_than_equal": "it must be {ge} or more",
+    "less_than_equal": "it must be {le} or less",
+    "greater_than": "it must be more than {gt}",
+    "less_than": "it must be less than {lt}",
+}
+"""By pydantic's type of error."""
+SHOWN = 40
+"""Characters of the value."""
+
+
+def speak_plainly(command: Any) -> None:
+    """Has every parameter of the command, and of those below it, say so."""
+    for below in filter(None, getattr(command, "commands", {}).values()):
+        speak_plainly(below)
+    for parameter in command.params:
+        parameter.process_value = _plain(parameter.process_value, parameter)
+
+
+def _plain(process: Callable[[Any, Any], Any], parameter: Any) -> Callable[[Any, Any], Any]:
+    def process_value(context: Any, value: Any) -> Any:
+        try:
+            return process(context, value)
+        except typer.BadParameter as error:
+            said = in_words(error.__cause__)
+            if not said:
+                raise
+            raise typer.BadParameter(said, ctx=context, param=parameter) from error
+
+    return process_value
+
+
+def in_words(error: BaseException | None) -> str:
+    """The first thing that pydantic found; empty where it is nothing that has words here."""
+    from appliance.text.printable import printable
+
+    faults = getattr(error, "errors", None)
+    if faults is None:
+        return ""
+    fault = faults(include_url=False)[0]
+    if fault["type"] == "value_error":
+        return printable(str(fault["msg"]).removeprefix("Value error, "))
+    if fault["type"] not in PLAIN:
+        return ""
+    given = printable(str(fault["input"]), limit=SHOWN)
+    return f"{given!r}: {PLAIN[fault['type']].format(**fault.get('ctx', {}))}"
+
+
+NAMES = {"--as", "--backend", "--before", "--cycle", "--digest", "--explain", "--family", "--from", "--job", "--tier"}
+"""Options that name something; arguments and paths always do."""
+
+
+def refuse_empty_names(command: Any) -> None:
+    """Has every parameter of the command, and of those below it, refuse an empty name with a usage error."""
+    for below in filter(None, getattr(command, "commands", {}).values()):
+        refuse_empty_names(below)
+    for parameter in command.params:
+        if _names_something(parameter):
+            parameter.process_value = _refusing(parameter.process_value, parameter)
+
+
+def _names_something(parameter: Any) -> bool:
+    kind = parameter.type_descriptor.annotation
+    paths = any(isinstance(one, type) and issubclass(one, Path) for one in (kind, *get_args(kind)))
+    return paths or parameter.param_type_name == "argument" or not NAMES.isdisjoint(parameter.opts)
+
+
+def _refusing(process: Callable[[Any, Any], Any], parameter: Any) -> Callable[[Any, Any], Any]:
+    def process_value(context: Any, value: Any) -> Any:
+        given = value if isinstance(value, list | tuple) else (value,)
+        is_default = value == parameter.default
+        if "" in given and not is_default:
+            raise typer.BadParameter("the name is empty", ctx=context, param=parameter)
+        return process(context, value)
+
+    return process_value
+
+
+class CommandRow(NamedTuple):
+    """Where a command is, as "module:attribute" below `appliance.cli`, and its line in the group's `--help`."""
+
+    place: str
+    help: str
+
+
+def lazy_group(rows: Mapping[str, CommandRow], **settings: Any) -> typer.Typer:
+    """The group with these commands."""
+
+    class LazyGroup(TyperGroup):
+        def __init__(self, **given: Any) -> None:
+            super().__init__(**given)
+            self.commands = cast(dict[str, Any], dict.fromkeys(rows))  # their names, for "did you mean"
+
+        def list_commands(self, ctx: Any) -> list[str]:
+            return list(rows)
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            return _loaded(cmd_name, rows[cmd_name]) if cmd_name in rows else None
+
+        def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+            lines: dict[str, Any] = {name: TyperCommand(name, help=row.help) for name, row in rows.items()}
+            ctx.command = TyperGroup(name=self.name, params=self.params, commands=lines)
+            return ctx.command.shell_complete(ctx, incomplete)
+
+        def format_commands(self, ctx: Any, formatter: Any) -> None:
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, row.help) for name, row in rows.items()])
+
+    return _typer(no_args_is_help=True, cls=LazyGroup, **settings)
+
+
+def _loaded(name: str, row: CommandRow) -> Any:
+    module, _, attribute = row.place.partition(":")
+    found = getattr(importlib.import_module(f"appliance.cli.{module}"), attribute)
+    holder = _typer()
+    holder.callback()(lambda: None)
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name)(found)
+    command = typer.main.get_group(holder).commands[name]
+    refuse_empty_names(command)
+    speak_plainly(command)
+    return command
+
+
+def _typer(**settings: Any) -> typer.Typer:
+    return typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, **{"add_completion": False} | settings)

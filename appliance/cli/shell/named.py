@@ -1,0 +1,99 @@
+"""Arguments that name something, and what a shell offers for them: names that the daemon or the code knows.
+
+What always holds: an offer changes nothing, prints nothing, has at most some hundred names, and none where the daemon
+does not answer within a second: a person who is typing wants no error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from appliance.client import ApiClient
+
+OFFERED = 200
+SECONDS = 1.0
+"""In which the daemon has to answer."""
+ALIASES = ("champion", "candidate", "previous", "canary")
+
+Offer = Callable[[typer.Context, str], list[str]]
+
+
+def _from_daemon(names: Callable[[ApiClient], Iterable[str]]) -> Offer:
+    def offered(context: typer.Context, incomplete: str) -> list[str]:
+        from appliance.cli.shell.options import socket_of
+        from appliance.client.api_client import ApiClient
+        from runtime.errors import HintedError
+
+        try:
+            found = list(names(ApiClient(socket_of(context, _data(context)), timeout_seconds=SECONDS)))
+        except (HintedError, OSError):
+            return []
+        return [name for name in found if name.startswith(incomplete)]
+
+    return offered
+
+
+@_from_daemon
+def jobs(api: ApiClient) -> Iterable[str]:
+    return (job.id for job in api.jobs(limit=OFFERED))
+
+
+@_from_daemon
+def cycles(api: ApiClient) -> Iterable[str]:
+    return (cycle.id for cycle in api.cycles(limit=OFFERED))
+
+
+@_from_daemon
+def rollouts(api: ApiClient) -> Iterable[str]:
+    return (rollout.id for rollout in api.rollouts(limit=OFFERED))
+
+
+@_from_daemon
+def models(api: ApiClient) -> Iterable[str]:
+    return (*ALIASES, *(view.checkpoint.manifest[:12] for view in api.checkpoints(limit=OFFERED)))
+
+
+def tasksets(context: typer.Context, incomplete: str) -> list[str]:
+    from appliance.cli.shell.options import data_of
+    from appliance.curriculum.own.files import names_in
+    from curriculum.names import taskset_names
+    from runtime.errors import HintedError
+
+    try:
+        names = [*taskset_names(), *names_in(data_of(context, _data(context)))]
+    except (HintedError, OSError):
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _data(context: typer.Context) -> Path | None:
+    """`--data` as it was typed, before or after the command."""
+    return context.params.get("data") or context.find_root().params.get("data")
+
+
+JobId = Annotated[
+    str, typer.Argument(help="Its id, as `jobs ls` has it, or its first digits (6 or more).", autocompletion=jobs)
+]
+RolloutId = Annotated[
+    str, typer.Argument(help="Its id, as `rollouts ls` has it, or the beginning of it.", autocompletion=rollouts)
+]
+TasksetName = Annotated[
+    str, typer.Argument(metavar="NAME", help="A taskset, as `assay curriculum ls` names it.", autocompletion=tasksets)
+]
+_A_CYCLE = "Its id, as `cycle ls` has it, or the beginning of it: its kind and 6 digits or more"
+CycleId = Annotated[str, typer.Argument(metavar="CYCLE", help=f"{_A_CYCLE}.", autocompletion=cycles)]
+CycleOrNewest = Annotated[
+    str | None, typer.Argument(metavar="CYCLE", help=f"{_A_CYCLE}; the newest unless given.", autocompletion=cycles)
+]
+Model = Annotated[
+    str,
+    typer.Argument(
+        help="champion, candidate, previous, canary, or the first digits of a digest (6 or more).",
+        autocompletion=models,
+    ),
+]

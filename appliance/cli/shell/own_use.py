@@ -1,0 +1,28 @@
+"""Says what makes a night ask a taskset of the owner's: which line, in which file, and what else it takes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from appliance.settings.config_layers import user_file
+
+if TYPE_CHECKING:
+    from appliance.config.configuration import Settings
+
+KEY = "recipe.tasksets"
+
+
+def how_to_train(settings: Settings, name: str) -> list[str]:
+    """Lines for a person. `name` is that of the taskset, own/NAME."""
+    origin = settings.origins()[KEY]
+    place = str(user_file()) if origin == "default" else origin
+    wanted = json.dumps([*(one for one in settings.recipe.tasksets if one != name), name])
+    return [
+        f"a night does not ask it yet. First certify it: `assay curriculum certify {name}`",
+        f"then write into {place}, and start the daemon again:",
+        "  [recipe]",
+        f"  tasksets = {wanted}",
+        "the list is all that a night asks, in the place of what it asks now: keep or leave out the others",
+        f"look at it: `assay curriculum show {name}`",
+    ]

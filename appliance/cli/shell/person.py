@@ -1,0 +1,125 @@
+"""How a person signs at the command line: which key, its passphrase, and what is typed to confirm."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+from pydantic import Field
+
+from appliance.client.failures import ApiError
+from appliance.client.person_keys import KeyFileError, PersonKey, WrongPassphraseError, find_key, keys_folder, unlock
+from appliance.client.ssh_agent import agent_signer
+from appliance.text.printable import printable
+from policies.envelopes import Signer
+from policies.refusals import Refusal
+from runtime.model import FrozenModel
+
+T = TypeVar("T")
+DIGITS = 8
+TRIES = 3
+"""At a passphrase, where it is typed."""
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option("--passphrase-file", metavar="FILE", help="Read the passphrase there, - for standard input."),
+]
+
+
+class MoreSignersError(Exception):
+    """Says that other people have to sign, too; what the daemon said is its message."""
+
+
+def sent(send: Callable[[bytes], T], envelope: bytes, file: Path) -> T:
+    """What comes back for a signed statement; `file` is gone then. Raises MoreSignersError, when the statement lies
+    there for those others, and ApiError."""
+    try:
+        answer = send(envelope)
+    except ApiError as error:
+        if error.refusal is not Refusal.SIGNERS:
+            raise
+        file.write_bytes(envelope)
+        raise MoreSignersError(str(error)) from error
+    file.unlink(missing_ok=True)
+    return answer
+
+
+class SigningOptions(FrozenModel):
+    """The options of every command that signs."""
+
+    name: str | None = Field(
+        None,
+        description="Whose key signs; otherwise the only one here.",
+        json_schema_extra={"flag": "--as", "metavar": "NAME"},
+    )
+    key: Path | None = Field(
+        None, description="The key that signs, wherever it lies.", json_schema_extra={"metavar": "FILE"}
+    )
+    passphrase_file: Path | None = Field(
+        None, description="Read the passphrase there, - for standard input.", json_schema_extra={"metavar": "FILE"}
+    )
+    agent: bool = Field(False, description="Sign with the key that a running ssh-agent holds.")
+    confirm: str | None = Field(
+        None, description="What would be typed to confirm, for a script.", json_schema_extra={"metavar": "TEXT"}
+    )
+
+    def person_key(self) -> PersonKey:
+        """The key that the options name. Raises KeyFileError."""
+        return find_key(keys_folder(os.environ), self.key, self.name)
+
+    def signer(self, key: PersonKey | None = None) -> Signer:
+        """Opens the key; asks for the passphrase where it is not in a file, up to three times. Raises KeyFileError."""
+        key = key or self.person_key()
+        if self.agent:
+            return agent_signer(key.public, os.environ)
+        for left in range(TRIES if self.passphrase_file is None else 1, 0, -1):
+            try:
+                return unlock(key, passphrase(f"Passphrase of {key.path}", self.passphrase_file))
+            except WrongPassphraseError as error:
+                if left == 1:
+                    raise
+                typer.echo(printable(f"{error}; once more, or Ctrl-C"), err=True)
+        raise AssertionError("the last try returns or raises")
+
+    def confirmed(self, what: str, expected: str) -> None:
+        """As `confirm`, with what the options gave."""
+        confirm(what, expected, self.confirm)
+
+
+def passphrase(prompt: str, file: Path | None, *, twice: bool = False) -> str:
+    """From the file's first line, or typed unseen. Raises KeyFileError."""
+    if file is not None:
+        try:
+            text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is no text"
+            raise KeyFileError(f"{file}: {reason}", hint="name a file with the passphrase in its first line") from error
+        return text.split("\n", 1)[0].removesuffix("\r")
+    if not sys.stdin.isatty():
+        raise KeyFileError(
+            "there is no terminal to type the passphrase at",
+            hint="use --passphrase-file FILE" + ("" if twice else ", or --agent"),
+        )
+    typed = getpass.getpass(f"{prompt}: ")
+    if twice and getpass.getpass("Once more: ") != typed:
+        raise KeyFileError("the two were not the same", hint="try again: nothing was written")
+    return typed
+
+
+def confirm(what: str, expected: str, given: str | None, *, script: str = "") -> None:
+    """Raises KeyFileError unless at least the first `DIGITS` characters of `expected` were typed, or given. `script` is
+    the option that a script gives instead, where it is not `--confirm`."""
+    wanted = expected[:DIGITS]
+    if given is None:
+        if not sys.stdin.isatty():
+            said = script or f"--confirm {wanted}"
+            raise KeyFileError(f"nobody is there to confirm: {what}", hint=f"a script says {printable(said)}")
+        typer.echo(f"Type {printable(wanted)} to {printable(what)}: ", nl=False, err=True)
+        given = input()
+    typed = given.strip()
+    if len(typed) < len(wanted) or not expected.startswith(typed):
+        raise KeyFileError(f"that is not {printable(wanted)}: nothing was done", hint="look again at what is shown")

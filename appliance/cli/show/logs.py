@@ -1,0 +1,126 @@
+"""`assay logs`: what the daemon did, and what its worker, its broker and its gateway wrote."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.shell.options import Data, Limit, client_of, data_of
+from appliance.cli.show.printing import show_line
+from appliance.client.api_client import ApiClient
+from appliance.client.failures import DaemonNotRunning
+from appliance.client.messages import LogPart
+from appliance.records.events import Event
+
+FOLLOW_SECONDS = 0.5
+OF_A_STEP = {
+    "success": "success {:.2f}",
+    "groups_with_signal": "{:.0f} groups with signal",
+    "tool_errors_in_correct": "tool errors in correct {:.3f}",
+    "tokens": "{:,.0f} tokens",
+    "sampling_seconds": "sampling {:.0f} s",
+    "learning_seconds": "learning {:.0f} s",
+}
+PROGRESS = frozenset({"step", "steps"})
+"""The text of an event says these."""
+SAID = {"watch": frozenset({"success"})}
+"""And these, by its kind."""
+
+
+class LogSource(StrEnum):
+    DAEMON = "daemon"
+    WORKER = "worker"
+    BROKER = "broker"
+    GATEWAY = "gateway"
+
+
+def logs(
+    context: typer.Context,
+    source: Annotated[LogSource, typer.Argument(help="Whose.")] = LogSource.DAEMON,
+    limit: Limit = 50,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
+    data: Data = None,
+) -> None:
+    """The last lines of what the daemon, its worker, its broker or its gateway did.
+
+    Example: assay logs worker --follow
+    """
+    api = client_of(context, data)
+    lines = event_lines(api, limit) if source is LogSource.DAEMON else _file_lines(api.log, source, limit)
+    try:
+        first = next(lines)
+    except DaemonNotRunning:
+        folder = data_of(context, data)
+        if not (folder / "ledger.sqlite3").exists():
+            raise
+        lines = _on_disk(folder, source, limit)
+        first = next(lines)
+        typer.echo("the daemon is not running: this is what lies in its data folder", err=True)
+    shown = 0
+    for line in chain((first,), lines):
+        if line is not None:
+            shown += 1
+            show_line(line)
+        elif not follow:
+            if not shown:
+                typer.echo(f"the {source.value} has written nothing yet", err=True)
+            return
+        else:
+            time.sleep(FOLLOW_SECONDS)
+
+
+def event_lines(api: ApiClient, limit: int, *, after: int | None = None) -> Iterator[str | None]:
+    """The newest events and all that follow, one line each; None whenever there is no further one now."""
+    after = max(0, api.status().last_event - limit) if after is None else after
+    while True:
+        found = api.events(after=after)
+        for numbered in found:
+            after = numbered.number
+            yield event_line(numbered.event)
+        if not found:  # after a whole page there may be more
+            yield None
+
+
+def event_line(event: Event) -> str:
+    """One event as a line: of the forty figures of a step those that say how it went. The screen *Learning* has all."""
+    if event.kind == "step":
+        told = [form.format(event.figures[name]) for name, form in OF_A_STEP.items() if name in event.figures]
+    else:
+        said = PROGRESS | SAID.get(event.kind, frozenset())
+        told = [f"{name} {value:g}" for name, value in event.figures.items() if name not in said]
+    return f"{event.created[:19]}  {event.kind}: {event.text}" + (f" ({', '.join(told)})" if told else "")
+
+
+def _on_disk(data: Path, source: LogSource, limit: int) -> Iterator[str | None]:
+    """The same without the daemon. Raises LedgerError."""
+    from appliance.daemon.processes.child_log import log_part
+    from appliance.ledger.read_only import ReadOnlyLedger
+
+    def part(process: str, *, after: int | None = None, limit: int = 1000) -> LogPart:
+        return log_part(data / "logs" / f"{process}.log", after=after, lines=limit)
+
+    with ReadOnlyLedger(data / "ledger.sqlite3") as ledger:
+        if source is not LogSource.DAEMON:
+            yield from _file_lines(part, source, limit)
+        after = max(0, ledger.newest_event() - limit)
+        while True:
+            found = ledger.events(after=after)
+            for number, event in found:
+                after = number
+                yield event_line(event)
+            if not found:
+                yield None
+
+
+def _file_lines(log: Callable[..., LogPart], source: LogSource, limit: int) -> Iterator[str | None]:
+    part = log(source.value, limit=limit)
+    while True:
+        yield from part.lines
+        yield None
+        part = log(source.value, after=part.position)

@@ -1,0 +1,52 @@
+"""`assay schema`: the JSON Schema of what a command prints with `--json`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from appliance.cli.shell.options import Json
+
+
+def schema(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="COMMAND...", help="Its words; without any, the commands are listed.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print the JSON Schema of what a command prints with --json, or list the commands that have one.
+
+    Fields are only added. docs/json.md has all of them on one page.
+
+    Example: assay schema jobs ls
+    """
+    from appliance.cli.documents.data import CommandSchema
+    from appliance.cli.show.outputs import OUTPUTS, schema_of
+    from appliance.cli.show.printing import show_records
+    from appliance.errors import UsageError
+
+    words = " ".join(command or ())
+    if words in OUTPUTS:
+        typer.echo(json.dumps(schema_of(words), indent=2, ensure_ascii=True))
+        return
+    listed = [
+        CommandSchema(command=name, when=output.when, form=output.form, model=output.model)
+        for name, outputs in OUTPUTS.items()
+        if not words or name.startswith(f"{words} ")
+        for output in outputs
+    ]
+    if not listed:
+        import difflib
+
+        near = difflib.get_close_matches(words, OUTPUTS, n=2, cutoff=0.6)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise UsageError(f"no command {words!r} prints JSON", f"{hint}`assay schema` lists those that do")
+    show_records(
+        listed,
+        ("command", "prints", "model", "when"),
+        lambda one: (one.command, one.form, one.model, one.when),
+        empty="",
+        as_json=as_json,
+    )

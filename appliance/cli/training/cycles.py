@@ -1,0 +1,186 @@
+"""`assay cycle`: nights, by hand."""
+
+from __future__ import annotations
+
+import time
+from itertools import takewhile
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.shell.named import CycleId, CycleOrNewest
+from appliance.cli.shell.options import Data, Json, Limit, Seed, client_of
+from appliance.cli.show.logs import event_lines
+from appliance.cli.show.printing import (
+    cycle_state,
+    points,
+    short,
+    show_fields,
+    show_json,
+    show_json_line,
+    show_line,
+    show_records,
+    show_table,
+)
+from appliance.client.api_client import ApiClient
+from appliance.client.messages import StartCycle
+from appliance.errors import ExitCode, UsageError
+from appliance.records.cycles import CycleState
+
+if TYPE_CHECKING:
+    from appliance.client.taskset_outcomes import TasksetOutcome
+
+POLL_SECONDS = 0.5
+ENDS = {
+    CycleState.DONE: ExitCode.OK,
+    CycleState.CANCELLED: ExitCode.FAILED_VERDICT,
+    CycleState.FAILED: ExitCode.INFRASTRUCTURE,
+    CycleState.SET_ASIDE: ExitCode.INFRASTRUCTURE,
+}
+
+app = typer.Typer(help="Start a cycle now; list, show, watch, cancel or resume one.", no_args_is_help=True)
+
+
+@app.command("start")
+def start(
+    context: typer.Context,
+    seed: Seed = None,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Also while a candidate waits for nothing but a person's approval.")
+    ] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Start a night now. An unfinished cycle continues instead.
+
+    A candidate that was held for want of evidence is asked fresh questions; otherwise another one is trained.
+
+    Example: assay cycle start --seed 7
+    """
+    cycle = client_of(context, data).start_cycle(StartCycle(seed=seed, anew=anew))
+    if as_json:
+        show_json(cycle)
+    else:
+        show_line(f"cycle {cycle.id} is running (seed {cycle.seed}, phase {cycle.phase}); see `assay status`")
+
+
+def _newest(api: ApiClient) -> str:
+    newest = api.cycles(1)
+    if not newest:
+        raise UsageError("there is no cycle yet", "`assay cycle start` starts one")
+    return newest[0].id
+
+
+@app.command("watch")
+def watch(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None, as_json: Json = False) -> None:
+    """Follow a cycle to its end: 0 done, 1 cancelled, 5 failed or set aside.
+
+    Ctrl-C leaves the cycle alone. With --json, one line of JSON whenever it has changed.
+
+    Example: assay cycle watch
+    """
+    api = client_of(context, data)
+    name, last = cycle or _newest(api), None
+    lines = event_lines(api, 0)
+    while True:
+        found = api.cycle(name).cycle
+        name = found.id  # another that begins later may begin so, too
+        for line in takewhile(lambda line: line is not None, lines):
+            if not as_json:
+                show_line(str(line))
+        if found != last and as_json:
+            show_json_line(found)
+        elif last is None:
+            show_line(cycle_state(found))
+        if found.state.rests:
+            break
+        last = found
+        time.sleep(POLL_SECONDS)
+    if not as_json:
+        show_line(f"{found.id} is {found.state.value}" + (f": {found.failure}" if found.failure else ""))
+    raise typer.Exit(ENDS[found.state])
+
+
+@app.command("cancel")
+def cancel(context: typer.Context, cycle: CycleId, data: Data = None, as_json: Json = False) -> None:
+    """Call a cycle off. What it has trained stays on record, and none of it gets into service. 4 when it has ended.
+
+    Example: assay cycle cancel night-20261124t020000-9c1d
+    """
+    ended = client_of(context, data).cancel_cycle(cycle)
+    show_json(ended) if as_json else show_line(f"cycle {ended.id} is cancelled")
+
+
+@app.command("resume")
+def resume(context: typer.Context, cycle: CycleId, data: Data = None, as_json: Json = False) -> None:
+    """Have a cycle go on that was set aside because its worker died three times in a row. 4 for any other.
+
+    Example: assay cycle resume night-20261124t020000-9c1d
+    """
+    found = client_of(context, data).resume_cycle(cycle)
+    show_json(found) if as_json else show_line(f"cycle {found.id} goes on in phase {found.phase}; see `assay status`")
+
+
+@app.command("show")
+def show(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None, as_json: Json = False) -> None:
+    """One cycle: where it is, where its time went, how it learned, what was decided, and what came of each taskset.
+
+    Example: assay cycle show --json
+    """
+    from appliance.client.taskset_outcomes import outcomes_of
+
+    api = client_of(context, data)
+    found = api.cycle(cycle or _newest(api))
+    tasksets = outcomes_of(found.cycle, api.pass_counts(found.cycle.id), found.evaluations)
+    if as_json:
+        from appliance.cli.documents.cycles import CycleDocument
+
+        show_json(CycleDocument(**dict(found), tasksets=tuple(tasksets)))
+        return
+    one, last = found.cycle, found.steps[-1] if found.steps else {}
+    show_fields(
+        [
+            ("cycle", f"{one.id}, seed {one.seed}"),
+            ("state", f"{one.state.value}" + ("" if one.phase == one.state.value else f", {one.phase}")),
+            ("failure" if one.state is not CycleState.CANCELLED else "why", one.failure),
+            ("begun", one.created[:19]),
+            ("seconds", ", ".join(f"{phase} {seconds:.0f}" for phase, seconds in one.seconds.items())),
+            ("rollouts", ", ".join(f"{purpose} {count}" for purpose, count in found.rollouts.items())),
+            ("steps", f"{len(found.steps)}, the last with {100 * last['success']:.0f} % right" if last else ""),
+            ("checkpoints", ", ".join(f"{short(made.manifest)} ({made.stage})" for made in found.checkpoints)),
+            ("decision", ", ".join(f"{made.outcome.value}: {made.reason}" for made in found.decisions)),
+        ]
+    )
+    if tasksets:
+        typer.echo()
+        show_table(
+            ("taskset", "groups", "rollouts", "passed", "sealed", "what came of it"), map(_row, tasksets), empty=""
+        )
+
+
+def _row(one: TasksetOutcome) -> tuple[str, ...]:
+    asked = one.rollouts > 0
+    return (
+        one.name,
+        f"{one.learned} of {one.groups}" if asked else "",
+        str(one.rollouts) if asked else "",
+        points(one.passed / one.rollouts) if asked else "",
+        f"{one.champion} -> {one.candidate} of {one.sealed}" if one.sealed else "",
+        one.said,
+    )
+
+
+@app.command("ls")
+def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
+    """The cycles, newest first.
+
+    Example: assay cycle ls --limit 7
+    """
+    show_records(
+        client_of(context, data).cycles(limit),
+        ("cycle", "kind", "seed", "state", "phase", "seconds", "failure"),
+        lambda c: (c.id, c.kind, c.seed, c.state.value, c.phase, f"{sum(c.seconds.values()):.0f}", c.failure),
+        empty="no cycle yet: `assay cycle start` starts one",
+        as_json=as_json,
+        narrow={"seed": None, "kind": None, "seconds": None, "phase": None},
+    )

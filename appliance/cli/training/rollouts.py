@@ -1,0 +1,137 @@
+"""`assay rollouts`: what the model tried, in its own words, and what was said of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from appliance.cli.shell.named import RolloutId
+from appliance.cli.shell.options import Data, Json, Limit, client_of
+from appliance.cli.show.printing import points, short, show_fields, show_json, show_line, show_records
+from appliance.client.api_client import ApiClient
+from appliance.client.messages import RolloutDetail, RolloutView
+from appliance.records.rollouts import Purpose
+from appliance.records.training import RolloutFilter
+from appliance.text.printable import printable
+from verifiers.contract.verdict import Outcome
+
+CALL_CHARS = 400
+
+app = typer.Typer(help="List what the model tried, and read one attempt.", no_args_is_help=True)
+
+
+@app.command("ls")
+def ls(
+    context: typer.Context,
+    cycle: Annotated[
+        str | None, typer.Option("--cycle", help="Of this cycle, by its id or the beginning of it.")
+    ] = None,
+    job: Annotated[str | None, typer.Option("--job", help="At this job, likewise.")] = None,
+    purpose: Annotated[Purpose | None, typer.Option("--purpose", help="What it was made for.")] = None,
+    family: Annotated[str | None, typer.Option("--family", help="Of this family of tasks.")] = None,
+    verdict: Annotated[Outcome | None, typer.Option("--verdict", help="With this verdict.")] = None,
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="ID", help="The page after the one that ended there.")
+    ] = None,
+    limit: Limit = 20,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """The rollouts, newest first; all that is given has to hold.
+
+    Example: assay rollouts ls --verdict fail --family linear --limit 10
+    """
+    where = RolloutFilter(cycle=cycle, job=job, purpose=purpose, family=family, outcome=verdict, before=before)
+    api = client_of(context, data)
+    found = api.rollouts(where, limit=limit)
+    show_records(
+        found,
+        ("rollout", "verdict", "family", "calls", "answer"),
+        lambda one: (one.id, one.verdict.outcome.value, one.family, len(one.calls), _answer(one)),
+        empty="" if found else _nothing(api, where),
+        as_json=as_json,
+    )
+    if len(found) == limit and limit and not as_json:
+        show_line(f"older ones: the same with --before {found[-1].id}")
+
+
+def _nothing(api: ApiClient, where: RolloutFilter) -> str:
+    """Why none is listed; where a family was named, which ones there are."""
+    if where == RolloutFilter():
+        return "no rollout yet: `assay cycle start` makes some"
+    if where.family is None:
+        return "no such rollout"
+    newest = api.cycles(1)
+    known = sorted({one.family for one in api.pass_counts(newest[0].id)}) if newest else []
+    if where.family in known:
+        return "no such rollout"
+    names = f"the newest cycle has {', '.join(known)}" if known else "the newest cycle has none"
+    return f"no rollout of a family {where.family}: {names}"
+
+
+@app.command("show")
+def show(context: typer.Context, rollout: RolloutId, data: Data = None, as_json: Json = False) -> None:
+    """One attempt: the question, the model's own text, what its tool said, and the verdict.
+
+    Example: assay rollouts show night-20261124t020000-9c1d.train.3.5be1.0
+    """
+    detail = client_of(context, data).rollout(rollout)
+    show_json(detail) if as_json else show_detail(detail)
+
+
+def show_detail(detail: RolloutDetail) -> None:
+    """Writes one attempt out for people; what the model and its tool said is escaped."""
+    one = detail.rollout
+    show_fields(
+        [
+            ("rollout", one.id),
+            ("family", f"{one.family}, {one.purpose.value}, step {one.step}, sample {one.sample}"),
+            ("question", one.question),
+            ("model", short(one.weights) if len(one.weights) == 64 else one.weights),
+            ("answer", _answer(one)),
+            ("verdict", f"{one.verdict.outcome.value}: {one.verdict.reason}"),
+            ("score", points(one.verdict.score)),
+            ("verifier", f"{one.verdict.verifier} {one.verdict.version}"),
+            ("cost", f"{one.turns} turns, {_tokens(one)}{len(one.calls)} calls, {one.seconds:.2f} s"),
+            ("no text", detail.unread),
+        ]
+    )
+    _show_tree(detail)
+    _show_calls(one)
+    for turn in detail.turns:
+        typer.echo(f"\n--- {turn.role.value}" + ("" if turn.sampled else ", given"))
+        typer.echo(printable(turn.text, lines=True))
+
+
+def _tokens(one: RolloutView) -> str:
+    """How many there are; nothing where they are not kept any more, which is said beside it."""
+    return f"{one.tokens} tokens, " if one.tokens else ""
+
+
+def _show_tree(detail: RolloutDetail) -> None:
+    if not detail.tree:
+        return
+    typer.echo("\n--- the attempt and its branches")
+    for one in detail.tree:
+        where = f"  from turn {one.leaves_at}, {one.shared_tokens} tokens shared" if one.leaves_at is not None else ""
+        own = "" if one.advantage is None else f", advantage {one.advantage:+.3f}"
+        shared = "" if one.shared_advantage is None else f" ({one.shared_advantage:+.3f} of what they share)"
+        here = "  <- this one" if one.id == detail.rollout.id else ""
+        indent = "" if one.leaves_at is None else "  +- "
+        typer.echo(f"{indent}{one.id}: {one.outcome.value}{where}, {one.sampled_tokens} sampled{own}{shared}{here}")
+
+
+def _show_calls(one: RolloutView) -> None:
+    """Each call with how it ended; the code of one of Python stands in its turn."""
+    if any(call.asks_world for call in one.calls):
+        typer.echo("\n--- calls")
+        for call in one.calls:
+            asked = call.asked if call.asks_world else f"{call.tool}, {len(call.code)} characters of code"
+            if not one.tokens:  # its words are not kept any more
+                asked = call.tool
+            typer.echo(printable(f"{call.status.value}: {asked}")[:CALL_CHARS])
+
+
+def _answer(one: RolloutView) -> str:
+    return one.answer if one.answer is not None else f"none: {one.answers} final answers, ended by {one.ended.value}"

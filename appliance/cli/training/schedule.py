@@ -1,0 +1,139 @@
+"""`assay schedule`: when nights are, what became of them, and a pause."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, connection_of
+from appliance.cli.show.printing import short_cycle, show_fields, show_json, show_line, show_table
+from appliance.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from appliance.client.nights import ScheduleView
+
+app = typer.Typer(help="When nights are, what became of the last ones; pause and resume.", no_args_is_help=True)
+
+
+@app.command("show")
+def show(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="How many nights, of each.")] = 7,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """The next nights, and the last ones: in the schedule's own time zone."""
+    from appliance.client.nights import schedule
+
+    found = schedule(connection_of(context, data), limit)
+    show_json(found) if as_json else _show(found)
+
+
+@app.command("pause")
+def pause(
+    context: typer.Context,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="TIME", help="8h, 3d, or a time in ISO 8601; otherwise until you resume."),
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Let no night work. One that does stops at the end of its step; its cycle goes on when nights do.
+
+    Example: assay schedule pause --until 3d
+    """
+    from appliance.cli.jobs.request import deadline_of
+    from appliance.client.nights import pause_schedule
+
+    moment = deadline_of(until, datetime.now().astimezone(), "the end of the pause")
+    found = pause_schedule(connection_of(context, data), moment or "")
+    if as_json:
+        show_json(found)
+    else:
+        show_line(
+            f"nights are paused until {found.until}" if found.until else "nights are paused: `assay schedule resume`"
+        )
+
+
+@app.command("resume")
+def resume(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """End the pause."""
+    from appliance.client.nights import resume_schedule
+
+    found = resume_schedule(connection_of(context, data))
+    if as_json:
+        show_json(found)
+    else:
+        next_one = found.coming[0].opens if found.coming else ""
+        show_line(f"nights go on; the next opens at {next_one}" if next_one else "nights go on; none is scheduled")
+
+
+@app.command("notify")
+def notify(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """Send a trial notice each way that `[report]` configures. 0 when all arrived, 2 when none is configured, 5 when
+    one did not."""
+    from appliance.client.nights import try_notices
+
+    failed = try_notices(connection_of(context, data))
+    if not failed:
+        raise UsageError("[report] names no way to tell anybody", "docs/nights.md, Notices, has an example of each")
+    if as_json:
+        from appliance.cli.documents.data import NoticesDocument
+
+        show_json(NoticesDocument(dict(failed)))
+    else:
+        rows = [(name, why or "sent") for name, why in failed.items()]
+        show_table(("way", "result"), rows, empty="")
+    if any(failed.values()):
+        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+
+
+def _show(found: ScheduleView) -> None:
+    zone = _zone(found.zone)
+    paused = "until a person resumes them" if found.paused and not found.until else _local(found.until, zone)
+    show_fields(
+        [
+            ("nights", found.calendar if found.enabled else "switched off: schedule.enabled is false"),
+            ("paused", paused if found.paused else ""),
+            ("now", "nights are paused" if found.paused else found.holds or "a night works"),
+            ("cannot be known", "; ".join(found.unknown)),
+        ]
+    )
+    show_table(
+        ("next", "opens", "closes"),
+        [(one.key, _local(one.opens, zone), _local(one.closes, zone) or "when its cycle ends") for one in found.coming],
+        empty="no night is coming: nights are paused" if found.paused else "no night is coming",
+    )
+    show_table(
+        ("night", "state", "hours", "kWh", "cycle", "reason"),
+        [
+            (
+                one.key,
+                one.state.value,
+                f"{one.seconds / 3600:.1f}",
+                "" if one.joules is None else f"{one.joules / 3.6e6:.2f}",
+                one.cycle or "-",
+                one.reason,
+            )
+            for one in found.nights
+        ],
+        empty="no night yet",
+        narrow={"cycle": short_cycle},
+    )
+
+
+def _zone(name: str) -> ZoneInfo | None:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+def _local(text: str, zone: ZoneInfo | None) -> str:
+    if not text:
+        return ""
+    return datetime.fromisoformat(text).astimezone(zone or UTC).isoformat(sep=" ", timespec="minutes")

@@ -1,0 +1,207 @@
+"""`assay train`: a training in stages, by a recipe."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, Seed, client_of, settings_of
+from appliance.cli.show.printing import show_fields, show_json, show_line, show_table
+from appliance.text.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from appliance.client import ApiClient
+    from appliance.config.configuration import Settings
+    from appliance.planning import Hardware, Layout, Shape
+    from appliance.planning.training_recipes import StagedRecipe
+    from appliance.records.cycles import Cycle
+
+RECENT = 200
+"""Cycles among which one to go on with is looked for."""
+ELSEWHERE = "learners are on a host of the cluster"
+
+
+def train(
+    context: typer.Context,
+    recipe: Annotated[
+        str, typer.Option("--recipe", metavar="FILE", help="A file, or a shipped recipe: seedling, rstar2-agent.")
+    ],
+    stage: Annotated[
+        int | None, typer.Option("--stage", min=1, metavar="N", help="This stage alone, from the model in service.")
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with the training of this recipe that is unfinished or was set aside."),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan of the stages, and start nothing.")] = False,
+    seed: Seed = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Train in stages: SFT, RL with growing budgets, distillation.
+
+    The daemon runs it as a cycle: what the last stage made is evaluated and decided on like a night's candidate. A
+    stage that collapses ends the training at its last good checkpoint. 1: with --dry-run, a stage does not fit; 2: the
+    recipe or a file of conversations cannot be used, or it has no such stage; 3: no daemon; 4: another cycle is
+    unfinished, or none of this recipe to go on with.
+
+    Example: assay train --recipe seedling --dry-run
+    """
+    from appliance.errors import ExitCode, UsageError
+    from appliance.planning.training_recipes import read_recipe, scaled, too_large
+
+    if resume and seed is not None:
+        raise UsageError("a training that goes on has the seed that it began with", "leave out --seed, or --resume")
+    settings = settings_of(context, data)
+    found = read_recipe(recipe, settings.recipe)
+    elsewhere = settings.placement.learners == "cluster"
+    if found.scale and elsewhere:
+        found = replace(found, notes=(f"not scaled: {ELSEWHERE}",))
+    elif found.scale:
+        found = scaled(found, *_where(settings, found))
+    if stage is not None:
+        found = found.only(stage)
+    if not resume:
+        _require_conversations(found)
+    if dry_run:
+        _show_plan(found, settings, as_json)
+        large = not elsewhere and too_large(found.stages, *_where(settings, found))
+        raise typer.Exit(ExitCode.FAILED_VERDICT if large else ExitCode.OK)
+    if not resume:
+        _say_scaled(found, settings)
+    api = client_of(context, data)
+    cycle = _resumed(api, found) if resume else _started(api, found, seed)
+    if as_json:
+        show_json(cycle)
+    else:
+        show_line(f"cycle {cycle.id} {'goes on' if resume else 'is running'} (seed {cycle.seed}, phase {cycle.phase})")
+        show_line("`assay cycle watch` follows it, `assay cycle cancel ID` calls it off")
+
+
+def _require_conversations(recipe: StagedRecipe) -> None:
+    """Raises TraceError for a line that a stage could not read when its turn comes."""
+    named = [(stage, recipe.files[stage.file]) for stage in recipe.stages if stage.file]
+    if not named:
+        return
+    from appliance.worker.sft.traces import TraceError, read_traces
+
+    for stage, path in named:
+        try:
+            read_traces(path.read_bytes(), stage.file)
+        except TraceError as error:
+            raise TraceError(f"stage {stage.name}, {path}: {error}", hint=error.hint) from error
+
+
+def _started(api: ApiClient, recipe: StagedRecipe, seed: int | None) -> Cycle:
+    from appliance.client.messages import StartTraining
+    from appliance.planning.training_recipes import plan_json
+    from appliance.records.cycles import CycleState
+
+    before = _own(api.cycles(RECENT), recipe)
+    for stage in recipe.stages:
+        if stage.file:
+            api.put_traces(recipe.files[stage.file].read_bytes())
+    cycle = api.start_training(StartTraining(**plan_json(recipe), seed=seed))
+    if before and before[0].state is CycleState.SET_ASIDE:
+        aside = before[0].id
+        said = f"{aside}, by this recipe, was set aside; to go on with it instead: `assay cycle cancel {cycle.id}`, "
+        said += f"then `assay cycle resume {aside}`"
+        typer.echo(printable(said), err=True)
+    return cycle
+
+
+def _own(cycles: Iterable[Cycle], recipe: StagedRecipe) -> list[Cycle]:
+    """Those by this recipe as it is written now."""
+    return [one for one in cycles if one.plan.get("named", {}).get("digest") == recipe.digest]
+
+
+def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
+    """The unfinished cycle of this recipe; a daemon goes on with it by itself, and is told to do so now. Otherwise the
+    newest one of this recipe, where it was set aside."""
+    from appliance.errors import AssayError, ExitCode
+    from appliance.records.cycles import CycleState
+
+    recent = api.cycles(RECENT)
+    unfinished = next((one for one in recent if not one.state.rests), None)
+    own = _own(recent, recipe)
+    if unfinished is not None and unfinished not in own:
+        raise AssayError(
+            f"{unfinished.id} is unfinished and is no training by this recipe as it is written now",
+            "resume with the recipe that it began with, or cancel it: `assay cycle cancel`",
+            ExitCode.REFUSED,
+        )
+    if unfinished is not None:
+        return api.start_cycle()
+    if own and own[0].state is CycleState.SET_ASIDE:
+        return api.resume_cycle(own[0].id)
+    raise AssayError(
+        f"no training of {recipe.name} as it is written now is unfinished or was set aside",
+        "leave --resume out to begin one; `assay cycle ls` shows how earlier ones ended",
+        ExitCode.REFUSED,
+    )
+
+
+def _say_scaled(recipe: StagedRecipe, settings: Settings) -> None:
+    """On standard error, one line of what was scaled, by the memory that is free now, and one where a stage does not
+    fit; the daemon may read a model that this user may not."""
+    from appliance.errors import AssayError
+    from appliance.inference.engine import ModelError
+    from appliance.planning.training_recipes import too_large
+
+    if recipe.notes:
+        typer.echo(printable(f"{recipe.name}: {'; '.join(recipe.notes)}"), err=True)
+    if settings.placement.learners == "cluster":
+        return
+    with suppress(AssayError, ModelError):
+        if large := too_large(recipe.stages, *_where(settings, recipe)):
+            said = f"more than this machine holds: {', '.join(large)}; `assay train --dry-run` shows the plan"
+            typer.echo(printable(said), err=True)
+
+
+def _where(settings: Settings, recipe: StagedRecipe) -> tuple[Shape, Hardware, Layout, dict[str, Shape]]:
+    """The shape of the model that a training would begin from, this machine, how its GPUs are shared out, and the
+    shapes of the models that score, where they are known."""
+    from appliance.cli.machine.plan import layout_of, machine_of, shape_named
+    from appliance.errors import AssayError
+    from appliance.inference.engine import ModelError
+    from appliance.models.export_model import published
+    from appliance.readiness.model import shape_in
+
+    machine = machine_of(settings)
+    teachers: dict[str, Shape] = {}
+    for name in {stage.scored_by for stage in recipe.stages if stage.scored_by}:
+        with suppress(AssayError, ModelError):
+            teachers[name] = shape_in(published(name, settings.data))
+    return shape_named(settings, "")[1], machine, layout_of(settings, machine), teachers
+
+
+def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
+    from appliance.cli.machine.plan import shape_named
+    from appliance.planning.training_recipes import COLUMNS, plan_json, rows_of
+
+    if as_json:
+        from appliance.cli.documents.models import TrainingPlan
+
+        show_json(TrainingPlan(**plan_json(recipe), about=recipe.about, notes=recipe.notes))
+        return
+    name, _ = shape_named(settings, "")
+    evaluation = recipe.stages[-1].recipe.evaluation
+    show_fields(
+        [
+            ("recipe", f"{recipe.name}: {recipe.about}" if recipe.about else recipe.name),
+            ("begins from", name),
+            ("scaled", "; ".join(recipe.notes)),
+            ("then", f"{evaluation.sealed_items} sealed questions, and a decision by the policy in force"),
+        ]
+    )
+    show_line("")
+    show_table(COLUMNS, rows_of(recipe.stages, *_where(settings, recipe)), empty="no stage")
+    show_line("")
+    if settings.placement.learners == "cluster":
+        show_line(f"{ELSEWHERE}, and the memory is this machine's: `assay train --dry-run` there says what fits there")
+    show_line("A stage that collapses ends the training at its last good checkpoint. Nothing was started.")

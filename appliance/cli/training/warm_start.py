@@ -1,0 +1,148 @@
+"""`assay warm-start`: a set of verified conversations to begin a training with, and a manifest of what was dropped.
+
+What always holds: every conversation in the set was run in our sandboxes and passed its check here; a stage that learns
+from the file verifies it once more, and nothing of it is a rollout that a step of RL could rest on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.shell.options import Data, Json, settings_of
+from appliance.cli.show.printing import show_fields, show_json, show_line, show_table
+from appliance.errors import ExitCode, UsageError
+
+CONVERSATIONS, MANIFEST = "conversations.jsonl", "manifest.json"
+
+
+def warm_start(
+    context: typer.Context,
+    endpoint: Annotated[
+        str, typer.Option("--endpoint", metavar="URL", help="The teacher: an OpenAI-compatible API on this machine.")
+    ],
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="Its name there.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the set goes; not replaced.")],
+    tasksets: Annotated[
+        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Repeatable; the recipe's unless given.")
+    ] = None,
+    tasks: Annotated[int, typer.Option("--tasks", min=1, max=100_000, help="Questions that it is asked.")] = 64,
+    samples: Annotated[int, typer.Option("--samples", min=1, max=1024, help="Tries at each.")] = 4,
+    answers: Annotated[int, typer.Option("--answers", min=1, help="Verified answers kept of a question.")] = 4,
+    questions: Annotated[
+        int, typer.Option("--questions", min=0, help="Keep those with the longest answers; 0 for all.")
+    ] = 0,
+    sources: Annotated[
+        int, typer.Option("--sources", min=0, help="Keep the tasksets that it answers best; 0 for all.")
+    ] = 0,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option("--against", metavar="DIR", help="What this evaluation asks is kept out; repeatable."),
+    ] = None,
+    temperature: Annotated[float, typer.Option("--temperature", min=0, help="0 is greedy.")] = 1.0,
+    tokens: Annotated[int, typer.Option("--max-tokens", min=16, help="Of a turn.")] = 1024,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the questions.")] = 0,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Have a teacher answer training questions, verify it, and keep a set for a stage of SFT.
+
+    The teacher may be the champion, served on this machine. 0 for a set, 1 when nothing was verified, 2 for what cannot
+    be asked, 5 when the teacher gives no answer, or nothing was verified and answers were lost to the infrastructure.
+    A conversation that is lost takes no other with it; 5 also for the set of what a teacher said before it went down.
+
+    Example: assay warm-start --endpoint http://127.0.0.1:8000/v1 --model teacher --out traces --taskset tables
+    """
+    from collections import Counter
+    from dataclasses import replace
+
+    from appliance.agent.api_conversation import refuses
+    from appliance.cli.shell import broker_target
+    from appliance.evaluation.attempts import PLAN
+    from appliance.evaluation.plan import EvaluationPlan
+    from appliance.evaluation.plan import questions as questions_of
+    from appliance.learning.recipes.stages import TeacherRecipe
+    from appliance.settings.policy_files import load_policy
+    from appliance.worker.sft.teacher import Teacher
+    from appliance.worker.sft.traces import verified
+    from appliance.worker.sft.warm_set import WarmSetManifest, WarmSetRules, before_rules, lines, selected
+    from curriculum.contract.task import Split, Task
+    from curriculum.registry import taskset_named
+    from curriculum.sealed import TaskStream
+    from curriculum.separation.index import SeparationIndex
+    from policies.isolation import backend_for
+    from runtime.profile import BackendName
+    from verifiers.checker import Checker
+
+    settings = settings_of(context, data)
+    if out.exists():
+        raise UsageError(f"{out} is there already", "name another folder")
+    named = tuple(dict.fromkeys(tasksets or settings.recipe.tasksets))
+    if missing := [reason for name in named if (reason := taskset_named(name).missing())]:
+        raise UsageError(f"a taskset cannot be checked here: {missing[0]}", "name others with --taskset")
+    open_questions: list[Task] = []
+    for folder in against or ():
+        try:
+            plan = EvaluationPlan.model_validate_json((folder / PLAN).read_bytes())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{folder} holds no evaluation", "--against names a folder of `assay evaluate`") from error
+        open_questions += [one.task for one in questions_of(plan)]
+    asked = {one.key for one in open_questions}
+    recipe = TeacherRecipe(
+        base_url=endpoint, model=model, tasks=tasks, samples=samples, temperature=temperature, max_tokens=tokens
+    )
+    stream = TaskStream(Split.TRAIN, seed, frozenset(asked), tasksets=named).tasks(0, tasks)
+    policy, runtime = load_policy(settings.data), broker_target.find(context, data).settings
+    budget = settings.recipe.agent
+    with ExitStack() as held:
+        pool = held.enter_context(broker_target.sessions(runtime))
+        tools = BackendName(backend_for(policy, "tools"))
+        checker = held.enter_context(Checker(runtime, sessions=pool, tools_backend=tools))
+        made = Teacher(recipe, pool, policy, max_calls=budget.max_calls, max_result_chars=budget.max_result_chars)
+        with made as teacher:
+            tried = teacher.traces(stream, caller="warm-start")
+        tally = verified(
+            tried.traces,
+            pool,
+            checker,
+            policy,
+            apart=SeparationIndex(open_questions),
+            max_result_chars=budget.max_result_chars,
+            caller="warm-start",
+        )
+    tally = replace(tally, lost=tried.lost + tally.lost)
+    rules = WarmSetRules(answers=answers, questions=questions, sources=sources)
+    kept, dropped = selected(tally.kept, rules, asked, Counter(one.taskset for one in stream))
+    needs_tools = samples * sum(bool(refuses(one)) for one in stream)
+    content = lines(kept)
+    manifest = WarmSetManifest(
+        source=f"{endpoint} {model}",
+        rules=rules,
+        recorded=tasks * samples,
+        dropped={**before_rules(tasks * samples, len(tried.traces) + tried.lost, needs_tools, tally), **dropped},
+        kept=len(kept),
+        questions=len({one.task.id for one in kept}),
+        by_taskset={name: n for name in named if (n := sum(one.task.taskset == name for one in kept))},
+        digest=hashlib.sha256(content).hexdigest(),
+    )
+    if kept:
+        out.mkdir(parents=True)
+        (out / CONVERSATIONS).write_bytes(content)
+        (out / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
+    if as_json:
+        show_json(manifest)
+    else:
+        show_fields([("asked", manifest.recorded), ("kept", manifest.kept), ("questions", manifest.questions)])
+        show_table(("dropped", ""), list(manifest.dropped.items()), empty="nothing was dropped")
+        if tried.lost:
+            show_line(f"{tried.lost} conversations with the teacher were lost, the last one to this: {tried.failure}")
+        if kept:
+            show_line(f'{out / CONVERSATIONS}: a stage of `assay train` learns from it with data = "file"')
+        else:
+            show_line("nothing was verified, and nothing was written")
+    broke = ExitCode.INFRASTRUCTURE if tally.lost else ExitCode.FAILED_VERDICT
+    raise typer.Exit(ExitCode.OK if kept and not tried.down else broke)

@@ -1,0 +1,127 @@
+"""Where things lie in a data folder, and what a broker and its clients are told of it.
+
+What always holds: a broker's own things never lie where another user than its own can exchange them: not in the data
+folder when that is another user's, or is to be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from policies.contract.rules import ResourceRules
+from policies.errors import PolicyError
+from policies.isolation import backend_for, backends_of
+from runtime.profile import BackendName
+from runtime.sandbox import Limits
+from runtime.settings import BrokerSettings, ClusterSettings, RuntimeSettings
+
+if TYPE_CHECKING:
+    from appliance.config.configuration import Settings
+    from policies.policy import Policy
+
+APART = Path("/var/lib/assay-broker")
+"""Below it lie the folders of brokers whose daemon is another user's."""
+
+
+def broker_folder(settings: Settings, data: Path) -> Path:
+    """Belongs to a broker of ours alone, but for the socket in it."""
+    if settings.sandbox.folder is not None:
+        return settings.sandbox.folder
+    if settings.service.user is None and not _is_another_s(data):
+        return data / "run"
+    return APART / hashlib.sha256(bytes(data)).hexdigest()[:12]
+
+
+def _is_another_s(data: Path) -> bool:
+    try:
+        return data.stat().st_uid != os.geteuid()
+    except OSError:
+        return False  # it is not there yet, and will be ours
+
+
+def broker_socket(settings: Settings, data: Path) -> Path:
+    """Where the broker listens: the configured one, otherwise ours."""
+    return settings.sandbox.broker or broker_folder(settings, data) / "broker.sock"
+
+
+def broker_settings(settings: Settings, data: Path, policy: Policy) -> BrokerSettings:
+    """What a broker of ours is told."""
+    from verifiers.tools import programs
+
+    sandbox, folder = settings.sandbox, broker_folder(settings, data)
+    return BrokerSettings(
+        state_dir=folder / "boxes",
+        root_dir=folder / "guest-roots",
+        snapshot_dir=folder / "snapshots",
+        runsc=str(sandbox.runsc) if sandbox.runsc else None,
+        nsjail=str(sandbox.nsjail) if sandbox.nsjail else None,
+        python=str(sandbox.python) if sandbox.python else None,
+        packages=sandbox.packages,
+        backends=tuple(map(BackendName, backends_of(policy))),
+        programs=programs(),
+        ready=sandbox.ready,
+        boxes=sandbox.boxes,
+        snapshots_mib=sandbox.snapshots_mib,
+    )
+
+
+def cluster_folder(settings: Settings, data: Path) -> Path:
+    """What this machine keeps of a cluster while it is in one."""
+    return settings.cluster.folder or data / "cluster"
+
+
+def cluster_token(settings: Settings, data: Path) -> Path:
+    """The cluster's secret."""
+    return settings.cluster.token or data / "cluster-token"
+
+
+def cluster_settings(settings: Settings, data: Path) -> ClusterSettings | None:
+    """The cluster that sessions run on; None where they run on this machine."""
+    cluster = settings.cluster
+    if cluster.address is None:
+        return None
+    return ClusterSettings(address=cluster.address, interface=cluster.interface, token=cluster_token(settings, data))
+
+
+BOUNDED = {"memory_mib": "max_memory_mib", "cpus": "max_cpus", "call_seconds": "max_call_seconds", "pids": "max_pids"}
+"""Limits of one sandbox, and the bound of each in the policy's `[resources]`."""
+
+
+def most_of(rules: ResourceRules) -> dict[str, float]:
+    """Names the bounded limits of a sandbox, each with the most that the policy allows."""
+    return {limit: getattr(rules, rule) for limit, rule in BOUNDED.items()}
+
+
+def require_within(sandbox: Limits, rules: ResourceRules, asked: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Holds the limits of a sandbox to the policy's bounds. `asked`: by limit, the option of the command line that it
+    comes from; the others are the configuration's. Raises PolicyError, which names both."""
+    for limit, most in most_of(rules).items():
+        wanted, rule = getattr(sandbox, limit), BOUNDED[limit]
+        if wanted > most:
+            named = f"{asked[limit]}: {limit}" if limit in asked else f"sandbox.{limit}"
+            lower = f"ask for less with {asked[limit]}" if limit in asked else f"lower {named} in the configuration"
+            raise PolicyError(
+                f"{named} = {wanted:g} is more than the policy allows: resources.{rule} = {most:g}",
+                hint=f"{lower}, or raise {rule} in the policy",
+            )
+
+
+def runtime_settings(settings: Settings, data: Path, policy: Policy | None = None) -> RuntimeSettings:
+    """Where and within which limits code that a model wrote runs, under that policy or the one in force. Raises
+    PolicyError, also for a configuration that gives a sandbox more than the policy allows."""
+    from appliance.settings.policy_files import load_policy
+
+    policy = policy or load_policy(data)
+    require_within(settings.sandbox, policy.resources)
+    return RuntimeSettings(
+        broker=settings.sandbox.broker,
+        own=broker_settings(settings, data, policy),
+        backend=BackendName(backend_for(policy, "model_code")),
+        limits=settings.sandbox.limits(),
+        process_children=settings.sandbox.process_children,
+    )

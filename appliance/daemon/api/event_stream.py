@@ -1,0 +1,121 @@
+"""Server-sent events (HTML Standard, section 9.2): the ledger's events as they come.
+
+What always holds: a stream reads the ledger only when its reader took what came before, so nothing is kept for a slow
+one: it is late by as much as it reads slowly, and one that takes nothing for `STALL_SECONDS` is let go and comes back
+with the number of its last event. Streams are bounded in number. An event's text is JSON in one line, so no text in it
+can end a line of the stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from appliance.client.connection import Failure
+from appliance.client.messages import NumberedEvent
+from appliance.daemon.api.requests import ApiRequest, ApiRoute
+from appliance.daemon.contract.errors import RequestError
+from appliance.daemon.views import ledger_views as views
+from appliance.ledger.ledger import Ledger
+from appliance.records.events import Event
+from appliance.system.slow_readers import STALL_SECONDS, TimedStream
+
+POLL_SECONDS = 0.5
+"""Between two looks at the ledger."""
+BEAT_SECONDS = 15.0
+"""Between two comments to a stream on which nothing happens, so that a reader that is gone is noticed."""
+MOST_STREAMS = 32
+PART = 100
+"""Events that are read at once."""
+
+
+class EventStream:
+    """The streams of one ledger."""
+
+    def __init__(self, ledger: Ledger, *, stall_seconds: float = STALL_SECONDS) -> None:
+        self._ledger = ledger
+        self.stall_seconds = stall_seconds
+        self.open = 0
+        """How many there are."""
+
+    async def endpoint(self, request: Request) -> Response:
+        """Events after `Last-Event-ID`, or after `?after=`; without either, those from now on. So does one that no
+        event has yet: its reader has seen another ledger, as before a backup was put back, and would wait for long."""
+        asked = ApiRequest({}, {**request.query_params, **_resumed(request)}, b"")
+        try:
+            after = asked.optional_number("after")
+        except RequestError as error:
+            return _refused(Failure(message=str(error), hint=error.hint, exit_code=2), 400)
+        newest = await run_in_threadpool(self._ledger.newest_event)
+        if self.open >= MOST_STREAMS:  # nobody else is asked between this and the beginning of the stream
+            text = f"{MOST_STREAMS} streams are open"
+            return _refused(Failure(message=text, hint="close one, or ask /v1/events", exit_code=4), 429)
+        return _Stream(self, newest if after is None else min(after, newest))
+
+    async def lines(self, after: int) -> AsyncIterator[bytes]:
+        """What stands in a stream that begins behind that event."""
+        yield b"retry: 2000\n\n"
+        loop = asyncio.get_running_loop()
+        said = loop.time()
+        while True:
+            found = await run_in_threadpool(views.numbered_events, self._ledger, after=after, limit=PART)
+            if found:
+                after = found[-1].number
+                yield b"".join(map(framed, found))
+                said = loop.time()
+                continue
+            if loop.time() - said > BEAT_SECONDS:
+                yield b": nothing new\n\n"
+                said = loop.time()
+            await asyncio.sleep(POLL_SECONDS)
+
+
+def framed(one: NumberedEvent) -> bytes:
+    """One event as it stands in the stream."""
+    data = json.dumps(one.event.model_dump(mode="json"))
+    return f"id: {one.number}\nevent: event\ndata: {data}\n\n".encode()
+
+
+class _Stream(TimedStream):
+    """One stream, which counts while it lasts."""
+
+    def __init__(self, owner: EventStream, after: int) -> None:
+        super().__init__(owner.lines(after), media_type="text/event-stream", headers={"cache-control": "no-store"})
+        self._owner, self.stall_seconds = owner, owner.stall_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._owner.open += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._owner.open -= 1
+
+
+def _resumed(request: Request) -> dict[str, str]:
+    last = request.headers.get("last-event-id")
+    return {} if last is None else {"after": last}
+
+
+def _refused(failure: Failure, status: int) -> Response:
+    return Response(failure.model_dump_json(), status_code=status, media_type="application/json")
+
+
+def _never(asked: ApiRequest) -> Event:
+    raise RequestError("this route is a stream", hint="read it as server-sent events")
+
+
+STREAM = ApiRoute(
+    "GET",
+    "/v1/events/stream",
+    _never,
+    Event,
+    "Events as they come, as server-sent events; `Last-Event-ID` or `after` resumes.",
+    query=("after",),
+    streams=True,
+)

@@ -1,0 +1,149 @@
+"""A request to the control API as its handlers have it, and a route with the types of what goes in and comes out.
+
+What always holds: a request is read and validated whole before anything happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from appliance.client.messages import SignedStatement, ValidationEnvelope
+from appliance.daemon.contract.errors import RequestError
+
+MAX_BODY_BYTES = 1_000_000
+MAX_LIMIT = 1000
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class MetricsText:
+    text: str
+
+
+Answer = BaseModel | Sequence[BaseModel] | Mapping[str, str | None] | MetricsText
+
+
+class ApiRequest:
+    """One request, read whole: path parameters, query, body."""
+
+    def __init__(self, path: Mapping[str, str], query: Mapping[str, str], body: bytes) -> None:
+        self.path = path
+        self.content = body
+        self._query = query
+
+    def require_known(self, names: Sequence[str]) -> None:
+        """Raises RequestError where the query asks for what nobody here looks at: a mistyped filter filters nothing."""
+        for name in self._query:
+            if name not in names:
+                hint = f"ask with {', '.join(names)}, or without a query" if names else "ask without a query"
+                raise RequestError(f"{name[:80]!r} in the query means nothing here", hint=hint)
+
+    def text(self, name: str) -> str | None:
+        return self._query.get(name)
+
+    def needed(self, name: str) -> str:
+        value = self._query.get(name)
+        if not value:
+            raise RequestError(f"the query lacks {name}", hint=f"add ?{name}=")
+        return value
+
+    def number(self, name: str, default: int, *, high: int) -> int:
+        """A whole number from 0 to `high`."""
+        text = self._query.get(name)
+        if text is None:
+            return default
+        if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) <= high):
+            raise RequestError(f"{name} is no whole number from 0 to {high}", hint=f"write {name}={default}")
+        return int(text)
+
+    def limit(self, default: int) -> int:
+        return self.number("limit", default, high=MAX_LIMIT)
+
+    def optional_number(self, name: str) -> int | None:
+        return None if self._query.get(name) is None else self.number(name, 0, high=2**62)
+
+    def filter(self, shape: type[M]) -> M:
+        """Of the query, what the shape has a field for."""
+        given = {name: value for name, value in self._query.items() if name in shape.model_fields}
+        return _validated(shape, lambda: shape.model_validate_strings(given), "the query")
+
+    def envelope(self, shape: type[SignedStatement | ValidationEnvelope] = SignedStatement) -> bytes:
+        """The signed statement in the body."""
+        return utf8(self.body(shape).envelope)
+
+    def body(self, shape: type[M]) -> M:
+        return _validated(shape, lambda: shape.model_validate_json(self.content or b"{}"), "the body")
+
+
+def _validated(shape: type[M], made: Callable[[], M], whole: str) -> M:
+    try:
+        return made()
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in fault["loc"]) or whole
+        raise RequestError(f"{where}: {fault['msg']}", hint=f"send a {shape.__name__}") from error
+
+
+def utf8(text: str) -> bytes:
+    """What a client sent, as it will be checked: half a character is refused there, and is no fault of ours."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+Handler = Callable[[ApiRequest], Answer]
+
+
+@dataclass(frozen=True)
+class ApiRoute:
+    """What is answered to one method on one path; the types are what the OpenAPI document says."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    handler: Handler
+    answer: Any
+    """The type of the answer: a message, a list of them, aliases, or `MetricsText`."""
+    about: str
+    """What it does, a sentence for people."""
+    body: type[BaseModel] | type[bytes] | None = None
+    query: Sequence[str] | type[BaseModel] = ()
+    """Names of the query's parameters, or the shape of a filter; `limit` and `after` are whole numbers."""
+    most: int = MAX_BODY_BYTES
+    """Bytes of a body."""
+    needs_query: bool = False
+    """Whether there is no answer without all of the query's parameters."""
+    streams: bool = False
+    """Whether the answer is a stream of server-sent events, each of that type."""
+
+    @property
+    def asked_with(self) -> Sequence[str]:
+        """Names of what its query may have."""
+        return self.query if isinstance(self.query, Sequence) else (*self.query.model_fields, "limit")
+
+
+def get(
+    path: str,
+    answer: Any,
+    handler: Handler,
+    about: str,
+    query: Sequence[str] | type[BaseModel] = (),
+    *,
+    needs_query: bool = False,
+) -> ApiRoute:
+    """A route that only reads."""
+    return ApiRoute("GET", path, handler, answer, about, query=query, needs_query=needs_query)
+
+
+def post(
+    path: str,
+    answer: Any,
+    handler: Handler,
+    about: str,
+    body: type[BaseModel] | type[bytes] | None = None,
+    most: int = MAX_BODY_BYTES,
+) -> ApiRoute:
+    """A route that changes something."""
+    return ApiRoute("POST", path, handler, answer, about, body=body, most=most)

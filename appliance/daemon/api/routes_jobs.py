@@ -1,0 +1,67 @@
+"""Routes of jobs, their files, validations and artifacts."""
+
+from __future__ import annotations
+
+from appliance.client.messages import JobDetail, StoredFile, SubmitJob, ValidationEnvelope
+from appliance.daemon.api import status
+from appliance.daemon.api.requests import ApiRoute, get, post
+from appliance.daemon.coordination.core import Core
+from appliance.records.artifacts import Artifact
+from appliance.records.jobs import MAX_JOB_FILE_BYTES, Job
+
+MAX_JOB_BYTES = 8 << 20
+"""A spec with its tests or its sources."""
+
+
+def job_routes(core: Core) -> list[ApiRoute]:
+    return [
+        get("/v1/jobs", list[Job], lambda asked: status.jobs_of(core, asked.limit(50)), "Newest first.", ("limit",)),
+        get(
+            "/v1/jobs/{id}", JobDetail, lambda asked: status.job_detail(core, asked.path["id"]), "One with its bundle."
+        ),
+        get(
+            "/v1/validations",
+            list[Job],
+            lambda asked: core.validations.waiting(asked.limit(50)),
+            "Jobs whose check no person has validated.",
+            ("limit",),
+        ),
+        get(
+            "/v1/artifacts",
+            list[Artifact],
+            lambda asked: core.ledger.artifacts(asked.limit(50)),
+            "Newest first.",
+            ("limit",),
+        ),
+        post(
+            "/v1/jobs",
+            Job,
+            lambda asked: status.as_it_stands(core, core.jobs.submit(asked.body(SubmitJob))),
+            "Asks for what can be checked.",
+            SubmitJob,
+            MAX_JOB_BYTES,
+        ),
+        post("/v1/jobs/{id}/cancel", Job, lambda asked: core.jobs.cancel(asked.path["id"]), "Calls it off."),
+        post(
+            "/v1/jobs/{id}/resume",
+            Job,
+            lambda asked: core.jobs.resume(asked.path["id"]),
+            "Has one go on that was set aside.",
+        ),
+        post("/v1/jobs/{id}/retry", Job, lambda asked: core.jobs.retry(asked.path["id"]), "Asks the same once more."),
+        post(
+            "/v1/jobs/{id}/validation",
+            Job,
+            lambda asked: core.validations.record(asked.path["id"], asked.envelope(ValidationEnvelope)),
+            "Records a person's statement on its check.",
+            ValidationEnvelope,
+        ),
+        post(
+            "/v1/files",
+            StoredFile,
+            lambda asked: core.jobs.put_file(asked.content),
+            "Keeps a file that a job will name.",
+            bytes,
+            MAX_JOB_FILE_BYTES,
+        ),
+    ]

@@ -1,0 +1,288 @@
+"""The core: the one owner of a data folder and of its ledger, without a model and without a network.
+
+What always holds: between `__enter__` and `__exit__` no other process writes here (a lock that the kernel drops with
+the process), the ledger has one writer, at most one cycle is unfinished, and at most two workers run: one with a model,
+and one for the solvers of jobs. Torch,
+transformers and sympy are never imported here: child processes do what needs them. Killed at any moment, the next core
+goes on. The core only puts the services together; each is about one thing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Self
+
+from appliance import __version__
+from appliance.audit.head_places import head_files
+from appliance.audit.kept_heads import KeptHeads
+from appliance.audit.log import log_file
+from appliance.audit.machine_keys import load_or_make
+from appliance.client.retention import Prune, Pruned
+from appliance.config.configuration import Settings
+from appliance.daemon.contract.errors import BrokenError
+from appliance.daemon.contract.events import EventLog
+from appliance.daemon.governance.approvals import Governance
+from appliance.daemon.governance.trust import Trust
+from appliance.daemon.governance.validations import Validations
+from appliance.daemon.machine.gpu_watch import GpuReader
+from appliance.daemon.machine.resource_watch import ResourceLimits, ResourceWatch, free_resources
+from appliance.daemon.nights.night_notices import night_notice
+from appliance.daemon.nights.notices import Notices
+from appliance.daemon.nights.runner import Nights
+from appliance.daemon.processes.child_log import ChildLog
+from appliance.daemon.processes.wake_thread import LOST_SECONDS
+from appliance.daemon.processes.worker_process import WorkerProcess
+from appliance.daemon.service.collected import CollectedWork
+from appliance.daemon.service.cycles import Cycles
+from appliance.daemon.service.gateway_tokens import GatewayDesk
+from appliance.daemon.service.job_queue import JobQueue
+from appliance.daemon.service.own_work import OwnWork
+from appliance.daemon.service.readiness import Readiness
+from appliance.daemon.service.supervisor import RetryPolicy, WorkerSupervisor, work_of_cycle
+from appliance.daemon.views.ledger_views import Rollouts
+from appliance.errors import explain
+from appliance.jobs.job_files import JobFiles
+from appliance.learning import folders
+from appliance.ledger.adoption import adopt, put_right, require_log
+from appliance.ledger.audited import AuditedLedger
+from appliance.ledger.lock import data_lock
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.nights.idle import MachineSnapshot
+from appliance.nights.machine import MachineEyes
+from appliance.readiness.model import ConfiguredModel
+from appliance.records.jobs import Job, work_of
+from appliance.records.nights import Night
+from appliance.system.clock import utc_now
+from policies.policy import Policy
+from runtime.errors import RefusedError
+
+MOST_CYCLES = 100_000
+
+
+class Retention:
+    """Its methods may be called from any thread. `nights` is what the configuration says; None keeps everything."""
+
+    def __init__(self, ledger: SqliteLedger, trust: Trust, events: EventLog, nights: int | None) -> None:
+        self._ledger, self._trust, self._events, self._nights = ledger, trust, events, nights
+        self._done: set[str] = set()
+
+    def apply(self) -> None:
+        """Does what the configuration says."""
+        if self._nights is not None:
+            self.prune(Prune(nights=self._nights))
+
+    def prune(self, wanted: Prune) -> Pruned:
+        """Raises LedgerError and AuditError; what was dropped by then is dropped."""
+        ended = [cycle.id for cycle in self._ledger.cycles(limit=MOST_CYCLES) if cycle.state.ended]
+        old = [name for name in ended[wanted.nights :] if name not in self._done]
+        found = self._ledger.drop_tokens(old, dry_run=True)
+        if found.rollouts and not wanted.dry_run:
+            self._trust.log("ledger.pruned", cycles=str(len(old)), rollouts=str(found.rollouts), oldest=old[-1])
+            found = self._ledger.drop_tokens(old)
+            mib = found.bytes / 2**20
+            self._events.add(
+                "retention", f"the tokens of {found.rollouts} training rollouts were dropped: {mib:.1f} MiB are free"
+            )
+        if not wanted.dry_run:
+            self._done.update(old)
+        return Pruned(cycles=tuple(old), rollouts=found.rollouts, bytes=found.bytes, dry_run=wanted.dry_run)
+
+
+NEVER_EVALUATED = (
+    "the champion {} was put into service by an earlier version, and no evaluation of it is on record: it may be a "
+    "model as somebody brought it; the next night compares its candidate with it and decides"
+)
+LOOKED_AT = 1_000
+"""Evaluations in which an adopted champion is looked for."""
+ADOPTED_BEFORE = "what an earlier version had in force is in the audit log from now on, as it was found"
+EARLIER_POLICY = (
+    "the policy in force is of an earlier version and stays in force: `assay policy migrate` shows it in this version, "
+    "`assay policy sign` puts that in force"
+)
+
+
+class Core:
+    """Context manager. The methods of its services may be called from any thread; `cycles.run` and
+    `supervisor.run_jobs` block.
+
+    `now` gives UTC in ISO 8601; `worker` is a program in the worker's place, for tests of what is around it. `refused`
+    says why model code cannot be run here, as long as no broker answers; `own_broker`, that a guard of ours starts the
+    broker again whenever it ends; `machine` says who uses this machine, instead of looking; `purpose` is written into
+    the folder's lock.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        now: Callable[[], str] = utc_now,
+        worker: Sequence[str] = (),
+        retry: RetryPolicy | None = None,
+        refused: RefusedError | None = None,
+        own_broker: bool = False,
+        machine: Callable[[], MachineSnapshot] | None = None,
+        purpose: str = "",
+    ) -> None:
+        self.settings = settings
+        self._purpose = purpose
+        self.data = settings.data
+        self.now = now
+        self._worker = worker
+        self._retry = retry or RetryPolicy()
+        self._refused = refused
+        self._own_broker = own_broker
+        rules = settings.schedule
+        typed, energy = rules.idle.session is not None, rules.max_energy is not None
+        self._machine = machine or MachineEyes(gpu=rules.idle.gpu, typed=typed, energy=energy).look
+        self._open = ExitStack()
+        self.broker_news = ""
+
+    def __enter__(self) -> Self:
+        try:
+            with ExitStack() as opening:
+                self._enter(opening)
+                self._open = opening.pop_all()
+        except OSError as error:
+            explained = explain(error)
+            subject = error.filename or self.data
+            raise BrokenError(
+                f"the data folder {self.data} cannot be used: {subject}: {error.strerror}", hint=explained.hint
+            ) from error
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._open.close()
+
+    @property
+    def policy(self) -> Policy:
+        """The one in force."""
+        return self.trust.policy
+
+    def _enter(self, opening: ExitStack) -> None:
+        self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        opening.enter_context(data_lock(self.data, self._purpose))
+        # Under the lock: what an interrupted write left is of a process that is gone, and is never needed.
+        for parent in ("models", "artifacts", "cycles/*/checkpoints", "cycles/*/*/checkpoints"):
+            for folder in self.data.glob(parent):
+                folders.sweep(folder)
+        key = load_or_make(self.data, "daemon")
+        kept = KeptHeads(head_files(self.settings, self.data))
+        ledger = opening.enter_context(
+            AuditedLedger(self.data / "ledger.sqlite3", log_file(self.data), key, self.now, kept)
+        )
+        self.ledger: AuditedLedger = ledger
+        self.events = EventLog(ledger, self.now)
+        require_log(ledger)
+        self.trust = Trust(ledger.audit, self.data, self.now)
+        self._bring_together(ledger)
+        self.trust.log("daemon.start", version=__version__, policy=self.policy.digest)
+        model = ConfiguredModel(
+            self.settings.model,
+            training=self.settings.recipe.training,
+            vllm=self.settings.vllm,
+            placement=self.settings.placement,
+            clustered=self.settings.cluster.address is not None,
+        )
+        gpus = GpuReader(os.getpid()).look if self.settings.model.device != "cpu" else tuple
+        watch = ResourceWatch(lambda: free_resources(self.data, gpus=gpus), self._limits)
+        self.readiness = Readiness(
+            self.settings, ledger, lambda: self.policy, self._refused, self._own_broker, model, watch
+        )
+        log = ChildLog(self.data / "logs" / "worker.log")
+        settings = self.settings.model_dump_json()
+        self.notices = Notices(self.settings.report, lambda text: self.events.tell("report", text))
+        opening.callback(self.notices.close)
+
+        def supervisor() -> WorkerSupervisor:
+            process = WorkerProcess(ledger, self.data, settings, lambda: self.policy.digest, log, command=self._worker)
+            made = WorkerSupervisor(ledger, process, self.events, self.now, self._retry, self.readiness)
+            opening.callback(made.close)
+            return made
+
+        self.supervisor, self.solvers = supervisor(), supervisor()
+        unended = [work_of(job.id) for job in ledger.unended_jobs()]
+        unended += [work_of_cycle(cycle.id) for cycle in ledger.cycles(limit=1_000) if not cycle.state.ended]
+        ledger.leases.open(unended)
+        self.jobs = JobQueue(ledger, JobFiles(self.data), self.settings, lambda: self.policy, self.now, self.events)
+        self.jobs.open()
+        self.governance = Governance(ledger, self.trust, self.data, self.now, self.events)
+        self.supervisor.on_set_aside = self.governance.job_ended
+        self.retention = Retention(ledger, self.trust, self.events, self.settings.retention.training_nights)
+        self.cycles = Cycles(
+            ledger,
+            self.settings,
+            self.readiness,
+            self.supervisor,
+            self.events,
+            self.now,
+            lambda: self.policy,
+            self._cycle_ended,
+            lambda: ledger.in_force.certificates,
+        )
+        self.nights = Nights(ledger, self.settings.schedule, self.cycles, self.events, self.now, self._machine)
+        self.nights.ended = self._tell
+        self.validations = Validations(ledger, self.trust, self.data, self.now, self.events)
+        self.trust.on_revoked = self.validations.revoked
+        self.validations.reconcile()
+        ledger.on_job_end = self._job_ended
+        self.governance.reconcile()
+        self.rollouts = Rollouts(ledger)
+        self.own_work = OwnWork(ledger, self.trust, self.data, self.now, self.events)
+        decided = self.own_work.decided
+        self.gateway = GatewayDesk(self.trust, self.data, self.settings.gateway, self.now, decided)
+        self.collected = CollectedWork(ledger, self.jobs.files, self.gateway, self.own_work, lambda: self.policy)
+        self.started = self.now()
+        if self.trust.policies.is_earlier:
+            self.events.add("governance", EARLIER_POLICY)
+
+    def note_broker(self, text: str) -> None:
+        """What happened to the broker of our own, or to what it rests on: an event, and a line of the status."""
+        self.broker_news = f"{text} ({self.now()[:19]})"
+        self.events.tell("broker", text)
+
+    def lose_broker(self) -> None:
+        """Says that a broker of our own will not come back: workers get only the grace that is worth waiting for."""
+        for one in (self.supervisor, self.solvers):
+            one.process.close_seconds = LOST_SECONDS
+
+    def _bring_together(self, ledger: AuditedLedger) -> None:
+        """Adopts a ledger from before its log named records; raises BrokenError for one that had to be put right."""
+        if not ledger.in_force.adopted:
+            adopt(ledger, ADOPTED_BEFORE)
+            champion = ledger.alias("champion")
+            self.events.add("governance", f"{ADOPTED_BEFORE}: the champion is {champion[:12] if champion else 'none'}")
+            if champion is not None and not _was_evaluated(ledger, champion):
+                self.events.add("governance", NEVER_EVALUATED.format(champion[:12]))
+        found = put_right(ledger)
+        if found:
+            for text in found:
+                self.events.add("governance", f"somebody changed the ledger, and it was put right: {text}")
+            raise BrokenError(
+                f"the ledger was not what the audit log says, and was put right: {'; '.join(found[:5])}",
+                hint="start it again; `assay audit ls` shows what was found",
+            )
+
+    def _limits(self) -> ResourceLimits:
+        service = self.settings.service
+        return ResourceLimits(
+            self.policy.resources.min_free_gib, service.memory_gib, service.gpu_memory_gib, service.gpu_celsius
+        )
+
+    def _cycle_ended(self) -> None:
+        self.governance.reconcile()
+        self.retention.apply()
+
+    def _tell(self, night: Night) -> None:
+        """Tells people, where that is configured; nothing waits for it."""
+        self.notices.tell(lambda: night_notice(self.ledger, night), lambda: self.nights.book.reported(night.key))
+
+    def _job_ended(self, job: Job) -> None:
+        self.validations.ended(job)
+        self.governance.job_ended(job)
+
+
+def _was_evaluated(ledger: AuditedLedger, model: str) -> bool:
+    sides = ((one.candidate.weights, one.champion.weights) for one in ledger.evaluations(limit=LOOKED_AT))
+    return any(model in weights for weights in sides)

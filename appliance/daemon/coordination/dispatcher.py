@@ -1,0 +1,123 @@
+"""The threads that give workers their work: whatever the ledger says is unfinished.
+
+Two things go on at once at most. Solvers work on jobs beside whatever else runs: they take no model, and their worker
+stays for jobs to come. What takes a model is done one thing at a time, jobs first, because people wait for them, then
+the unfinished cycle; a job that needs the model waits for a running cycle's end, because two workers would share the
+cores and the memory that one is sized for. What waits for something that passes (our own broker's next start, room on
+the disk) is tried again soon.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+from appliance.daemon.coordination.core import Core
+from appliance.daemon.processes.wake_thread import WakeThread, close_together, takes_no_writes
+from appliance.daemon.service.supervisor import WorkerSupervisor
+from appliance.errors import explain
+from appliance.ledger.audited import TamperedError
+
+
+def give_back() -> bool:
+    """Says whether anything went back; other C libraries than glibc have no such call (malloc_trim(3))."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return trim is not None and bool(trim(0))
+
+
+CHECK_SECONDS = 60.0
+"""Between two checks of what only the clock moves on."""
+WAITING_SECONDS = 0.5
+"""Between two checks whether work that waits for something can go on."""
+
+
+class _Lane(WakeThread):
+    """One thread with a worker of its own."""
+
+    def __init__(
+        self,
+        name: str,
+        supervisor: WorkerSupervisor,
+        do_next: Callable[[], bool],
+        on_error: Callable[[Exception], None],
+        before: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`do_next` does one piece of work; False when there is none, or none that can be begun now."""
+        super().__init__(name, self._work, on_error)
+        self._supervisor = supervisor
+        self._do_next = do_next
+        self._before = before
+        self._interrupted = False
+
+    def close(self) -> None:
+        """Ends the running worker and the thread."""
+        self.closing = True
+        self._supervisor.close()
+        super().close()
+
+    def _work(self) -> float:
+        """Works until nothing is left that can be begun now; nothing while somebody has changed the ledger."""
+        try:
+            return self._work_on()
+        except TamperedError as error:
+            self._supervisor.hold(f"{error}; {error.hint}")
+            return WAITING_SECONDS
+        except Exception as error:
+            if takes_no_writes(error):
+                self._supervisor.hold(f"{error}; {explain(error).hint}")
+            raise
+
+    def _work_on(self) -> float:
+        if self._interrupted:
+            self._supervisor.requeue_running()
+        self._interrupted = True
+        self._before()
+        worked = False
+        while not self.closing and self._do_next():
+            worked = True
+        if worked:
+            give_back()
+        self._interrupted = False
+        return WAITING_SECONDS if self._supervisor.waits_for else CHECK_SECONDS
+
+
+class Dispatcher:
+    """`start` once, `wake` when there may be something to do, `close` to end."""
+
+    def __init__(self, core: Core, on_error: Callable[[Exception], None]) -> None:
+        self._core = core
+        self._model = _Lane("dispatcher", core.supervisor, self._next, on_error, core.governance.check_canary)
+        self._solvers = _Lane("solvers", core.solvers, self._next_for_solvers, on_error)
+
+    def start(self) -> None:
+        self._model.start()
+        self._solvers.start()
+
+    def wake(self) -> None:
+        self._solvers.wake()
+        self._model.wake()
+
+    def close(self) -> None:
+        self._solvers.closing = self._model.closing = True
+        close_together(self._solvers.close, self._model.close)
+
+    def _next(self) -> bool:
+        supervisor = self._core.supervisor
+        if supervisor.next_job("model") is not None:
+            supervisor.run_jobs("model")
+        elif (cycle := self._core.cycles.unfinished()) is not None and not self._core.nights.holds(cycle.id):
+            self._core.cycles.run(cycle.id)
+        else:
+            supervisor.clear_wait()
+            return False
+        return not supervisor.waits_for
+
+    def _next_for_solvers(self) -> bool:
+        solvers = self._core.solvers
+        if solvers.next_job("solvers") is None:
+            solvers.clear_wait()
+            return False
+        solvers.run_jobs("solvers")
+        # What they leave is the model's.
+        self._model.wake()
+        return not solvers.waits_for

@@ -1,0 +1,99 @@
+"""What a policy says about the past: its decisions over all evaluations on record, and how the quarter's budget stands.
+
+Pure reading: nothing is recorded, moved or put into force. Each evaluation is decided on as if it were that night, with
+the champion of that evaluation in service, and with the words that people said about it since; so a policy that would
+have promoted an earlier candidate is not asked what would have come of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from appliance.client.messages import Backtest, BacktestRow, BudgetView, CandidateEvidence
+from appliance.ledger.ledger import Ledger
+from appliance.promotion.evidence import budget_of, evidence_of
+from appliance.records.evaluations import Evaluation
+from policies.contract.evidence import all_nights, pairs
+from policies.decide import decide
+from policies.gates import evidence as evidence_gate
+from policies.gates import improvement
+from policies.gates.evidence import nights_to_go, odds
+from policies.policy import Policy
+from policies.statistics.sequential import log_odds, needed, quarter_of
+
+MOST = 100_000
+"""Records of a kind: all that there are."""
+
+
+def backtest(ledger: Ledger, policy: Policy) -> Backtest:
+    """One row for each evaluation, newest first."""
+    history = ledger.evaluations(limit=MOST)
+    return Backtest(policy=policy.digest, rows=tuple(_row(one, history, ledger, policy) for one in history))
+
+
+def _row(evaluation: Evaluation, history: Sequence[Evaluation], ledger: Ledger, policy: Policy) -> BacktestRow:
+    candidate = evaluation.candidate.weights
+    made = [one for one in ledger.decisions(candidate=candidate, limit=MOST) if one.evaluation == evaluation.id]
+    evidence = evidence_of(
+        evaluation,
+        in_service=evaluation.champion.weights,
+        history=history,
+        approvals=ledger.approvals(candidate=candidate),
+        decisions=made,
+        policy=policy,
+    )
+    # An approval counts on whatever decision about this evaluation it was given; every rule here is meant to be new.
+    shown = tuple(digest for one in made for digest in one.digests())
+    evidence = evidence.model_copy(update={"shown": shown, "other_policies": (), "taken_back": None})
+    last = made[0] if made else None
+    now = decide(
+        evidence,
+        policy,
+        policy_digest=policy.digest,
+        id=f"{evaluation.id}.backtest",
+        made_at=last.made_at if last else evaluation.created,
+    )
+    return BacktestRow(
+        evaluation=evaluation.id,
+        created=evaluation.created,
+        candidate=candidate,
+        champion=evaluation.champion.weights,
+        recorded=last.outcome if last else None,
+        recorded_under=last.policy if last else "",
+        now=now,
+    )
+
+
+def budget(ledger: Ledger, policy: Policy, now: str) -> BudgetView:
+    """How this quarter's budget stands, and each candidate's evidence; newest first."""
+    history = ledger.evaluations(limit=MOST)
+    quarter, rules = quarter_of(now), policy.rules_of(evidence_gate.GATE)
+    newest: dict[tuple[str, str], Evaluation] = {}
+    for one in history:
+        models = (one.candidate.weights, one.champion.weights)
+        if models[0] != models[1] and budget_of(one, history).quarter == quarter:
+            newest.setdefault(models, one)
+    return BudgetView(
+        quarter=quarter,
+        alpha=rules.alpha,
+        candidates=rules.candidates,
+        left=max(0, rules.candidates - len(newest)),
+        needed=odds(needed(rules.alpha, rules.candidates)),
+        nights=rules.nights,
+        evidence=tuple(_evidence_of(one, history, policy) for one in newest.values()),
+    )
+
+
+def _evidence_of(evaluation: Evaluation, history: Sequence[Evaluation], policy: Policy) -> CandidateEvidence:
+    evidence = evidence_of(evaluation, in_service=None, history=history, approvals=(), decisions=(), policy=policy)
+    seen, nights = pairs(all_nights(evidence)), len(evidence.earlier) + 1
+    return CandidateEvidence(
+        candidate=evaluation.candidate.weights,
+        champion=evaluation.champion.weights,
+        nights=nights,
+        items=seen.items,
+        gained=seen.gained,
+        lost=seen.lost,
+        odds=odds(log_odds(seen.gained, seen.lost)),
+        nights_to_go=nights_to_go(seen, nights, policy.rules_of(improvement.GATE), policy.rules_of(evidence_gate.GATE)),
+    )

@@ -1,0 +1,281 @@
+"""A promoted model beside the champion: begun, looked after job by job, and ended one way or the other.
+
+What always holds: the record of a canary says what is to be so, and is written before any alias moves; `reconcile` does
+what is missing, so a kill at any moment changes nothing. The aliases of one step move in one transaction. What spoke
+for the end is in the audit log with its figures: the entry of the canary, and the decision that keeps a model which was
+taken back out until it was evaluated anew. Calls come one at a time (`Governance` has the lock).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from appliance.client.status import CanaryView
+from appliance.daemon.contract.events import EventLog
+from appliance.daemon.governance.trust import Trust
+from appliance.jobs.lifecycle import asked_again
+from appliance.learning.errors import CheckpointError
+from appliance.ledger.audited import AuditedLedger
+from appliance.promotion.evidence import CANARY, CANDIDATE, CHAMPION, PREVIOUS
+from appliance.records.jobs import Job, JobState
+from appliance.records.service import Canary, CanaryState
+from policies.canary import Counts, describe, is_wanted, odds_of_drop, step_of
+from policies.contract.decision import Decision
+from policies.contract.evidence import TakenBack
+from policies.decide import after_service
+
+LOOKED_AT = 2_000
+"""Of the champion's newest jobs, when those that say something are looked for."""
+BY_MODEL = ("", "policy model")
+COUNTED = (JobState.SOLVED, JobState.UNSOLVED)
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """`check` raises CheckpointError for a model whose folder is not what its digest says."""
+
+    ledger: AuditedLedger
+    trust: Trust
+    now: Callable[[], str]
+    events: EventLog
+    check: Callable[[str], None]
+
+    @property
+    def current(self) -> Canary | None:
+        """The one that has not ended."""
+        newest = self.ledger.canaries(limit=1)
+        return newest[0] if newest and not newest[0].state.ended else None
+
+    def is_wanted(self, champion: str | None) -> bool:
+        """Whether what is promoted now begins beside this champion."""
+        rules = self.trust.policy.service
+        return champion is not None and is_wanted(rules, len(self._worked(champion, rules.min_jobs)))
+
+    def begin(self, decision: Decision, champion: str) -> Canary:
+        canary = Canary(
+            id=f"canary-{secrets.token_hex(6)}",
+            candidate=decision.candidate,
+            champion=champion,
+            decision=decision.id,
+            rules=self.trust.policy.service,
+            state=CanaryState.REPLAY,
+            started=self.now(),
+        )
+        self.trust.log(
+            "canary.began",
+            canary=canary.id,
+            candidate=canary.candidate,
+            champion=champion,
+            decision=decision.id,
+            rules=canary.rules.model_dump_json(),
+        )
+        self.ledger.put_canary(canary)
+        self._carry_on(canary)
+        self.events.add(
+            "canary",
+            f"{canary.candidate[:12]} is tried beside the champion: on its last jobs, then on "
+            f"{100 * canary.rules.share:g} % of the new ones",
+        )
+        self.next_step()
+        return canary
+
+    def reconcile(self) -> None:
+        """Does what the newest record says and was not done, as when the daemon was killed in between."""
+        newest = self.ledger.canaries(limit=1)
+        if not newest:
+            return
+        if newest[0].state.ended:
+            self._carry_out_end(newest[0])
+        else:
+            self._carry_on(newest[0])
+
+    def next_step(self) -> Canary | None:
+        """Looks at what persons said and at the jobs, and goes on: gives the first share, takes back, or lets pass. The
+        canary if it ended."""
+        canary = self.current
+        if canary is None:
+            return None
+        if person := self._rejected_by(canary):
+            return self.take_back(canary, f"reject by {person}")
+        if missing := self._unapproved(canary):
+            return self.take_back(canary, missing)
+        counts, now = self.counts(canary), self.now()
+        step = step_of(counts, canary.rules, share_since=canary.share_since, now=now)
+        if step == "share" and canary.state is CanaryState.REPLAY:
+            self.ledger.put_canary(canary.model_copy(update={"state": CanaryState.SHARE, "share_since": now}))
+            self.trust.log("canary.share", canary=canary.id, figures=describe(counts, canary.rules))
+            self.events.add(
+                "canary", f"{canary.candidate[:12]} answers {100 * canary.rules.share:g} % of the jobs from now on"
+            )
+            return None
+        if step == "dropped":
+            return self.take_back(canary, f"taken back by itself: {describe(counts, canary.rules)}", counts)
+        if step == "passed":
+            try:
+                self.check(canary.candidate)
+            except CheckpointError as error:
+                return self.take_back(canary, f"it cannot go into service: {error}", counts)
+            return self._end(canary, CanaryState.PASSED, describe(counts, canary.rules), counts)
+        return None
+
+    def _rejected_by(self, canary: Canary) -> str:
+        """Whose signed rejection is on record since it began, and had no effect because the daemon was killed in
+        between; empty where nobody's is."""
+        began = self._began(canary)
+        rejections = [
+            one
+            for one in self.ledger.approvals(candidate=canary.candidate)
+            if one.verdict == "reject"
+            and (said := self.ledger.in_force.bound("approvals", one.digest())) is not None
+            and said.number > began >= 0
+        ]
+        counted = self.trust.valid_approvals(rejections, at=self.trust.decision_time())
+        return counted[0].person if counted else ""
+
+    def _unapproved(self, canary: Canary) -> str:
+        """What is missing of the approvals that the policy in force asks for, as when a key was revoked since it began;
+        empty where nothing is. That they expire while it is tried is no matter."""
+        rules = self.trust.policy.approval
+        if not rules.required:
+            return ""
+        decisions = self.ledger.decisions(candidate=canary.candidate, limit=1_000)
+        evaluation = next((one.evaluation for one in decisions if one.id == canary.decision), "")
+        shown = {one.digest() for one in decisions if one.evaluation == evaluation}
+        given = [one for one in self.ledger.approvals(candidate=canary.candidate) if one.decision in shown]
+        counted = self.trust.valid_approvals(given, at=canary.started)
+        people = {one.person for one in counted if one.verdict == "approve"}
+        if len(people) >= rules.people:
+            return ""
+        return f"it cannot go into service: {len(people)} of {rules.people} approvals count now"
+
+    def take_back(self, canary: Canary, reason: str, counts: Counts | None = None) -> Canary:
+        return self._end(canary, CanaryState.TAKEN_BACK, reason, counts or self.counts(canary))
+
+    def counts(self, canary: Canary) -> Counts:
+        """From jobs whose end is in the audit log since the canary began, each as the log says."""
+        asked = self._replays(canary)
+        ended = {job.id: job for job in self.ledger.ended_jobs(after=self._began(canary))}
+        replays = [(original, ended[name]) for name, original in asked.items() if name in ended]
+        pairs = [
+            (original.state is JobState.SOLVED, job.state is JobState.SOLVED)
+            for original, job in replays
+            if job.weights == canary.candidate and _counts(job) and _asks_the_same(job, original)
+        ]
+        real = [
+            (job.weights == canary.candidate, job.state is JobState.SOLVED)
+            for job in ended.values()
+            if canary.share_since and job.created >= canary.share_since and job.replay_of is None and _counts(job)
+            if job.weights in (canary.candidate, canary.champion)
+        ]
+        return Counts(
+            replayed=len(pairs),
+            to_replay=len(asked) - len(replays) if canary.state is CanaryState.REPLAY else 0,
+            gained=pairs.count((False, True)),
+            lost=pairs.count((True, False)),
+            canary_passed=real.count((True, True)),
+            canary_failed=real.count((True, False)),
+            champion_passed=real.count((False, True)),
+            champion_failed=real.count((False, False)),
+        )
+
+    def _began(self, canary: Canary) -> int:
+        bound = self.ledger.in_force.bound("canaries", canary.id)
+        return -1 if bound is None else bound.number
+
+    def _replays(self, canary: Canary) -> dict[str, Job]:
+        """The champion's last jobs before it began, by the name under which the canary works each again."""
+        began = self._began(canary)
+        worked = self._worked(canary.champion, canary.rules.replay, before=began)
+        return {f"{_prefix(canary)}{job.id}": job for job in worked}
+
+    def view(self) -> CanaryView | None:
+        """How the current one stands, for people."""
+        canary = self.current
+        if canary is None:
+            return None
+        counts, rules = self.counts(canary), canary.rules
+        return CanaryView(
+            canary=canary,
+            counts=counts,
+            odds=odds_of_drop(counts, rules.share),
+            needed=1 / rules.alpha,
+            closes=_later(canary.share_since, rules.window_hours) if canary.share_since else None,
+            closes_latest=_later(canary.share_since, rules.max_hours) if canary.share_since else None,
+        )
+
+    def _carry_on(self, canary: Canary) -> None:
+        """Its alias, and the earlier jobs that it works again."""
+        if self.ledger.alias(CANARY) != canary.candidate:
+            moves: dict[str, str | None] = {CANARY: canary.candidate}
+            if self.ledger.alias(CANDIDATE) == canary.candidate:
+                moves[CANDIDATE] = None
+            self.ledger.set_aliases(moves, f"{canary.id}, decision {canary.decision}", self.now())
+        if canary.state is not CanaryState.REPLAY:
+            return
+        for name, job in self._replays(canary).items():
+            if self.ledger.job(name) is None:
+                # Behind everybody's; for the model alone, because it is the one that is tried.
+                again = asked_again(job, self.now(), id=name, priority=0, solvers_done=True, replay_of=job.id)
+                self.ledger.put_job(again)
+
+    def _end(self, canary: Canary, state: CanaryState, reason: str, counts: Counts) -> Canary:
+        ended = canary.model_copy(update={"state": state, "reason": reason, "counts": counts, "ended": self.now()})
+        self.trust.log(f"canary.{state.value}", canary=ended.id, candidate=ended.candidate, message=reason)
+        self.ledger.put_canary(ended)
+        self._carry_out_end(ended)
+        self.events.add(
+            "canary", f"{ended.candidate[:12]} {'is champion' if state is CanaryState.PASSED else 'is out'}: {reason}"
+        )
+        return ended
+
+    def _carry_out_end(self, canary: Canary) -> None:
+        if canary.state is CanaryState.TAKEN_BACK:
+            odds = odds_of_drop(canary.counts, canary.rules.share)
+            taken = TakenBack(at=canary.ended, reason=canary.reason, figure=odds, threshold=1 / canary.rules.alpha)
+            record_taken_back(canary.candidate, taken, self.ledger, self.trust, name=f"{canary.id}.taken-back")
+        if self.ledger.alias(CANARY) == canary.candidate:
+            moves: dict[str, str | None] = {CANARY: None}
+            if canary.state is CanaryState.PASSED:
+                moves |= {CHAMPION: canary.candidate, PREVIOUS: canary.champion}
+            self.ledger.set_aliases(moves, f"{canary.id}: {canary.reason}", self.now())
+        for job in self.ledger.unended_jobs():
+            if job.replay_of is not None:
+                gone = {"state": JobState.CANCELLED, "reason": f"{canary.id} has ended", "updated": self.now()}
+                self.ledger.put_job(job.model_copy(update=gone))
+
+    def _worked(self, champion: str, most: int, before: int | None = None) -> list[Job]:
+        """The newest jobs that these weights worked on to an end which says something; those that had ended before that
+        entry of the log."""
+        found: list[Job] = []
+        for job in self.ledger.ended_jobs(weights=champion, before=before, limit=LOOKED_AT):
+            if len(found) < most and job.replay_of is None and _counts(job):
+                found.append(job)
+        return found
+
+
+def record_taken_back(candidate: str, taken: TakenBack, ledger: AuditedLedger, trust: Trust, *, name: str) -> None:
+    """Records the decision that a model which was taken out of service is not put back without a new evaluation; once
+    under that name. A model that no decision is about has none to be put back by."""
+    decisions = ledger.decisions(candidate=candidate, limit=1_000)
+    if decisions and not any(decision.id == name for decision in decisions):
+        ledger.put_decision(after_service(decisions[0], taken, trust.policy, id=name))
+
+
+def _prefix(canary: Canary) -> str:
+    return f"replay-{canary.id.removeprefix('canary-')}-"
+
+
+def _counts(job: Job) -> bool:
+    """Whether how it ended says something about the weights that worked on it."""
+    return job.state in COUNTED and job.solved_by in BY_MODEL
+
+
+def _asks_the_same(job: Job, original: Job) -> bool:
+    return all(getattr(job, name) == getattr(original, name) for name in ("question", "spec", "files", "attempts"))
+
+
+def _later(moment: str, hours: float) -> str:
+    return (datetime.fromisoformat(moment) + timedelta(hours=hours)).isoformat(timespec="seconds")

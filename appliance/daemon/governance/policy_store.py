@@ -1,0 +1,139 @@
+"""Which policy is in force: it follows from the audit log alone.
+
+What always holds: an edit takes effect only after its signed statement was checked here and is in the log. The policy
+in force lies as `policy/in-force.toml` in the data folder for whoever needs it; a copy of it is in the log, and a file
+that says anything else is put right at the next start. What people are shown comes from the log, not from that file.
+
+Trust on first use: the policy file of the very first start is taken as it is, and the log says so (`policy.first_use`).
+A policy of an earlier version stays in force as it is until people sign another one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from appliance.audit.log import AuditLog
+from appliance.client.messages import PolicyInForce
+from appliance.daemon.contract.errors import BrokenError
+from appliance.settings.policy_files import in_force_file, parse_policy, policy_file, written_policy
+from appliance.system.durable_file import replace_file
+from policies.errors import PolicyError
+from policies.in_force import POLICY_FIRST_USE, POLICY_SIGNED
+from policies.policy import TOO_OLD, VERSION, Policy, read_content, version_of
+
+
+class PolicyStore:
+    """Opened once, with the policies in the log, oldest first. Raises AuditError, PolicyError, and BrokenError for a
+    file that somebody exchanged."""
+
+    def __init__(self, audit: AuditLog, data: Path, logged: Iterable[str]) -> None:
+        self._audit = audit
+        self._data = data
+        contents = [text.encode() for text in logged]
+        self._digests = [_digest(content) for content in contents]
+        self._known = dict(zip(self._digests, contents, strict=True))
+        self.policy = self._from_log(contents[-1]) if contents else self._first()
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether the policy in force is of an earlier version, and to be migrated."""
+        return version_of(self._content) != VERSION
+
+    def in_force(self) -> PolicyInForce:
+        own = policy_file(self._data)
+        written = _digest(read_content(own)[0]) if own is not None else self._digests[-1]
+        return PolicyInForce(
+            log=self._audit.first,
+            digest=self._digests[-1],
+            content=self._content.decode(),
+            number=len(self._digests),
+            people=self.policy.approval.people,
+            unsigned="" if written == self._digests[-1] else written,
+        )
+
+    def of(self, digest: str) -> Policy:
+        """The policy of that digest, as it was in force; the one that is now where the log has none such, or it is of a
+        version that is not read any more."""
+        content = self._known.get(digest)
+        if content is None or digest == self.policy.digest:
+            return self.policy
+        try:
+            return parse_policy(content, f"the policy {digest[:12]}", in_force=True)
+        except PolicyError:
+            return self.policy
+
+    def change(
+        self, content: bytes, envelope: bytes, signers: Callable[[PolicyInForce, Policy], tuple[str, ...]]
+    ) -> Policy:
+        """Puts a file into force. `signers` gives the names of who signed, or raises. Raises PolicyError for a file
+        that is none, BrokenError where it is in force and could not be written for others."""
+        policy = parse_policy(content, "the signed file")
+        names = signers(self.in_force(), policy)
+        self._audit.append(
+            POLICY_SIGNED,
+            file=policy.digest,
+            replaces=self._digests[-1],
+            by=list(names),
+            envelope=envelope.decode("ascii"),
+            content=content.decode(),
+        )
+        self._digests.append(policy.digest)
+        self.policy = policy
+        try:
+            self._write(content)
+        except OSError as error:
+            raise BrokenError(
+                f"the policy {policy.digest[:12]} is signed and in force, and its file could not be written: "
+                f"{error.strerror}",
+                hint="free some space, and start the daemon again: it writes the file, which the broker reads",
+            ) from error
+        return policy
+
+    def _first(self) -> Policy:
+        """A log that was begun anew goes on with the policy that was in force, not with an edit that nobody signed;
+        unless that one is of a version that is not read any more."""
+        file, note = in_force_file(self._data), "trusted on first use: nobody signed it"
+        content, name = read_content(file) if file.exists() else written_policy(self._data)
+        old = version_of(content)
+        if file.exists() and old in TOO_OLD:
+            note = f"{note}; the one before was of version {old}, which is not read any more"
+            content, name = written_policy(self._data)
+        policy = parse_policy(content, name, in_force=file.exists())
+        self._audit.append(POLICY_FIRST_USE, file=policy.digest, origin=name, note=note, content=content.decode())
+        self._digests.append(policy.digest)
+        self._write(content)
+        return policy
+
+    def _from_log(self, content: bytes) -> Policy:
+        path = in_force_file(self._data)
+        old = version_of(content)
+        if old in TOO_OLD:
+            raise PolicyError(
+                f"the policy in force is of version {old}, which this version of the program does not read any more",
+                hint=f"put a new one into {self._data} as policy.toml, or none for the packaged one, and begin the log "
+                "anew: `assay audit renew --reason upgrade`; keys are then admitted anew",
+            )
+        self._content = content
+        found = _digest(path.read_bytes()) if path.exists() else ""
+        if found != self._digests[-1]:
+            self._audit.append("policy.restored", file=self._digests[-1], found=found)
+            self._write(content)
+            if found and found not in self._digests[-2:]:  # a kill may have come before the file was written
+                raise BrokenError(
+                    f"{path} was not the policy that was signed: it was put right from the audit log",
+                    hint="start it again; an edit takes effect through `assay policy sign`",
+                )
+        return parse_policy(content, str(path), in_force=True)
+
+    def _write(self, content: bytes) -> None:
+        self._content = content
+        self._known[_digest(content)] = content
+        path = in_force_file(self._data)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        replace_file(path, content)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

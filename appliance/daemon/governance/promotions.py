@@ -1,0 +1,58 @@
+"""What each promotion gained and what it forgot, by taskset: pure reading of the ledger."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from appliance.client.nights import PromotionView, TasksetChange
+from appliance.ledger.ledger import Ledger
+from appliance.promotion.evidence import earlier_nights, paired, taken_back
+from appliance.records.evaluations import Evaluation
+from policies.contract.decision import DecisionOutcome
+from policies.contract.evidence import first_answers
+from policies.policy import Policy
+
+LOOKED_AT = 10_000
+"""Decisions among which promotions are looked for."""
+
+
+def promotions(ledger: Ledger, policy_of: Callable[[str], Policy], *, limit: int) -> list[PromotionView]:
+    """Newest first. A decision that was made again with an approval is one promotion. `policy_of` gives the policy of
+    a digest: the nights and questions are those that the decision counted."""
+    decisions = ledger.decisions(limit=LOOKED_AT)
+    found: dict[str, PromotionView] = {}
+    for made in decisions:
+        if made.outcome is not DecisionOutcome.PROMOTE or made.evaluation in found or len(found) >= limit:
+            continue
+        evaluation = ledger.evaluation(made.evaluation)
+        if evaluation is None:
+            continue
+        history = ledger.evaluations(candidate=made.candidate, limit=LOOKED_AT)
+        met = [*earlier_nights(evaluation, history, policy_of(made.policy)), evaluation]
+        back = taken_back(evaluation, [one for one in decisions if one.candidate == made.candidate])
+        found[made.evaluation] = PromotionView(
+            at=made.made_at,
+            candidate=made.candidate,
+            champion=evaluation.champion.weights,
+            cycle=evaluation.cycle,
+            evaluation=evaluation.id,
+            reason=made.reason,
+            taken_back=back.reason if back is not None else "",
+            nights=len(met),
+            families=changes(met),
+        )
+    return list(found.values())
+
+
+def changes(met: Sequence[Evaluation]) -> tuple[TasksetChange, ...]:
+    """By taskset, of the questions that both answered on these nights, oldest first; of one that was asked again, the
+    first answers, as the decision counts them."""
+    both = first_answers(paired(one.champion.items, one.candidate.items) for one in met)
+    items = Counter(item.family for item in both)
+    gained = Counter(item.family for item in both if item.gained)
+    lost = Counter(item.family for item in both if item.lost)
+    return tuple(
+        TasksetChange(family=family, items=count, gained=gained[family], lost=lost[family])
+        for family, count in sorted(items.items())
+    )

@@ -1,0 +1,214 @@
+"""Whose signature counts here: it follows from the audit log alone, entry by entry.
+
+What always holds: a key, an approval, a validation or an edit of the policy takes effect only after its signed
+statement was checked here and is in the log; what is refused is in the log too, with the reason's name. Trust on first
+use: the first person's key is admitted by its own signature, and the log says so (an admission by nobody).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from appliance import __version__
+from appliance.audit.log import REPAIR, AuditBroken, AuditLog
+from appliance.audit.machine_keys import MACHINES, load_or_make
+from appliance.client.messages import Keys, PolicyInForce
+from appliance.daemon.contract.errors import RefusedByPolicyError
+from appliance.daemon.governance.policy_store import PolicyStore
+from appliance.records.evaluations import Approval
+from policies.approvals import (
+    ApprovalSubject,
+    SignedApproval,
+    in_utc,
+    is_valid_at,
+    taken_back_until,
+    verify_approval,
+    verify_recorded_approval,
+)
+from policies.contract.keys import KnownKey
+from policies.edits import verify_edit
+from policies.envelopes import PublicKey, open_envelope
+from policies.in_force import BEGIN, KEY_ADMITTED, KEY_REVOKED, POLICY_FIRST_USE, POLICY_SIGNED
+from policies.policy import Policy
+from policies.refusals import StatementRefused
+from policies.register import Register
+from policies.validation import SignedValidation, ValidationSubject, verify_validation
+
+KEPT = 8192
+"""Characters of a refused statement that go into the log."""
+
+
+class Trust:
+    """Opened once by the core. Raises AuditError, and what `PolicyStore` raises."""
+
+    def __init__(self, audit: AuditLog, data: Path, now: Callable[[], str]) -> None:
+        self._audit = audit
+        self._data = data
+        self._now = now
+        self._lock = threading.RLock()
+        machines = {name: PublicKey.of(load_or_make(data, name).public_key()) for name in MACHINES}
+        if audit.head is None:
+            lines = {name: key.line for name, key in machines.items()}
+            audit.append(BEGIN, version=__version__, adopted=True, **lines)
+        self.register = Register(machines={key.fingerprint: name for name, key in machines.items()})
+        self.on_revoked: Callable[[KnownKey], object] = lambda key: None
+        """Is told of each key that was revoked."""
+        logged: list[str] = []
+        for entry in audit.in_force.statements:
+            if entry.kind == BEGIN and any(entry.what.get(name) != key.line for name, key in machines.items()):
+                raise AuditBroken(f"{audit.path} was begun with other keys than those in keys/", 0, hint=REPAIR)
+            if entry.kind in (KEY_ADMITTED, KEY_REVOKED):
+                self._replay(str(entry.what["envelope"]), int(str(entry.what["people"])), entry.number)
+            elif entry.kind in (POLICY_FIRST_USE, POLICY_SIGNED):
+                logged.append(str(entry.what["content"]))
+        self.policies = PolicyStore(audit, data, logged)
+
+    # keys
+    def keys(self) -> Keys:
+        rules = self.policy.approval
+        return Keys(
+            keys=self.register.keys,
+            machines=dict(self.register.machines),
+            people=rules.people,
+            who=rules.who,
+            valid_hours=rules.max_age_hours,
+        )
+
+    def change_key(self, envelope: bytes) -> KnownKey:
+        """Admits a key or revokes one. Raises RefusedByPolicyError with the reason's name."""
+        with self._lock:
+            people = self.policy.approval.people
+            with self._refusing("key.refused", envelope):
+                after = self.register.after(envelope, people=people)
+            changed = next(key for key in after.keys if key not in self.register.keys)
+            self._audit.append(
+                KEY_ADMITTED if changed.valid else KEY_REVOKED,
+                person=changed.person,
+                key=changed.fingerprint,
+                by=list(changed.admitted_by) if changed.valid else [changed.revoked_by],
+                people=people,
+                envelope=envelope.decode("ascii"),
+            )
+            self.register = after
+            if not changed.valid:
+                self.on_revoked(changed)
+            return changed
+
+    # approvals and validations
+    def verify_approval(
+        self, envelope: bytes, question: ApprovalSubject, known: Sequence[Approval]
+    ) -> tuple[SignedApproval, KnownKey]:
+        """The approval or rejection, when it counts; `known` are those on record about the candidate. Raises
+        RefusedByPolicyError with the reason's name, which is logged."""
+        last_at: dict[str, str] = {}
+        for one in known:
+            with suppress(StatementRefused):
+                signed, _ = self._signed(one)
+                last_at[signed.person] = max(last_at.get(signed.person, ""), in_utc(signed.made_at))
+        with self._refusing("word.refused", envelope, candidate=question.candidate):
+            return verify_approval(
+                envelope,
+                question,
+                self.register,
+                used={one.nonce for one in known},
+                last_at=last_at,
+                now=self._now(),
+                latest=self._audit.latest,
+            )
+
+    def verify_validation(
+        self, envelope: bytes, asked: ValidationSubject, before: bytes | None = None
+    ) -> tuple[SignedValidation, KnownKey]:
+        """The validation of a job, when it counts. Raises RefusedByPolicyError as `verify_approval` does."""
+        with self._refusing("meaning.refused", envelope, job=asked.job):
+            return verify_validation(
+                envelope, asked, self.register, before=before, now=self._now(), latest=self._audit.latest
+            )
+
+    def valid_approvals(self, approvals: Iterable[Approval], *, at: str) -> list[Approval]:
+        """Picks from those on record the ones that say what was signed, by a key that is valid now, and that had not
+        expired then; each with the time that was signed. A record that says anything else is in the log, with its
+        name."""
+        read = []
+        for one in approvals:
+            about = {"candidate": one.candidate, "recorded": one.person}
+            with suppress(RefusedByPolicyError), self._refusing("word.refused", one.envelope.encode(), **about):
+                read.append((one, *self._signed(one)))
+        taken_back = taken_back_until([(signed, key) for _, signed, key in read], at=at)
+        return [
+            one.model_copy(update={"created": in_utc(signed.made_at)})
+            for one, signed, key in read
+            if is_valid_at(signed, key, at=at, taken_back=taken_back)
+        ]
+
+    def decision_time(self) -> str:
+        """The time to decide as of: now, or the latest time on record where the clock shows less."""
+        return max(in_utc(self._now()), in_utc(self._audit.latest))
+
+    def log(self, kind: str, **what: str) -> None:
+        """Writes an entry of the audit log. Raises AuditError: what it is about must then not happen."""
+        self._audit.append(kind, **what)
+
+    # the policy
+    @property
+    def policy(self) -> Policy:
+        """The one in force."""
+        return self.policies.policy
+
+    def change_policy(self, content: bytes, envelope: bytes) -> PolicyInForce:
+        """Puts a signed file into force. Which isolation runs what is read by the broker when it starts. Raises
+        PolicyError for a file that is none, RefusedByPolicyError for an edit that was not signed as it must be."""
+
+        def signers(before: PolicyInForce, policy: Policy) -> tuple[str, ...]:
+            with self._refusing("policy.refused", envelope, file=policy.digest):
+                return verify_edit(
+                    envelope,
+                    self.register,
+                    log=before.log,
+                    number=before.number,
+                    in_force=before.digest,
+                    digest=policy.digest,
+                    people=before.people,
+                )
+
+        with self._lock:
+            self.policies.change(content, envelope, signers)
+            return self.policies.in_force()
+
+    def _signed(self, one: Approval) -> tuple[SignedApproval, KnownKey]:
+        return verify_recorded_approval(one.model_dump(), self.register, who=self.policy.approval.who)
+
+    def _replay(self, envelope: str, people: int, number: int) -> None:
+        try:
+            self.register = self.register.after(envelope.encode(), people=people)
+        except StatementRefused as error:
+            raise AuditBroken(f"{self._audit.path}: entry {number}: {error}", number, hint=REPAIR) from error
+
+    @contextmanager
+    def _refusing(self, kind: str, envelope: bytes, **about: str) -> Iterator[None]:
+        """Logs why a statement is refused inside, with the statement, and raises what the person is told."""
+        try:
+            yield
+        except StatementRefused as error:
+            self._audit.append(
+                kind,
+                name=error.name.value,
+                message=str(error),
+                signers=_signers(envelope),
+                statement=envelope[:KEPT].decode("utf-8", "backslashreplace"),
+                **about,
+            )
+            raise RefusedByPolicyError(str(error), hint=error.hint, refusal=error.name) from error
+
+
+def _signers(envelope: bytes) -> list[JsonValue]:
+    """Whose keys it names, whether or not they signed."""
+    try:
+        return list(open_envelope(envelope).signers)
+    except StatementRefused:
+        return []

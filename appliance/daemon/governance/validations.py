@@ -1,0 +1,156 @@
+"""Whether a job's check says what was meant: the jobs that wait for a person's validation, and what one leads to.
+
+What always holds: a validation counts only with the signature of a person's valid key over this job's question, check
+and files, in the words in which this daemon puts them; it is in the audit log before it is on the job, and what is
+refused is there too, by name. What somebody wrote into the database without a signature counts for nothing. A
+validation never changes what was verified: the two stay apart in everything that goes out. One that came too late for
+the bundle lies beside it, so that the bundle's bytes stay. A key that is revoked takes its validations off the jobs
+that have not ended; from a bundle that was made nothing is taken back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from appliance.daemon.contract.errors import RefusedByPolicyError
+from appliance.daemon.contract.events import EventLog
+from appliance.daemon.governance.trust import Trust
+from appliance.daemon.views.ledger_views import job_named
+from appliance.jobs.content import content_of, contents_of, files_in_words, meaning_file, not_asked, signed_validation
+from appliance.jobs.explain import in_words, question_lines
+from appliance.jobs.layout import MEANING, canonical
+from appliance.ledger.audited import AuditedLedger
+from appliance.records.jobs import Job, Validation
+from appliance.system.durable_file import replace_file
+from policies.contract.keys import KnownKey
+from policies.envelopes import PublicKey
+from policies.refusals import StatementRefused
+from policies.validation import ValidationSubject
+
+LOOKED_AT = 10_000
+"""Jobs, newest first, among which those are that wait."""
+SETTLED = 1000
+"""Jobs whose validations are looked after when the daemon starts."""
+
+
+class Validations:
+    """One validation at a time, whoever gives it."""
+
+    def __init__(
+        self, ledger: AuditedLedger, trust: Trust, data: Path, now: Callable[[], str], events: EventLog
+    ) -> None:
+        self._ledger = ledger
+        self._trust = trust
+        self._data = data
+        self._now = now
+        self._events = events
+        self._lock = threading.Lock()
+
+    def waiting(self, limit: int) -> list[Job]:
+        """Jobs without a valid validation, newest first, solved or not; replays are nobody's question."""
+        found = (job for job in self._ledger.jobs(limit=LOOKED_AT) if self._waits(job))
+        return [self.as_it_counts(job) for job, _ in zip(found, range(limit), strict=False)]
+
+    def listed(self, limit: int) -> list[Job]:
+        """All jobs, newest first, each with its validation as it counts; without envelopes, which hold whole pages."""
+        jobs = [self.as_it_counts(job) for job in self._ledger.jobs(limit=limit)]
+        brief = {"envelope": ""}
+        return [
+            job.model_copy(update={"validation": job.validation.model_copy(update=brief)}) if job.validation else job
+            for job in jobs
+        ]
+
+    def as_it_counts(self, job: Job) -> Job:
+        """Drops a validation whose key is no valid person's by now, or that nobody signed: it counts for nothing."""
+        return job if job.validation is None or self._counts(job) else job.model_copy(update={"validation": None})
+
+    def record(self, name: str, envelope: bytes) -> Job:
+        """Checks and records a signed validation. Raises NotThereError, RefusedByPolicyError with the reason's name."""
+        with self._lock:
+            job = job_named(self._ledger, name)
+            if why := not_asked(job):
+                raise RefusedByPolicyError(why, hint="`assay jobs retry` makes another job of it")
+            asked = ValidationSubject(
+                job=job.id,
+                content=content_of(job),
+                question=question_lines(job.question),
+                files=files_in_words(job.files),
+                words=in_words(job.spec),
+                valid_hours=self._trust.policy.approval.max_age_hours,
+            )
+            before = job.validation.envelope.encode() if job.validation is not None and self._counts(job) else None
+            signed, key = self._trust.verify_validation(envelope, asked, before)
+            validation = Validation(
+                verdict=signed.verdict,
+                shown=signed.page.digest(),
+                person=signed.person,
+                created=self._now(),
+                key=key.fingerprint,
+                envelope=envelope.decode("ascii"),
+            )
+            self._trust.log(
+                "meaning",
+                job=job.id,
+                verdict=validation.verdict,
+                person=validation.person,
+                key=validation.key,
+                content=signed.content,
+                shown=validation.shown,
+                envelope=validation.envelope,
+            )
+            updated = self._ledger.put_validation(job.id, validation)
+            text = "says what was meant" if validation.verdict == "meant" else "does not say what was meant"
+            self._events.add("governance", f"{signed.person}: the check of {job.id} {text}")
+            self._write_beside(updated)
+            return updated
+
+    def ended(self, job: Job) -> None:
+        """Writes a validation that came while the job's bundle was made beside that bundle."""
+        with self._lock:
+            self._write_beside(self._ledger.job(job.id) or job)
+
+    def revoked(self, key: KnownKey) -> None:
+        """Takes the validations by this key off the jobs that have not ended."""
+        with self._lock:
+            for job in self._ledger.unended_jobs():
+                if job.validation is None or job.validation.key != key.fingerprint:
+                    continue
+                self._trust.log("meaning.dropped", job=job.id, key=key.fingerprint, person=key.person)
+                self._ledger.put_validation(job.id, None)
+                self._events.add(
+                    "governance", f"the validation of {job.id} by {key.person} counts no more: the key was revoked"
+                )
+
+    def reconcile(self) -> None:
+        """What a kill may have left undone."""
+        for key in self._trust.register.keys:
+            if not key.valid:
+                self.revoked(key)
+        for job in self._ledger.jobs(limit=SETTLED):
+            self.ended(job)
+
+    def _waits(self, job: Job) -> bool:
+        return not (not_asked(job) or job.replay_of is not None or self._counts(job))
+
+    def _counts(self, job: Job) -> bool:
+        """Whether there is a validation by a valid person's key, about what the job has; checked each time anew."""
+        key = self._trust.register.known(job.validation.key) if job.validation is not None else None
+        if job.validation is None or key is None or not key.valid:
+            return False
+        try:
+            return signed_validation(job.validation, contents_of(job), PublicKey(key.key)).job == job.id
+        except StatementRefused:
+            return False
+
+    def _write_beside(self, job: Job) -> None:
+        artifact = self._ledger.artifact(job.artifact) if job.artifact and job.validation is not None else None
+        if artifact is None or job.validation is None:
+            return
+        bundle = self._data / artifact.folder
+        content = canonical(job.validation.model_dump(mode="json"))
+        path = meaning_file(bundle)
+        if any(found.is_file() and found.read_bytes() == content for found in (bundle / MEANING, path)):
+            return
+        replace_file(path, content)

@@ -1,0 +1,24 @@
+"""The thread that looks at the schedule. What it leads to is decided in `appliance.daemon.nights.runner`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from appliance.daemon.nights.runner import LOOK_SECONDS, Nights
+from appliance.daemon.processes.wake_thread import WakeThread
+from appliance.ledger.audited import TamperedError
+
+
+def schedule_thread(nights: Nights, wake: Callable[[], object], on_error: Callable[[Exception], None]) -> WakeThread:
+    """Makes it; `wake` is called when a night's cycle may work."""
+
+    def look() -> float:
+        try:
+            seconds = nights.look()
+        except TamperedError:
+            return LOOK_SECONDS  # nothing is begun meanwhile, and the dispatcher says so
+        if nights.working:
+            wake()
+        return seconds
+
+    return WakeThread("schedule", look, on_error)

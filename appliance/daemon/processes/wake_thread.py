@@ -1,0 +1,106 @@
+"""A thread that does one step whenever it is woken, and again after the time that the step asks for.
+
+What always holds: a disk that is full or read-only ends nothing, because what could not be written is done again soon;
+any other error ends the thread and is handed on, never lost.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+import threading
+from collections.abc import Callable
+
+import structlog
+
+from appliance.ledger.failures import ReadOnlyError
+
+STOP_SECONDS = 10.0
+"""That all of it may take, with the broker's `GRACE_SECONDS` (`appliance.daemon.processes.broker_process`)."""
+WORK_SECONDS = 4.0
+"""Of a worker, of the gateway, and of the command that makes tasks before a night."""
+
+LOST_SECONDS = 0.5
+"""Of a worker whose broker will not come back. No step comes to its end in any grace: a worker is told to end in the
+middle of it, and the next one goes on from the last record. So the grace is for closing what is open, and of sandboxes
+there is nothing left to close."""
+
+
+def close_together(*closers: Callable[[], object]) -> None:
+    """Calls them at the same time and returns when all have returned; raises what one of them raised."""
+    failed: list[BaseException] = []
+
+    def run(close: Callable[[], object]) -> None:
+        try:
+            close()
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(one,), name="closing") for one in closers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+log = structlog.get_logger("assay")
+AGAIN_SECONDS = 5.0
+"""Until what the disk kept from being written is tried again."""
+
+
+class WakeThread:
+    """`start` once, `wake` when there may be something to do, `close` to end. `step` gives the seconds until the next
+    one, None to wait until it is woken; `on_error` gets what ended the thread unasked."""
+
+    def __init__(self, name: str, step: Callable[[], float | None], on_error: Callable[[Exception], None]) -> None:
+        self._step = step
+        self._on_error = on_error
+        self._wake = threading.Event()
+        self.closing = False
+        self._said = ""
+        self._thread = threading.Thread(target=self._run, name=name)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def close(self) -> None:
+        self.closing = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self.closing:
+                try:
+                    seconds, said = self._step(), ""
+                except Exception as error:
+                    if not takes_no_writes(error):
+                        raise
+                    seconds, said = AGAIN_SECONDS, str(error)
+                    if said != self._said:  # it may last
+                        log.warning("the disk takes no writes: it is tried again", problem=said, seconds=seconds)
+                self._said = said
+                self._wake.wait(seconds)
+                self._wake.clear()
+        except Exception as error:  # noqa: BLE001 - the thread's outermost frame: handed on, never lost
+            self._on_error(error)
+
+
+def takes_no_writes(error: BaseException) -> bool:
+    """Whether the error, or what it was raised from, is that no room is left or that the disk is read-only."""
+    met: BaseException | None = error
+    while met is not None:
+        if isinstance(met, ReadOnlyError):
+            return True
+        if isinstance(met, OSError) and met.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            return True
+        if isinstance(met, sqlite3.Error) and getattr(met, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
+            return True
+        met = met.__cause__
+    return False

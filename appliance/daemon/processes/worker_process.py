@@ -1,0 +1,296 @@
+"""One worker: the child process that holds the model, and whose death is an event and never the core's own.
+
+What always holds: the worker leads a process group of its own, ends when the core ends (PDEATHSIG, and its ledger's
+connection closes), runs at a lower priority, and has two descriptors besides the standard three: its end of the
+connection to the ledger, which takes what its work needs and nothing else, and its settings, which lie in memory where
+no file can be exchanged. It is told which policy is in force, and works under no other. When `run` returns, the whole
+group is dead.
+
+    worker train|evaluate <cycle>  --policy SHA256 --ledger-fd N --data DIR --settings FILE
+    worker jobs any|solvers|model  --policy SHA256 --ledger-fd N --data DIR --settings FILE
+
+Each worker is a process of its own, forked by `appliance.worker.forkserver`. Where that has loaded the libraries of a
+model, which takes seconds, a spare of it waits: should it be killed, the next worker is forked from the spare.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from appliance.daemon.processes.child_log import ChildLog
+from appliance.daemon.processes.fork_server import ForkServer
+from appliance.daemon.processes.wake_thread import WORK_SECONDS
+from appliance.errors import ExitCode
+from appliance.ledger.grants import grant_of
+from appliance.ledger.leases import Holder
+from appliance.ledger.ledger import LedgerError
+from appliance.ledger.remote import serve_ledger
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.system.ending import is_stopped
+from appliance.system.memory_kills import MemoryKills
+
+LIBRARIES = (
+    "appliance.worker.__main__",
+    "appliance.worker.tasks",
+    "appliance.worker.work_on_jobs",
+    "verifiers.predicate.verifier",
+    "securesystemslib.dsse",
+)
+_MODELS = ("appliance.worker.cycle", "appliance.inference.torch.engine", "transformers.modeling_utils")
+"""What is loaded only for work with a model."""
+
+
+@dataclass(frozen=True)
+class WorkerEnd:
+    """How a worker ended, as the core saw it."""
+
+    code: int
+    """Exit status; minus the signal's number when a signal killed it."""
+    stopped: bool
+    """Whether the core asked it to end."""
+    seconds: float
+    last_line: str
+    """The last line of its standard error: untrusted text."""
+    trouble: str = ""
+    """Why its log could not be kept; empty when it was."""
+    stuck: str = ""
+    """Why it was killed here; empty when it was not."""
+    no_memory: bool = False
+    """Whether the kernel counted an end for want of memory among the processes of its control group meanwhile."""
+
+    @property
+    def failed(self) -> bool:
+        return self.code != 0 and not self.stopped
+
+    @property
+    def reason(self) -> str:
+        """One sentence for a person."""
+        if self.stuck:
+            return f"{self.stuck}: it was killed after {self.seconds:.0f} s"
+        if self.code < 0:
+            name = signal.Signals(-self.code).name
+            if self.code == -signal.SIGKILL and self.no_memory:
+                return f"the worker ran out of memory after {self.seconds:.0f} s, and the kernel killed it"
+            return f"the worker was killed by {name} after {self.seconds:.0f} s"
+        why = f": {self.last_line}" if self.last_line else ", without a message"
+        return f"the worker ended with status {self.code} after {self.seconds:.0f} s{why}"
+
+
+@dataclass
+class WorkerProcess:
+    """Runs one worker at a time. `run` belongs to one thread; `stop` may be called from any.
+
+    `command` is a program that takes the worker's place, for tests of what is around it.
+    """
+
+    ledger: SqliteLedger
+    data: Path
+    settings: str
+    policy: Callable[[], str]
+    """The digest of the one in force."""
+    log: ChildLog
+    command: Sequence[str] = ()
+    stuck: Callable[[], str] = lambda: ""
+    """Says in a sentence why the worker has to be killed; asked every `look_seconds`; empty while it need not be."""
+    grace_seconds: float = 10.0
+    close_seconds: float = WORK_SECONDS
+    """The grace when the daemon itself ends."""
+    look_seconds: float = 5.0
+    nice: int = 5
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._forks: ForkServer | None = None
+        self._spare: ForkServer | None = None
+        self._keeps_spare = False
+        self._pid: int | None = None
+        self._ended = threading.Event()
+        self._stopping = self._closed = False
+        self._stuck = ""
+
+    @property
+    def pid(self) -> int | None:
+        return self._pid
+
+    def run(self, work: Sequence[str], holder: Holder) -> WorkerEnd:
+        """Starts a worker on `work` (`train` or `evaluate` and a cycle's id, or `jobs` and their part) and waits for
+        its end. What it writes counts while the leases of the holder hold; they end with it.
+
+        The caller's thread must live on meanwhile: the kernel kills the worker when the thread that started it ends.
+        An exception here (Ctrl-C) stops the worker first. After `close` nothing starts any more.
+        """
+        ours, theirs = Pipe()
+        reading, writing = os.pipe()
+        with ours, os.fdopen(reading, "rb") as errors:
+            begun = time.monotonic()
+            try:
+                pid = self._start(work, theirs, writing)
+            except OSError as error:  # killed while it loaded, too: a death like that of a worker
+                seconds = time.monotonic() - begun
+                self._release(holder)
+                return WorkerEnd(int(ExitCode.INFRASTRUCTURE), stopped=False, seconds=seconds, last_line=str(error))
+            finally:
+                theirs.close()
+                os.close(writing)
+            if pid is None:
+                return WorkerEnd(0, stopped=True, seconds=0.0, last_line="")
+            started, memory = time.monotonic(), MemoryKills.seen_from(pid)
+            line = (ours, self.ledger, grant_of(work), holder)
+            serving = threading.Thread(target=serve_ledger, args=line, name="worker-ledger", daemon=True)
+            hearing = threading.Thread(target=self.log.drain, args=(errors,), name="worker-log", daemon=True)
+            serving.start()
+            hearing.start()
+            try:
+                self._look_after_spare()
+                code = self._wait()
+            except BaseException:
+                self.stop()
+                self._wait()
+                raise
+            finally:
+                _kill_group(pid)
+                holder.gone, no_memory = True, memory.more
+                self.ledger.tell_waiting()
+                # What it had sent is still in the socket and is written before anybody looks at the ledger.
+                serving.join(timeout=30)
+                hearing.join(timeout=5)
+                self._release(holder)
+                with self._lock:
+                    self._pid = None
+                    stopped, self._stopping = self._stopping, False
+                    self._tell(b"done")
+        seconds, said = time.monotonic() - started, self.log.last_line()
+        return WorkerEnd(code, stopped, seconds, said, self.log.trouble, self._stuck, no_memory)
+
+    def _release(self, holder: Holder) -> None:
+        holder.gone = True
+        with contextlib.suppress(LedgerError):  # a full disk: the next one's token is another
+            self.ledger.leases.release(holder)
+
+    def stop(self, grace_seconds: float | None = None) -> None:
+        """Asks the worker to end, and kills its group when it has not after the grace. Nothing happens without one."""
+        with self._lock:
+            if self._pid is None or self._ended.is_set():
+                return
+            self._stopping = True
+            os.kill(self._pid, signal.SIGTERM)
+        if not self._ended.wait(self.grace_seconds if grace_seconds is None else grace_seconds):
+            with self._lock:
+                if self._pid is not None:
+                    _kill_group(self._pid)
+
+    def close(self) -> None:
+        """Stops the worker, and lets no other start."""
+        with self._lock:
+            self._closed = True
+        self.stop(min(self.close_seconds, self.grace_seconds))
+        with self._lock:
+            if self._pid is None:
+                self._drop_all()
+
+    def _start(self, work: Sequence[str], ledger: Connection, errors: int) -> int | None:
+        """Raises OSError where no worker can be started."""
+        arguments = ["--policy", self.policy(), "--ledger-fd", "LEDGER", "--data", str(self.data)]
+        arguments += ["--settings", "SETTINGS"]
+        with_model = work[0] != "jobs" or (work[1] != "solvers" and self.ledger.alias("champion") is not None)
+        libraries = () if self.command else LIBRARIES + (_MODELS if with_model else ())
+        program = self.command or ("",)
+        request = {"arguments": [*program, *work, *arguments], "libraries": libraries, "nice": self.nice}
+        with self._lock, os.fdopen(os.memfd_create("settings"), "w", encoding="utf-8") as settings:
+            settings.write(self.settings)
+            settings.flush()
+            descriptors = [ledger.fileno(), errors, settings.fileno()]
+            self._stopping, self._stuck, self._keeps_spare = False, "", with_model
+            self._ended.clear()
+            for _ in range(3):  # the first may have ended for want of work, and its spare, too
+                if self._closed:
+                    return None
+                self._forks = self._forks or ForkServer.begun()
+                with contextlib.suppress(OSError):
+                    self._forks.send(request, descriptors)
+                    if self._answers() and (reply := self._forks.reply()):
+                        self._pid = int(reply["pid"])
+                        return self._pid
+                self._drop()
+        raise OSError("no worker can be started: what forks them ends at once")
+
+    def _wait(self) -> int:
+        """The worker's exit status; minus the signal's number when a signal killed it.
+
+        One that was stopped (SIGSTOP) at two looks in a row, or whose forkserver was, or is stuck otherwise, is
+        killed."""
+        assert self._forks is not None
+        assert self._pid is not None
+        stopped = ""
+        while not self._forks.says_something(self.look_seconds):
+            before, stopped = stopped, self._stopped()
+            if reason := (stopped if before == stopped else "") or self.stuck():
+                self._stuck = reason
+                _kill_group(self._pid)
+                if self._forks.is_stopped:
+                    os.kill(self._forks.pid, signal.SIGKILL)
+            elif not stopped:
+                self._look_after_spare()
+        try:
+            reply = self._forks.reply()
+        except OSError:
+            reply = None
+        self._ended.set()
+        return -signal.SIGKILL if reply is None else int(reply["code"])
+
+    def _answers(self) -> bool:
+        """Waits for what forks workers, which may load libraries first. False where it was stopped by a signal at two
+        looks in a row."""
+        assert self._forks is not None
+        was_stopped = False
+        while not self._forks.says_something(self.look_seconds):
+            stopped = self._forks.is_stopped
+            if was_stopped and stopped:
+                return False
+            was_stopped = stopped
+        return True
+
+    def _stopped(self) -> str:
+        """Which of the two was stopped by a signal, in a sentence; empty while none is."""
+        pids = {"the worker": self._pid, "what forks workers": self._forks.pid if self._forks else None}
+        there = (name for name, pid in pids.items() if pid is not None and is_stopped(pid))
+        return next((f"{name} was stopped by a signal and did not go on" for name in there), "")
+
+    def _tell(self, message: bytes) -> None:
+        if self._closed or self._forks is None:
+            self._drop_all()
+            return
+        with contextlib.suppress(OSError):
+            self._forks.line.send(message)
+
+    def _look_after_spare(self) -> None:
+        """Sees to it that there is one, where it would be missed."""
+        if self._spare is not None and self._spare.says_something(0.0):  # it was told nothing, so it has ended
+            self._spare.end()
+            self._spare = None
+        if self._spare is None and self._keeps_spare and self._forks is not None:
+            self._spare = self._forks.spare()
+
+    def _drop(self) -> None:
+        """Ends what forks workers; its spare takes its place."""
+        if self._forks is not None:
+            self._forks.end()
+        self._forks, self._spare = self._spare, None
+
+    def _drop_all(self) -> None:
+        while self._forks is not None or self._spare is not None:
+            self._drop()
+
+
+def _kill_group(leader: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)

@@ -1,0 +1,133 @@
+"""What of the owner's days may become tasks: verified jobs, and sessions of the gateway with a verdict.
+
+What always holds, by type: a row is made of a `PassedJob` or a `PassedSession` and of nothing else, and there is none
+without a verdict that passed; whoever asks says which of them, never what one says. Jobs are looked at only where the
+policy in force says `[data] jobs_as_tasks`. Rows are only offered here; `assay curriculum collect` checks each and
+leaves out what is sealed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from appliance.client.messages import OwnTasksetView
+from appliance.client.own_tasks import JOBS, SESSIONS, CollectedRows, TaskCandidate
+from appliance.daemon.contract.errors import RequestError
+from appliance.daemon.service.gateway_tokens import GatewayDesk
+from appliance.daemon.service.own_work import OwnWork
+from appliance.gateway.sessions import PassedSession
+from appliance.jobs.job_files import JobFiles
+from appliance.ledger.ledger import Ledger
+from appliance.records.artifacts import Artifact
+from appliance.records.jobs import Job, JobState
+from curriculum.own.rows import OwnRow
+from policies.policy import Policy
+from runtime.errors import InfrastructureError
+from verifiers.contract.kinds import AnswerForm
+from verifiers.registry import kind_of
+
+LOOKED_AT = 1_000
+"""Newest jobs."""
+MOST_FILE_CHARS = 200_000
+"""Of all files of a task together."""
+
+
+@dataclass(frozen=True)
+class PassedJob:
+    """A job whose answer a verifier passed, with a check that a task can have, and its files as texts."""
+
+    job: Job
+    answer: str
+    files: dict[str, str]
+
+
+def passed_job(job: Job, artifact: Artifact, files: dict[str, bytes]) -> PassedJob | None:
+    """None for one that nothing may be learned from: no verdict that passed, a replay, a check that a person says was
+    not meant or that judges a world, files that are no texts or are too large."""
+    if not artifact.verdict.passed or job.state is not JobState.SOLVED or job.replay_of is not None:
+        return None
+    if job.validation is not None and job.validation.verdict == "not_meant":
+        return None
+    if kind_of(job.spec).answer_form(job.spec) is AnswerForm.WORLD:
+        return None
+    try:
+        texts = {name: content.decode() for name, content in files.items()}
+    except UnicodeDecodeError:
+        return None
+    if sum(map(len, texts.values())) > MOST_FILE_CHARS:
+        return None
+    return PassedJob(job, artifact.answer, texts)
+
+
+def row_of(passed: PassedJob | PassedSession) -> OwnRow | None:
+    """The task's row, with where it is from; None where the question is longer than a task's may be."""
+    try:
+        if isinstance(passed, PassedSession):
+            return OwnRow(
+                question=passed.question, spec=passed.spec, answer=passed.submission, origin=f"session {passed.id}"
+            )
+        job = passed.job
+        return OwnRow(
+            question=job.question,
+            spec=job.spec,
+            answer=passed.answer,
+            origin=f"job {job.id}, {job.solved_by or 'policy model'}",
+            files=passed.files,
+        )
+    except ValidationError:
+        return None
+
+
+@dataclass(frozen=True)
+class CollectedWork:
+    """Methods may be called from any thread."""
+
+    ledger: Ledger
+    files: JobFiles
+    gateway: GatewayDesk
+    own: OwnWork
+    policy: Callable[[], Policy]
+
+    def candidates(self) -> list[TaskCandidate]:
+        """What may become tasks and was neither taken nor refused before."""
+        found: list[TaskCandidate] = []
+        known = self.own.decided_keys()
+        for taskset, row in self._rows():
+            if row.key not in known:
+                known.add(row.key)
+                found.append(TaskCandidate(taskset=taskset, row=row))
+        return found
+
+    def collect(self, collected: CollectedRows) -> OwnTasksetView:
+        """Takes these of its own candidates. Raises RequestError for a key that is none of them, and what
+        `OwnWork.collect` raises."""
+        offered = {one.row.key: one.row for one in self.candidates() if one.taskset == collected.taskset}
+        unknown = [key for key in (*collected.keys, *collected.refused) if key not in offered]
+        if unknown:
+            raise RequestError(
+                f"{unknown[0][:80]!r} is no verified work of yours that may become a task",
+                hint="`assay curriculum collect` asks for the candidates again",
+            )
+        rows = [offered[key] for key in dict.fromkeys(collected.keys)]
+        return self.own.collect(collected.taskset, rows, collected.refused)
+
+    def _rows(self) -> Iterator[tuple[str, OwnRow]]:
+        for session in self.gateway.passed():
+            if (row := row_of(session)) is not None:
+                yield SESSIONS, row
+        if not self.policy().data.jobs_as_tasks:
+            return
+        for artifact in self.ledger.artifacts(LOOKED_AT):
+            job = self.ledger.job(artifact.job)
+            if job is None:
+                continue
+            try:
+                passed = passed_job(job, artifact, self.files.read(job))
+            except InfrastructureError:
+                continue  # its files are gone, and what it asked with them
+            row = row_of(passed) if passed is not None else None
+            if row is not None:
+                yield JOBS, row

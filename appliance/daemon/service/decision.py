@@ -1,0 +1,75 @@
+"""Ends a cycle whose models were evaluated: the decision is made here, by neither who trained nor who evaluated.
+
+What always holds: a cycle has one decision, and its record says "done" only after that is on record. The first champion
+is the model of a cycle that got this far: one that nobody trained from and asked is never in service.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Literal
+
+from appliance.ledger.audited import AuditedLedger
+from appliance.ledger.history import history_of
+from appliance.ledger.ledger import Ledger
+from appliance.promotion.evidence import CHAMPION, decision_on
+from appliance.records.cycles import Cycle, CycleState
+from appliance.records.evaluations import CANDIDATE_RUN, Evaluation
+from appliance.records.events import Event
+from appliance.system.clock import utc_now
+from policies.contract.decision import Decision
+from policies.policy import Policy
+
+
+def evaluation_of(cycle: Cycle, ledger: Ledger) -> Evaluation | None:
+    return ledger.evaluation(f"{cycle.id}.evaluation")
+
+
+def next_phase(cycle: Cycle, ledger: Ledger) -> Literal["train", "evaluate", "decide"]:
+    """What an unfinished cycle needs next. Each is done by a process of its own."""
+    if evaluation_of(cycle, ledger) is not None:
+        return "decide"
+    return "evaluate" if "candidate" in cycle.plan else "train"
+
+
+def has_answers(cycle: Cycle, ledger: AuditedLedger) -> bool:
+    """Whether an unfinished cycle has asked its candidate the sealed questions: people can have seen how it did."""
+    return (
+        next_phase(cycle, ledger) == "evaluate"
+        and ledger.in_force.bound("rollouts", f"{cycle.id}/{CANDIDATE_RUN}") is not None
+    )
+
+
+def decide_cycle(cycle: Cycle, ledger: Ledger, policy: Policy, data: Path) -> Decision:
+    """Puts the decision on its evaluation on record unless it is there, and ends the cycle. Raises LookupError without
+    an evaluation."""
+    evaluation, name = evaluation_of(cycle, ledger), f"{cycle.id}.decision"
+    if evaluation is None:
+        raise LookupError(f"{cycle.id} has no evaluation")
+    decisions = ledger.decisions(candidate=evaluation.candidate.weights, limit=1000)
+    known = [one for one in decisions if one.id == name]
+    if not known:
+        ledger.put_event(Event(kind="phase", text="decision", created=utc_now()))
+        if ledger.alias(CHAMPION) is None:
+            reason = "the first policy model: there was none before"
+            ledger.set_aliases({CHAMPION: evaluation.champion.weights}, reason, utc_now())
+        known = [
+            decision_on(
+                evaluation,
+                policy,
+                in_service=ledger.alias(CHAMPION),
+                history=history_of(evaluation, ledger),
+                decisions=decisions,
+                id=name,
+                made_at=utc_now(),
+            )
+        ]
+        ledger.put_decision(known[0])
+    # The models are published and the rollouts on record: what only a resumed training would need may go.
+    shutil.rmtree(data / "cycles" / cycle.id, ignore_errors=True)
+    if cycle.state is CycleState.RUNNING:
+        done = {"phase": "done", "state": CycleState.DONE, "updated": utc_now()}
+        ledger.put_cycle(cycle.model_copy(update=done))
+        ledger.put_event(Event(kind="phase", text="done", created=utc_now()))
+    return known[0]

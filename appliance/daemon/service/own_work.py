@@ -1,0 +1,193 @@
+"""Takes in the owner's tasksets, and takes them out again.
+
+What always holds: one that an owner added is never changed, only removed; those that are collected (`own/jobs`,
+`own/sessions`) get new rows and lose none; nothing of either happens while a cycle uses it, so a cycle that is resumed
+draws the same tasks; all of it is in the audit log.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from appliance.client.messages import OwnTasksetView
+from appliance.client.own_tasks import JOBS, SESSIONS
+from appliance.curriculum.own.files import file_of, names_in
+from appliance.curriculum.own.tasksets import read_own
+from appliance.daemon.contract.errors import BrokenError, NotThereError, RefusedByPolicyError, RequestError
+from appliance.daemon.contract.events import EventLog
+from appliance.daemon.governance.trust import Trust
+from appliance.daemon.views import ledger_views as views
+from appliance.ledger.ledger import Ledger
+from appliance.system.durable_file import replace_file, sync_folder, write_private
+from curriculum.contract.errors import CurriculumError
+from curriculum.names import OWN
+from curriculum.own.rows import OwnRow, with_levels
+from curriculum.own.taskset import OwnContent
+from curriculum.registry import TASKSETS
+
+SOURCES = {JOBS: "verified jobs", SESSIONS: "sessions at the gateway with a verdict"}
+"""The tasksets that are collected, and where from."""
+REFUSED = "own-refused.json"
+"""What was collected and refused, in the data folder."""
+MOST_REFUSED = 10_000
+Reasons = TypeAdapter(dict[str, str])
+
+
+@dataclass(frozen=True)
+class DecidedQuestion:
+    """What became of a question that came in: a task, or nothing."""
+
+    taskset: str = ""
+    """That it is in."""
+    origin: str = ""
+    """Of the row there."""
+    refused: str = ""
+    """Why it was refused when it was collected."""
+
+
+@dataclass
+class OwnWork:
+    """Methods may be called from any thread."""
+
+    ledger: Ledger
+    trust: Trust
+    data: Path
+    now: Callable[[], str]
+    events: EventLog
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _read: dict[str, tuple[tuple[int, int], dict[str, str]]] = field(default_factory=dict)
+    """Origins by key of each taskset as its file was when it was read last."""
+
+    def add(self, content: OwnContent) -> OwnTasksetView:
+        """On disk when it returns. Raises RequestError for a name that is taken or rows that ask the same, and
+        BrokenError."""
+        if content.name in SOURCES:
+            raise RequestError(f"own/{content.name} is what is collected of your work", hint="choose another --name")
+        if content.name in TASKSETS:
+            raise RequestError(f"{content.name} is a taskset of the product", hint="choose another --name")
+        if len({row.key for row in content.rows}) != len(content.rows):
+            raise RequestError("two rows ask the same", hint="`assay curriculum add` leaves the second one out")
+        made = content.model_copy(update={"added": self.now(), "digest": content.rows_digest()})
+        path = file_of(self.data, content.name)
+        with self._lock:
+            try:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_private(path, made.model_dump_json().encode())
+                sync_folder(path.parent)
+            except FileExistsError as error:
+                raise RequestError(
+                    f"own/{content.name} is there already",
+                    hint=f"give another --name, or `assay curriculum rm own/{content.name}` first",
+                ) from error
+            except OSError as error:
+                raise BrokenError(f"the problems cannot be kept: {error.strerror}", hint="free some space") from error
+            try:
+                self.trust.log("taskset.added", name=made.name, digest=made.digest, licence=made.licence)
+            except BaseException:
+                path.unlink()  # what is in no log has not happened
+                raise
+        self.events.add("curriculum", f"own/{made.name} was added: {len(made.rows)} problems, {made.digest[:12]}")
+        return OwnTasksetView(name=f"{OWN}/{made.name}", digest=made.digest, rows=len(made.rows))
+
+    def collect(self, name: str, more: Sequence[OwnRow], refused: Mapping[str, str]) -> OwnTasksetView:
+        """Adds rows to `own/jobs` or `own/sessions`, and remembers what was refused. Raises RequestError for rows that
+        ask what is there, RefusedByPolicyError while a cycle uses it, BrokenError."""
+        full = f"{OWN}/{name}"
+        path = file_of(self.data, name)
+        with self._lock:
+            self._require_unused(full)
+            known = read_own(self.data, full).content.rows if path.exists() else ()
+            rows = (*known, *more)
+            if len({row.key for row in rows}) != len(rows):
+                raise RequestError("two rows ask the same", hint="ask for the candidates again")
+            digest = ""
+            try:
+                self._remember(dict(refused))
+                if more:
+                    made = OwnContent(name=name, licence="your own", source=SOURCES[name], added=self.now(), rows=rows)
+                    made = made.model_copy(update={"rows": with_levels(rows)})
+                    digest = made.rows_digest()
+                    self.trust.log("taskset.collected", name=name, digest=digest, added=str(len(more)))
+                    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    replace_file(path, made.model_copy(update={"digest": digest}).model_dump_json().encode())
+                    sync_folder(path.parent)
+            except OSError as error:
+                raise BrokenError(f"the tasks cannot be kept: {error.strerror}", hint="free some space") from error
+        if more:
+            self.events.add("curriculum", f"{full} has {len(more)} more tasks, {len(rows)} in all")
+        return OwnTasksetView(name=full, digest=digest, rows=len(rows))
+
+    def decided_keys(self) -> set[str]:
+        """Keys of all rows that are there, and of what was refused when it was collected."""
+        catalog = [read_own(self.data, name) for name in names_in(self.data)]
+        return {row.key for taskset in catalog for row in taskset.content.rows} | set(self._refused())
+
+    def decided(self) -> dict[str, DecidedQuestion]:
+        """What became of each question, by key; a taskset that cannot be read says nothing. Raises OSError."""
+        found = {key: DecidedQuestion(refused=reason) for key, reason in self._refused().items()}
+        for name in names_in(self.data):
+            with suppress(CurriculumError, FileNotFoundError):
+                found |= {key: DecidedQuestion(name, origin) for key, origin in self._origins(name).items()}
+        return found
+
+    def _origins(self, name: str) -> dict[str, str]:
+        """Of a taskset's rows, by key; the file is read again only when it has changed."""
+        seen = file_of(self.data, name.removeprefix(f"{OWN}/")).stat()
+        state = (seen.st_mtime_ns, seen.st_size)
+        known = self._read.get(name)
+        if known is None or known[0] != state:
+            known = (state, {row.key: row.origin for row in read_own(self.data, name).content.rows})
+            self._read[name] = known
+        return known[1]
+
+    def _refused(self) -> dict[str, str]:
+        try:
+            return Reasons.validate_json((self.data / REFUSED).read_bytes())
+        except (FileNotFoundError, ValidationError):
+            return {}  # they are checked once more
+
+    def _remember(self, refused: dict[str, str]) -> None:
+        if refused:
+            newest = list({**self._refused(), **refused}.items())[-MOST_REFUSED:]
+            replace_file(self.data / REFUSED, Reasons.dump_json(dict(newest)))
+
+    def _require_unused(self, full: str) -> None:
+        unfinished = views.unfinished_cycle(self.ledger)
+        if unfinished is not None and full in _tasksets_of(unfinished.plan):
+            raise RefusedByPolicyError(
+                f"{unfinished.id} uses {full}", hint="wait for it (`assay cycle watch`), or cancel it first"
+            )
+
+    def remove(self, name: str) -> OwnTasksetView:
+        """Raises NotThereError, RefusedByPolicyError while a cycle uses it, BrokenError."""
+        short = name.removeprefix(f"{OWN}/")
+        path = file_of(self.data, short)
+        with self._lock:
+            self._require_unused(f"{OWN}/{short}")
+            if not path.exists():
+                raise NotThereError(
+                    f"there is no taskset own/{short}", hint="`assay curriculum ls --domain own` lists the owner's"
+                )
+            self.trust.log("taskset.removed", name=short)
+            try:
+                path.unlink()
+                sync_folder(path.parent)
+            except OSError as error:
+                raise BrokenError(f"own/{short} cannot be removed: {error.strerror}", hint="see the disk") from error
+        self.events.add("curriculum", f"own/{short} was removed")
+        return OwnTasksetView(name=f"{OWN}/{short}", digest="", rows=0)
+
+
+def _tasksets_of(plan: object) -> set[str]:
+    """All that a cycle's plan names as tasksets, in its recipe and in those of its stages."""
+    if isinstance(plan, dict):
+        own = plan.get("tasksets")
+        found = set(own) if isinstance(own, list | tuple) else set()
+        return found.union(*(_tasksets_of(value) for value in plan.values()))
+    return set().union(*(_tasksets_of(value) for value in plan)) if isinstance(plan, list | tuple) else set()

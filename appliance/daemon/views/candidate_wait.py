@@ -1,0 +1,101 @@
+"""Says what the candidate waits for: an evaluation, more evidence, a person, or something else. Nothing is changed.
+
+What always holds: it waits for a person only where that person's approval is all that is missing as things stand now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from appliance.ledger.ledger import Ledger
+from appliance.promotion.evidence import CANARY, CANDIDATE, CHAMPION
+from appliance.records.cycles import Cycle
+from policies.contract.decision import Decision, DecisionOutcome, GateOutcome
+from policies.contract.times import hours_between
+from policies.gates import approval, evidence, freshness
+from policies.gates.evidence import asks_again
+from policies.policy import Policy
+
+MOST_DECISIONS = 200
+"""About one candidate: a few each night, and one with each statement of a person."""
+ASKED_ANEW = "`assay model evaluate candidate` compares it anew"
+NIGHT_MORE = "`assay cycle start` asks the same candidate fresh questions, which add to the evidence, and decides anew"
+
+
+class CandidateNeed(StrEnum):
+    NOTHING = "nothing"
+    """There is none."""
+    EVALUATION = "evaluation"
+    PERSON = "person"
+    EVIDENCE = "evidence"
+    OTHER = "other"
+
+
+class CandidateWait(NamedTuple):
+    need: CandidateNeed
+    text: str
+    """For a person, with what to do."""
+
+
+def candidate_wait(ledger: Ledger, policy: Policy, cycle: Cycle | None, now: str) -> CandidateWait:
+    """`cycle` is the unfinished one, if there is one; `now` is UTC in ISO 8601."""
+    candidate = ledger.alias(CANDIDATE)
+    if candidate is None:
+        return CandidateWait(CandidateNeed.NOTHING, "")
+    if cycle is not None and candidate in (cycle.plan.get("candidate"), cycle.plan.get("again")):
+        return CandidateWait(CandidateNeed.EVALUATION, f"being evaluated by {cycle.id}: `assay cycle watch`")
+    decisions = ledger.decisions(candidate=candidate, limit=MOST_DECISIONS)
+    if not decisions:
+        return CandidateWait(CandidateNeed.OTHER, f"nothing was decided about it: {ASKED_ANEW}")
+    if beside := ledger.alias(CANARY):
+        text = f"waits until {beside[:12]}, tried beside the champion, is champion or out: `assay model ls`"
+        return CandidateWait(CandidateNeed.OTHER, text)
+    return _after(decisions, ledger.alias(CHAMPION), policy, now)
+
+
+def _after(decisions: Sequence[Decision], champion: str | None, policy: Policy, now: str) -> CandidateWait:
+    """What a candidate waits for about which this was decided, the newest first."""
+    newest = decisions[0]
+    if newest.outcome in (DecisionOutcome.REJECT, DecisionOutcome.QUARANTINE):
+        text = f"{newest.outcome.value}: no signature puts it into service; `assay model show candidate` says why"
+        return CandidateWait(CandidateNeed.OTHER, text)
+    if newest.champion != champion:
+        return CandidateWait(CandidateNeed.OTHER, f"compared with another champion: {ASKED_ANEW}")
+    if newest.policy != policy.digest:
+        return CandidateWait(CandidateNeed.OTHER, f"decided under another policy: {ASKED_ANEW}")
+    if is_worth_asking_again(decisions, policy):
+        return CandidateWait(CandidateNeed.EVIDENCE, f"waits for evidence: {NIGHT_MORE}")
+    if _is_stale(newest, policy, now):
+        return CandidateWait(CandidateNeed.OTHER, f"its evaluation is too old to decide on: {ASKED_ANEW}")
+    missing = [one for one in newest.findings if one.outcome is not GateOutcome.PASSED]
+    if newest.outcome is DecisionOutcome.HOLD and [one.gate for one in missing] == [approval.GATE.name]:
+        if missing[0].outcome is GateOutcome.UNDECIDED and not missing[0].figure:
+            return CandidateWait(CandidateNeed.PERSON, "waits for your decision: `assay model show candidate`")
+        return CandidateWait(CandidateNeed.PERSON, f"waits for {missing[0].would_change}; {missing[0].reason}")
+    if newest.outcome is DecisionOutcome.PROMOTE:
+        return CandidateWait(CandidateNeed.OTHER, "is about to go into service")
+    held = [one for one in missing if one.gate != approval.GATE.name]
+    if not held:
+        return CandidateWait(CandidateNeed.OTHER, f"held: {newest.reason}")
+    text = f"held, and no signature changes that: {held[0].gate} wants {held[0].would_change}"
+    more = f", and {len(held) - 1} more gates" if len(held) > 1 else ""
+    return CandidateWait(CandidateNeed.OTHER, f"{text}{more}: `assay model show candidate`")
+
+
+def is_worth_asking_again(decisions: Sequence[Decision], policy: Policy) -> bool:
+    """Whether the next night asks the candidate of these decisions, the newest first, instead of training another."""
+    newest = decisions[0]
+    if newest.outcome is not DecisionOutcome.HOLD or newest.policy != policy.digest:
+        return False
+    nights = len({one.evaluation for one in decisions if one.champion == newest.champion})
+    return asks_again(newest.findings, nights, policy.rules_of(evidence.GATE))
+
+
+def _is_stale(newest: Decision, policy: Policy, now: str) -> bool:
+    """Whether its evaluation, fresh when that was decided, is too old by now."""
+    found = next((one for one in newest.findings if one.gate == freshness.GATE.name), None)
+    if found is None or found.figure is None:
+        return False
+    return found.figure + hours_between(newest.made_at, now) > policy.rules_of(freshness.GATE).max_age_hours

@@ -1,0 +1,145 @@
+"""Tries what it is worth that rollouts go on while the learner steps, both on one device (row G8 of the self-test).
+
+What always holds: both arms sample as many tokens and learn from as many, turn by turn, and differ in nothing but
+whether they wait for each other. Weights have random values, and are pushed with their proof before the first turn.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any
+
+import torch
+
+from appliance.gpu_selftest.errors import ProbeFailedError
+from appliance.gpu_selftest.probe_models import PLAIN, ProbeSize, drawn_batch, learn_step, make_trainer, wait_for
+from appliance.inference.device import Placement
+from appliance.inference.engine import Engine, GenerationRequest
+from appliance.inference.torch.engine import TorchEngine
+from appliance.inference.vllm.engine import VllmEngine
+from appliance.inference.vllm.process import VllmProcess
+from appliance.inference.weights import push_model
+from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.placement.engine_servant import TORCH, torch_environment
+from appliance.system.patience import Patience
+
+WORTH = 1.3
+"""Times as many rollouts a second that it has to be."""
+
+
+@dataclass(frozen=True)
+class OverlapSize:
+    model: ProbeSize
+    drawn: int
+    """Tokens that a rollout samples; the rest of its tokens is its prompt."""
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Medians over the rounds."""
+
+    push: float
+    """Seconds of a push with its proof, which each step has in either arm."""
+    sampling: float
+    learning: float
+    """Seconds of each alone."""
+    together: float
+    """Seconds of both at once."""
+    worth: float
+    """Times as many rollouts a second, without the pushes."""
+    spread: tuple[float, float]
+
+    @property
+    def with_pushes(self) -> float:
+        """The same with a push in each step, for which both wait."""
+        return (self.push + self.sampling + self.learning) / (self.push + self.together)
+
+    def __str__(self) -> str:
+        low, high = self.spread
+        return (
+            f"{self.worth:.2f} times [{low:.2f}, {high:.2f}] (sampling {self.sampling:.2f} s, learning "
+            f"{self.learning:.2f}, both at once {self.together:.2f}; with a push of {self.push:.2f} s a step "
+            f"{self.with_pushes:.2f} times)"
+        )
+
+
+def rollouts_beside_learner(device: torch.device, size: OverlapSize) -> str:
+    """G8: rollouts a second with the learner's step beside them and before them, with the torch engine in a process of
+    its own; beside that, in this process."""
+    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+    rows, slots = size.model.rollouts, size.model.tokens
+    on_gpu = device.type == "cuda"
+    apart = VllmEngine(rows, slots, dtype=str(dtype).removeprefix("torch."), gpu=on_gpu, start=_start)
+    found = {
+        "in a process of its own": measure(apart, device, size),
+        "in the learner's process": measure(TorchEngine(rows, slots, placement=Placement(device, dtype)), device, size),
+    }
+    said = "; ".join(f"torch engine {where}: {one}" for where, one in found.items())
+    if on_gpu and max(one.worth for one in found.values()) < WORTH:
+        raise ProbeFailedError(f"it is worth less than {WORTH} times: {said}")
+    return said if on_gpu else f"a processor shows no worth; {said}"
+
+
+def measure(engine: Engine, device: torch.device, size: OverlapSize, begin: Callable[[], object] = int) -> Overlap:
+    """Samples and learns one after the other and at once, in turn, and closes the engine. The learner's thread begins
+    with `begin`."""
+    recipe = TrainingRecipe.model_validate({**PLAIN, "precision": "bfloat16"})
+    trainer = make_trainer(device, size.model, recipe)
+    model: Any = trainer.model
+    judged = drawn_batch(size.model)
+    learner = ThreadPoolExecutor(1, "learner", initializer=begin)
+
+    def learn() -> None:
+        learn_step(trainer, judged)
+        wait_for(device)
+
+    def at_once(number: int) -> None:
+        learned = learner.submit(learn)
+        _roll(engine, size, number)
+        learned.result()
+
+    seconds: dict[str, list[float]] = {name: [] for name in ("push", "sampling", "learning", "together")}
+    try:
+        push_model(engine, model, "first")
+        learner.submit(learn).result()
+        _roll(engine, size, 0)
+        for number in range(1, size.rounds + 1):
+            seconds["push"].append(_seconds(partial(push_model, engine, model, f"round {number}")))
+            seconds["sampling"].append(_seconds(partial(_roll, engine, size, number)))
+            seconds["learning"].append(_seconds(lambda: learner.submit(learn).result()))
+            seconds["together"].append(_seconds(partial(at_once, number)))
+    finally:
+        learner.shutdown()
+        engine.close()
+    alone = zip(seconds["sampling"], seconds["learning"], seconds["together"], strict=True)
+    worth = [(one + other) / both for one, other, both in alone]
+    middle = {name: statistics.median(found) for name, found in seconds.items()}
+    return Overlap(**middle, worth=statistics.median(worth), spread=(min(worth), max(worth)))
+
+
+def _roll(engine: Engine, size: OverlapSize, number: int) -> None:
+    """Plays all rollouts of a round to their last token."""
+    random, model = Random(f"overlap {number}"), size.model
+    for row in range(model.rollouts):
+        prompt = tuple(random.randrange(1, model.vocabulary) for _ in range(model.tokens - size.drawn))
+        engine.submit(GenerationRequest(number * model.rollouts + row, prompt, -1, model.tokens, 1.0, row))
+    while engine.unfinished:
+        engine.step()
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.monotonic()
+    work()
+    return time.monotonic() - started
+
+
+def _start(settings: dict[str, Any]) -> VllmProcess:
+    """Starts a torch engine in a process of its own."""
+    return VllmProcess(torch_environment(), settings, threads=None, patience=Patience(), module=TORCH)

@@ -1,0 +1,387 @@
+"""Tries on a device what only a GPU can show of engines and learner; each probe says in a sentence what it saw.
+
+What always holds. A probe takes the device as an argument, computes the same on each, and raises `ProbeFailedError`
+when what it is for does not hold. On a processor it shows that it works, and nothing about a GPU. Models have random
+weights, and nothing is written but to temporary folders.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from appliance.gpu_selftest.errors import ProbeFailedError, ProbeNotRunError
+from appliance.gpu_selftest.probe_models import (
+    PLAIN,
+    SMALL,
+    ProbeSize,
+    drawn_batch,
+    freed,
+    learn_step,
+    make_trainer,
+    random_model,
+    wait_for,
+)
+from appliance.inference.engine import Engine, GenerationRequest
+from appliance.inference.vllm.engine import VllmEngine
+from appliance.inference.vllm.server.core import BLOCK
+from appliance.learning.errors import LearningError
+from appliance.learning.lora import add_adapter
+from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.training.optimizers import make_optimizer
+from appliance.learning.training.trainer import Trainer
+from appliance.scheduling.engine_pool import EnginePool
+
+CLOSE = 0.5
+"""Largest difference of a log-probability between an engine in bfloat16 and the trainer in float32."""
+MOVED = 2e-5
+"""Largest difference of a weight between a learner that went on and one that was never stopped."""
+MAX_KL = 0.01
+"""Nats a token between bfloat16 with a float32 head and float32."""
+
+
+def sleep_and_wake(make: Callable[[int], VllmEngine], size: ProbeSize) -> str:
+    """G1: an engine that slept has no version, wakes with a push, and is proved before it samples, at both levels."""
+    seen = []
+    for level in (1, 2):
+        engine = make(level)
+        try:
+            model = random_model(size, torch.device("cpu"))
+            engine.push(model, "before")
+            pid, ids = engine.supervisor.pid, [list(range(1, 20))]
+            before = engine.score(ids)
+            engine.sleep()
+            if engine.version:
+                raise ProbeFailedError(f"level {level}: what sleeps says that it holds {engine.version!r}")
+            engine.push(model, "after")
+            if engine.score(ids) != before:
+                raise ProbeFailedError(f"level {level}: the same weights score otherwise after the sleep")
+            if engine.supervisor.quarantined or engine.supervisor.pid != pid:
+                raise ProbeFailedError(f"level {level}: {'; '.join(engine.supervisor.quarantined)}")
+            seen.append(f"level {level} differs by {engine.supervisor.worst_difference:.1e} from the trainer")
+        finally:
+            engine.close()
+    return f"woke with a push, proved, same scores: {', '.join(seen)}"
+
+
+@dataclass(frozen=True)
+class PushWay:
+    """A way to hand weights over that can be tried here."""
+
+    name: str
+    make: Callable[[], VllmEngine]
+    device: torch.device
+    """Where the model is whose weights are pushed."""
+
+
+def push_each_way(ways: Sequence[PushWay], size: ProbeSize, not_run: str) -> str:
+    """G2: how long a push takes by each way, its proof included, and that each engine proves to hold the same."""
+    seen, proofs = [], set()
+    for way in ways:
+        engine = way.make()
+        try:
+            model = random_model(size, way.device)
+            engine.push(model, "first")
+            with torch.no_grad():
+                model.model.norm.weight *= 1.01
+            wait_for(way.device)
+            started = time.monotonic()
+            proofs.add(engine.push(model, "second"))
+            seconds = time.monotonic() - started
+            if engine.supervisor.quarantined:
+                raise ProbeFailedError(f"{way.name}: {'; '.join(engine.supervisor.quarantined)}")
+            size_gb = sum(one.nbytes for one in model.state_dict().values()) / 1e9
+            worst = engine.supervisor.worst_difference
+            seen.append(f"{way.name} {seconds:.2f} s for {size_gb:.3f} GB ({worst:.1e} from the trainer)")
+        finally:
+            engine.close()
+    if len(proofs) != 1:
+        raise ProbeFailedError(f"engines that were given the same weights hold {len(proofs)} different ones")
+    return ", ".join([*seen, *([not_run] if not_run else [])]) + "; each with its proof, all of one digest"
+
+
+def cache_pressure(make: Callable[[int], VllmEngine], size: ProbeSize, itemsize: int) -> str:
+    """G7: what preemptions cost where conversations want three times the cache, and that our scheduler has none.
+
+    `make` takes the bytes of the cache, whose numbers have `itemsize` bytes each."""
+    model = random_model(size, torch.device("cpu"))
+    config = model.config
+    token = 2 * config.num_key_value_heads * config.head_dim * config.num_hidden_layers * itemsize
+    engine = make(token * (size.rollouts * size.tokens // 3 + BLOCK))  # one block stands for all that is empty
+    try:
+        engine.push(model, "first")
+        tokens = engine.capacity.tokens or 0
+        if not 2 * size.tokens <= tokens <= size.rollouts * size.tokens // 2:
+            raise ProbeFailedError(f"the cache was to be short, and holds {tokens} tokens")
+        admits = EnginePool([engine], size.tokens)
+        arms: dict[str, Engine] = {"all at once": engine, "as our scheduler admits": admits}
+        seen = {}
+        for name, arm in arms.items():
+            arm.push(model, name)
+            seen[name] = _pressed(arm, engine, size)
+    finally:
+        engine.close()
+    pressed, spaced = seen.values()
+    if spaced[1] or not pressed[1]:
+        raise ProbeFailedError(f"{pressed[1]} preemptions with all at once, {spaced[1]} as our scheduler admits")
+    said = [f"{name} {seconds:.1f} s with {count} preemptions" for name, (seconds, count) in seen.items()]
+    return f"{size.rollouts} conversations of {size.tokens} tokens, a cache of {tokens}: {', '.join(said)}"
+
+
+def _pressed(engine: Engine, sampler: VllmEngine, size: ProbeSize) -> tuple[float, int]:
+    """Seconds that all conversations take, and how many preemptions were counted meanwhile."""
+    before, started = sampler.preemptions(), time.monotonic()
+    for number in range(size.rollouts):
+        prompt = tuple((7 * number + at) % size.vocabulary for at in range(8))
+        engine.submit(
+            GenerationRequest(number, prompt, size.vocabulary - 1, size.tokens, 1.0, number, group=str(number))
+        )
+    while engine.unfinished:
+        for turn in engine.step():
+            engine.finish(turn.request)
+    return time.monotonic() - started, sampler.preemptions() - before
+
+
+def graph_and_push(device: torch.device, size: ProbeSize, make: Callable[[], VllmEngine] | None = None) -> str:
+    """G3: a recorded forward pass computes with weights that were copied into their places after it was recorded, and
+    so does vLLM, which `make` has record its decoding."""
+    torch.manual_seed(0)
+    layer = nn.Sequential(nn.Linear(size.hidden, size.hidden), nn.SiLU(), nn.Linear(size.hidden, size.hidden))
+    layer = layer.to(device).requires_grad_(False)
+    given = torch.randn(4, size.hidden, device=device)
+    replay, answer = _recorded(layer, given)
+    replay()
+    before = answer.clone()
+    for one in layer.parameters():
+        one.copy_(torch.randn_like(one))
+    replay()
+    wanted = layer(given)
+    if torch.equal(before, answer) or not torch.allclose(answer, wanted, atol=1e-4, rtol=1e-4):
+        raise ProbeFailedError("a recorded pass computes with the weights from before the push")
+    how = "a CUDA graph" if device.type == "cuda" else "a pass (a processor records none)"
+    if make is None:
+        return f"{how} computes with the new weights; vLLM's: not run"
+    engine = make()
+    try:
+        model = random_model(SMALL, torch.device("cpu"))
+        engine.push(model, "before")
+        with torch.no_grad():
+            model.model.norm.weight *= 1.5
+        engine.push(model, "after")
+        if engine.supervisor.quarantined:
+            raise ProbeFailedError(f"vLLM with graphs: {'; '.join(engine.supervisor.quarantined)}")
+        worst = engine.supervisor.worst_difference
+    finally:
+        engine.close()
+    return f"{how} computes with the new weights; so does vLLM with graphs of decoding, {worst:.1e} from the trainer"
+
+
+def half_precision(device: torch.device, size: ProbeSize) -> str:
+    """G4: what bfloat16 does to log-probabilities, with a head in float32 and without, and what a batch does to a
+    row."""
+    model = random_model(size, device)
+    ids = _drawn(size, 4).to(device)
+    with torch.no_grad():
+        wanted = model(input_ids=ids).logits.float().log_softmax(-1)
+        half = model.to(torch.bfloat16)
+        hidden = half.model(input_ids=ids).last_hidden_state
+        head = half.lm_head.weight
+        kl = {
+            "float32": _kl(wanted, (hidden.float() @ head.float().T).log_softmax(-1)),
+            "bfloat16": _kl(wanted, (hidden @ head.T).float().log_softmax(-1)),
+        }
+        alone = half.model(input_ids=ids[:1]).last_hidden_state
+        moved = (alone - hidden[:1]).abs().max().item()
+    if not kl["float32"] <= MAX_KL:
+        raise ProbeFailedError(f"KL of bfloat16 with a float32 head is {kl['float32']:.1e}; {MAX_KL} is allowed")
+    return (
+        f"KL to float32: {kl['float32']:.1e} with a float32 head, {kl['bfloat16']:.1e} with a bfloat16 head; a row "
+        f"alone and in a batch of 4 differ by {moved:.1e}"
+    )
+
+
+def step_time(device: torch.device, size: ProbeSize, flops: float) -> str:
+    """G6: tokens a second of a learner's step in float32 and in bfloat16; of the latter the share of the operations a
+    second that the device's data sheet promises, and of the time in which the device computes nothing."""
+    seen, parameters = [], 0
+    for precision in ("float32", "bfloat16"):
+        trainer = make_trainer(device, size, TrainingRecipe.model_validate({**PLAIN, "precision": precision}))
+        parameters = sum(one.numel() for one in trainer.model.parameters())
+        learn_step(trainer, drawn_batch(replace(size, rollouts=4)))
+        tokens, seconds = size.rollouts * size.tokens, _timed(trainer, device, size)
+        said = f"{tokens / seconds:.0f} tokens/s in {precision}"
+        if precision == "bfloat16":
+            if flops:
+                said += f", {100 * 6 * parameters * tokens / seconds / flops:.1f} % of its data sheet"
+            said += f", idle share {_idle_share(trainer, device, size)}"
+        seen.append(said)
+        del trainer
+        freed()
+    return f"{parameters / 1e6:.0f} M parameters: {'; '.join(seen)}; TRL: not run (benchmarks/trl_learner.py)"
+
+
+def _timed(trainer: Trainer, device: torch.device, size: ProbeSize) -> float:
+    """Seconds of a step."""
+    judged = drawn_batch(size, trainer.step)
+    wait_for(device)
+    started = time.monotonic()
+    learn_step(trainer, judged)
+    wait_for(device)
+    return time.monotonic() - started
+
+
+def _idle_share(trainer: Trainer, device: torch.device, size: ProbeSize) -> str:
+    """Compares the seconds of all kernels of a step, which run one at a time, with those of one that nobody watches."""
+    if device.type != "cuda":
+        return "not run"
+    few = replace(size, rollouts=8)
+    seconds = _timed(trainer, device, few)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as watched:
+        _timed(trainer, device, few)
+    kernels = sum(one.self_device_time_total for one in watched.key_averages()) / 1e6
+    return f"{100 * max(0.0, 1 - kernels / seconds):.0f} %" if kernels else "not run: the profiler saw no kernel"
+
+
+def in_parts(*parts: Callable[[], str]) -> str:
+    """Runs the parts of a row; what was not run is said beside what was. Raises ProbeNotRunError where none was."""
+    seen, ran = [], False
+    for part in parts:
+        try:
+            seen.append(part())
+            ran = True
+        except ProbeNotRunError as error:
+            seen.append(str(error))
+    said = "; ".join(seen)
+    if not ran:
+        raise ProbeNotRunError(said)
+    return said
+
+
+def adapter_on_vllm(size: ProbeSize, make: Callable[[int], VllmEngine] | None) -> str:
+    """G9: an adapter on vLLM's kernels."""
+    if make is None:
+        raise ProbeNotRunError("vLLM's LoRA kernels: not run, no environment")
+    engine = make(0)
+    try:
+        engine.push(_with_adapter(size, torch.device("cpu")), "adapter")
+        if engine.supervisor.quarantined:
+            raise ProbeFailedError("; ".join(engine.supervisor.quarantined))
+        return f"an adapter on vLLM is {engine.supervisor.worst_difference:.1e} from the trainer"
+    finally:
+        engine.close()
+
+
+def moments_of_8_bits(device: torch.device, size: ProbeSize) -> str:
+    """G9: takes a step, a checkpoint and another step, which one that goes on from there has to take, too."""
+    recipe = TrainingRecipe.model_validate({**PLAIN, "optimizer": "adamw_8bit"})
+    try:
+        make_optimizer(nn.Linear(1, 1).to(device), recipe)
+    except LearningError as error:
+        raise ProbeNotRunError(f"moments of 8 bits: not run, {error}") from error
+    first, second = make_trainer(device, size, recipe), make_trainer(device, size, recipe)
+    learn_step(first, drawn_batch(size, first.step))
+    with tempfile.TemporaryDirectory(prefix="assay-probe-") as folder:
+        first.save(Path(folder) / "step")
+        second.restore(Path(folder) / "step")
+    learn_step(first, drawn_batch(size, first.step))
+    learn_step(second, drawn_batch(size, second.step))
+    pairs = zip(first.model.parameters(), second.model.parameters(), strict=True)
+    worst = max(float((one - other).detach().abs().max()) for one, other in pairs)
+    if not worst <= MOVED:
+        raise ProbeFailedError(f"what went on from a checkpoint with moments of 8 bits is {worst:.1e} off")
+    full = make_trainer(device, size, TrainingRecipe.model_validate(PLAIN))
+    learn_step(full, drawn_batch(size, full.step))
+    small, large = (moment_bytes(one) / 1e6 for one in (first, full))
+    return (
+        f"a step with moments of 8 bits ({small:.2f} MB of them, {large:.2f} in float32), and the next one from a "
+        f"checkpoint, {worst:.0e} off"
+    )
+
+
+def moment_bytes(trainer: Trainer) -> int:
+    """Counts what the optimizer keeps of all weights."""
+    kept = {
+        id(value): value.nbytes
+        for slots in trainer.optimizer.state.values()
+        for value in slots.values()
+        if isinstance(value, Tensor)
+    }
+    return sum(kept.values())
+
+
+def memory_ladder(device: torch.device, size: ProbeSize) -> str:
+    """G10: a step whose pass is too large for the memory is taken at half its size, and then explained."""
+    recipe = TrainingRecipe(rollouts_per_task=4, keep=4, selector="uniform", micro_batch=size.rollouts)
+    if device.type != "cuda":
+        learn_step(make_trainer(device, size, recipe), drawn_batch(size))
+        return "a step ran whole; a processor has no limit to run into"
+    total = torch.cuda.get_device_properties(device).total_memory
+    torch.cuda.reset_peak_memory_stats(device)
+    trainer = make_trainer(device, size, recipe)
+    held = torch.cuda.memory_allocated(device)
+    learn_step(trainer, drawn_batch(size, trainer.step))
+    peak = torch.cuda.max_memory_allocated(device)
+    del trainer
+    freed()
+    try:
+        torch.cuda.set_per_process_memory_fraction((held + 0.8 * (peak - held)) / total, device)
+        trainer = make_trainer(device, size, recipe)
+        learn_step(trainer, drawn_batch(size, trainer.step))
+        halved = trainer.halved
+        del trainer
+        freed()
+        torch.cuda.set_per_process_memory_fraction((held + 0.1 * (peak - held)) / total, device)
+        try:
+            learn_step(make_trainer(device, size, recipe), drawn_batch(size))
+        except (LearningError, torch.OutOfMemoryError) as error:
+            said = " ".join(str(error).split())[:160]
+            if not halved:
+                raise ProbeFailedError("a step fits whole in 80 % of what it took: nothing was halved") from error
+            return (
+                f"at 80 % of what a whole pass took, {peak / 1e9:.1f} GB, the step was taken in halves; at 10 %: {said}"
+            )
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0, device)
+    raise ProbeFailedError("a step fits in a tenth of what it took: the limit was not felt, so nothing was shown")
+
+
+def _with_adapter(size: ProbeSize, device: torch.device) -> Any:
+    model = random_model(size, device)
+    add_adapter(model, 8, 16.0, seed=0)
+    with torch.no_grad():
+        for name, one in model.named_parameters():
+            if ".lora_B." in name:
+                one.fill_(0.02)
+    return model
+
+
+def _recorded(layer: nn.Module, given: Tensor) -> tuple[Callable[[], object], Tensor]:
+    """Returns what computes the layer's answer anew, in place, and where that is."""
+    if given.device.type != "cuda":
+        kept = layer(given)
+        return (lambda: kept.copy_(layer(given))), kept
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            layer(given)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        answer = layer(given)
+    return graph.replay, answer
+
+
+def _kl(wanted: Tensor, found: Tensor) -> float:
+    return float((wanted.exp() * (wanted - found)).sum(-1).mean())
+
+
+def _drawn(size: ProbeSize, rows: int) -> Tensor:
+    return torch.randint(1, size.vocabulary, (rows, size.tokens), generator=torch.Generator().manual_seed(1))

@@ -1,0 +1,176 @@
+"""Says what only a GPU can show of this product, runs of it what this machine can, and claims nothing else.
+
+What always holds: a row that was not run, with all its parts, says so, why, and the command that runs it. Nothing heavy
+is loaded on a machine without an NVIDIA GPU. A probe that breaks has failed; it is never passed over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+from appliance.gpu_selftest.errors import ProbeNotRunError
+
+COMMAND = "assay selftest gpu --only {name}"
+NO_GPU = "no GPU"
+NO_CUDA = "PyTorch cannot compute on the GPU here: run install.sh again"
+NO_VLLM = "vLLM has no environment for GPUs here: ./install.sh --with vllm"
+
+
+@dataclass(frozen=True)
+class GpuRow:
+    """One thing that only a GPU can show."""
+
+    name: str
+    shows: str
+    needs_vllm: bool = False
+    missing: str = ""
+    """Why nothing here can run it; empty for what has a probe."""
+
+
+@dataclass(frozen=True)
+class GpuResult:
+    name: str
+    shows: str
+    outcome: Literal["held", "failed", "not run"]
+    seen: str
+    """What the probe saw, or why it was not run."""
+    command: str
+
+
+GPU_ROWS = (
+    GpuRow("G1", "an engine that slept, at both levels, wakes with a push and a proof", needs_vllm=True),
+    GpuRow("G2", "seconds per GB of a push by file, ipc and nccl, and that their proofs agree", needs_vllm=True),
+    GpuRow("G3", "CUDA graphs compute with weights that were pushed after they were recorded"),
+    GpuRow("G4", "what bfloat16 does to log-probabilities, with a head in float32 and without"),
+    GpuRow(
+        "G5",
+        "sampling masks and traces are replayed",
+        missing="not built: training refuses top-p, top-k and min-p, so that no mask has to be replayed",
+    ),
+    GpuRow("G6", "tokens a second of a step on half a billion parameters, and the share of the data sheet"),
+    GpuRow(
+        "G7", "preemptions under real pressure on the cache, what they cost, and none by our scheduler", needs_vllm=True
+    ),
+    GpuRow("G8", "rollouts that go on while the learner steps are worth 1.3 times"),
+    GpuRow("G9", "adapters on vLLM's kernels, moments of 8 bits, FSDP2 over NCCL"),
+    GpuRow("G10", "a step that runs out of memory is taken in halves, and then explained"),
+)
+
+Probes = Mapping[str, Callable[[], str]]
+"""By the row's name; each raises where what it is for does not hold, ProbeNotRunError where nothing of it was run."""
+
+
+def run_selftest(gpus: int, *, vllm: bool, only: str = "", probes: Probes | None = None) -> Iterator[GpuResult]:
+    """Yields a result for each row, or for the one named `only`, on a machine with so many GPUs."""
+    for row in GPU_ROWS:
+        if only in ("", row.name):
+            yield _result(row, gpus, vllm, probes)
+
+
+def _result(row: GpuRow, gpus: int, vllm: bool, probes: Probes | None) -> GpuResult:
+    command = COMMAND.format(name=row.name)
+    if not gpus:
+        return GpuResult(row.name, row.shows, "not run", NO_GPU, command)
+    if row.missing:
+        return GpuResult(row.name, row.shows, "not run", row.missing, command)
+    if probes is None and not _cuda_ready():
+        return GpuResult(row.name, row.shows, "not run", NO_CUDA, command)
+    if row.needs_vllm and not vllm:
+        return GpuResult(row.name, row.shows, "not run", NO_VLLM, command)
+    try:
+        seen = (gpu_probes() if probes is None else probes)[row.name]()
+    except ProbeNotRunError as error:
+        return GpuResult(row.name, row.shows, "not run", str(error), command)
+    except Exception as error:  # noqa: BLE001 - whatever breaks is what the row shows
+        said = " ".join(str(error).split()) or type(error).__name__
+        return GpuResult(row.name, row.shows, "failed", said[:400], command)
+    return GpuResult(row.name, row.shows, "held", seen, command)
+
+
+def _cuda_ready() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def gpu_probes() -> Probes:
+    """Makes the probes for the first GPU, with a model of half a billion parameters where size matters."""
+    import torch
+
+    from appliance.gpu_selftest import probe_models as models
+    from appliance.gpu_selftest import probes
+    from appliance.gpu_selftest.overlap import OverlapSize, rollouts_beside_learner
+    from appliance.gpu_selftest.probe_models import ProbeSize
+    from appliance.gpu_selftest.probes import PushWay
+    from appliance.gpu_selftest.ranks import sharded_learners
+    from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
+    from appliance.inference.vllm.engine import VllmEngine
+    from appliance.inference.vllm.environment import find_environment, require_environment
+    from appliance.inference.vllm.placement import VllmSettings, count_gpus
+    from appliance.inference.vllm.process import VllmProcess
+    from appliance.planning.hardware import find_machine
+    from appliance.system.patience import Patience
+
+    device = torch.device("cuda", 0)
+    small, middling, large = models.SMALL, models.MIDDLING, models.HALF_BILLION
+    short = replace(large, tokens=256)
+    overlapping = OverlapSize(replace(large, rollouts=64, tokens=1024), drawn=256, rounds=2)
+    flops = next((one.flops for one in find_machine().gpus), 0.0)
+    found = find_environment()
+    shown = shown_gpus(os.environ.get(VISIBLE), count_gpus())
+    first, second = (tuple(int(one) for one in part if one.isdecimal()) for part in (shown[:1], shown[1:2]))
+
+    def make(level: int = 0, size: ProbeSize = small, **chosen: object) -> VllmEngine:
+        settings = VllmSettings.model_validate({"gpus": first, "memory_share": 0.3, "sleep": level} | chosen)
+        return VllmEngine(8, 2 * size.tokens, settings=settings)
+
+    def pressed(cache_bytes: int) -> VllmEngine:
+        def start(asked: dict[str, Any]) -> VllmProcess:
+            bounded = asked | {"cache_bytes": cache_bytes}
+            return VllmProcess(require_environment(), bounded, threads=None, patience=Patience(), gpus=first)
+
+        return VllmEngine(middling.rollouts, middling.tokens, start=start, gpu=True)
+
+    memory = torch.device("cpu")
+    two = [f"cuda:{number}" for number in range(min(2, torch.cuda.device_count()))]
+    ways = [
+        PushWay("file", make, memory),
+        PushWay("ipc from memory", partial(make, transfer="ipc"), memory),
+        PushWay("ipc from the GPU", partial(make, transfer="ipc"), device),
+        PushWay("nccl", partial(make, transfer="nccl", gpus=second), memory),
+    ]
+    one_gpu = "" if second else "nccl not run: no second GPU is visible by its number"
+    ways = ways[:-1] if one_gpu else ways
+
+    def freed(probe: Callable[[], str]) -> Callable[[], str]:
+        """What the next probe finds is all of the GPU's memory."""
+
+        def run() -> str:
+            try:
+                return probe()
+            finally:
+                models.freed()
+
+        return run
+
+    engine = make if found is not None and found.package == "vllm" else None
+    made: dict[str, Callable[[], str]] = {
+        "G1": lambda: probes.sleep_and_wake(make, small),
+        "G2": lambda: probes.push_each_way(ways, large, one_gpu),
+        "G3": lambda: probes.graph_and_push(device, large, partial(make, graphs=True) if engine is not None else None),
+        "G4": lambda: probes.half_precision(device, short),
+        "G6": lambda: probes.step_time(device, large, flops),
+        "G7": lambda: probes.cache_pressure(pressed, middling, 2),
+        "G8": lambda: rollouts_beside_learner(device, overlapping),
+        "G9": lambda: probes.in_parts(
+            lambda: probes.adapter_on_vllm(small, engine),
+            lambda: probes.moments_of_8_bits(device, small),
+            lambda: sharded_learners(two, middling),
+        ),
+        "G10": lambda: probes.memory_ladder(device, models.MIDDLING),
+    }
+    return {name: freed(probe) for name, probe in made.items()}

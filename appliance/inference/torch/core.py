@@ -1,0 +1,280 @@
+"""Holds torch engines in a process of their own, which answers the messages that a process of vLLM answers.
+
+So who supervises vLLM supervises torch: each push is proved, what fails is replaced, and rollouts go on from their
+tokens (`appliance.inference.vllm`). What always holds: each call returns plain values; weights are read from the one
+file that is named, and what was read is what its digest is of.
+
+A conversation whose turn ended keeps its row until somebody needs that or its memory: behind a tool's result it goes on
+without being read again. What it draws depends on the weights, its tokens and its seed, as of an engine in the caller's
+process. Each adapter has an engine of its own with a copy of the frozen weights; the one without an adapter, which no
+request asks for beside one, gives its copy up for it.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+
+from appliance.inference.adapters import adapter_parameters
+from appliance.inference.device import choose_placement
+from appliance.inference.engine import (
+    ADAPTER,
+    ADAPTER_CONFIG,
+    GenerationRequest,
+    ModelError,
+    NoProbabilitiesError,
+    Turn,
+)
+from appliance.inference.folder import open_model
+from appliance.inference.torch.engine import TorchEngine
+from appliance.inference.vllm.server import serve
+from appliance.inference.vllm.server.core import Diverged, UnfitError
+from appliance.inference.vllm.server.worker import tensors_digest
+
+NOBODY = -1
+"""Is no token: what a request without a stop stops at."""
+
+
+class _Sampled:
+    """A request, the engine's row for it, and how much of its turn was reported."""
+
+    def __init__(self, engine: TorchEngine, row: int, known: list[int], how: tuple[object, ...]) -> None:
+        """`how` is everything else that decides what is drawn: a conversation goes on in a row that has the same."""
+        self.engine, self.row, self.known, self.how = engine, row, known, how
+        self.reported = 0
+
+
+class TorchCore:
+    """Is one model, and its adapters; `model` is a folder with a config.json, and weights come by `load`."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        rows: int,
+        slots: int,
+        dtype: str,
+        cache_bytes: int | None = None,
+        adapters: int = 0,
+        adapter_rank: int = 0,
+        device: str = "auto",
+    ) -> None:
+        """Memory and adapters are as they come; vLLM has to be told of them before. Raises UnfitError."""
+        try:
+            self._placement = choose_placement(device, dtype)
+        except ModelError as error:
+            raise UnfitError(f"{error}; {error.hint}") from error
+        self._config = (Path(model) / "config.json").read_bytes()
+        self._rows, self._slots = rows, slots
+        self._base: Any = None
+        self._version = ""
+        self._engines: dict[str, TorchEngine] = {}
+        """By the name of the adapter, empty for none."""
+        self._running: dict[int, _Sampled] = {}
+        self._waiting: dict[int, _Sampled] = {}
+        """By row: turns that ended, oldest first."""
+        self._ended: dict[int, dict[str, Any]] = {}
+        self._made = 0
+
+    def load(self, weights: dict[str, Any], aliases: dict[str, str], version: str) -> dict[str, Any]:
+        """Takes a whole model's weights, which are in a file; adapters are gone then."""
+        content = Path(weights["path"]).read_bytes()
+        digest = tensors_digest(safetensors.torch.load(content), aliases)
+        self.drain()
+        for name in [name for name in self._engines if name]:
+            self._engines.pop(name).close()
+        self._base = open_model({"config.json": self._config, "model.safetensors": content}, version[:12])
+        self._push("", self._base, version)
+        self._version = version
+        return {"digest": digest, "version": version}
+
+    def adapt(self, name: str, path: str, drop: Sequence[str]) -> dict[str, Any]:
+        """Adds a LoRA adapter under a new name, and drops those that no request will ask for again, and whatever
+        answers without one."""
+        from peft import LoraConfig, inject_adapter_in_model
+
+        files = {one: (Path(path) / one).read_bytes() for one in (ADAPTER_CONFIG, ADAPTER)}
+        known = json.loads(files[ADAPTER_CONFIG])
+        shared = {id(one): one for one in self._base.parameters()}
+        model = copy.deepcopy(self._base, shared)
+        config = LoraConfig(r=known["r"], lora_alpha=known["lora_alpha"], target_modules=known["target_modules"])
+        inject_adapter_in_model(config, model)
+        given, layers = safetensors.torch.load(files[ADAPTER]), 0
+        own = adapter_parameters(model)
+        if own.keys() != given.keys():
+            raise RuntimeError(f"the adapter {name} is for other layers")
+        with torch.no_grad():
+            for key, parameter in own.items():
+                parameter.copy_(given[key])
+                layers += ".lora_A." in key and bool(given[key].any())
+        for old in ("", *drop):
+            if old in self._engines:
+                self._forget(old)
+        self._push(name, model.eval(), self._version)
+        return {"digest": hashlib.sha256(b"".join(files.values())).hexdigest(), "bound": layers}
+
+    def sleep(self, level: int) -> None:
+        """Gives the memory of weights and rows back."""
+        self.drain()
+        for engine in self._engines.values():
+            engine.close()
+        self._engines, self._base = {}, None
+
+    def wake(self) -> None:
+        """Is nothing: weights are pushed before anything is sampled."""
+
+    def submit(
+        self,
+        number: int,
+        ids: list[int],
+        stops: list[int],
+        tokens: int,
+        temperature: float,
+        seed: int,
+        salt: str,
+        adapter: str,
+    ) -> None:
+        """Begins to sample at most `tokens` behind `ids`, on the row that knows the beginning of them if there is one.
+        `salt` tells versions apart, and a push leaves no row."""
+        most = len(ids) + tokens
+        how = (adapter, most, seed, temperature, *stops)
+        for row, one in self._waiting.items():
+            known = len(one.known)
+            if one.how == how and known < len(ids) and one.known == ids[:known]:  # others may have said the same so far
+                del self._waiting[row]
+                one.engine.resume(row, ids[known:])
+                one.known, one.reported = ids, 0
+                self._running[number] = one
+                return
+        engine = self._engines[adapter]
+        while self._waiting and len(self._waiting) + len(self._running) >= self._rows:
+            self._finish(next(iter(self._waiting)))
+        self._made += 1
+        first, *others = stops or [NOBODY]
+        request = GenerationRequest(self._made, tuple(ids), first, most, temperature, seed, tuple(others))
+        engine.submit(request)
+        self._running[number] = _Sampled(engine, self._made, ids, how)
+
+    def probe(self, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Samples these requests to their end and returns their reports; those of others stay."""
+        numbers = [request["number"] for request in requests]
+        for request in requests:
+            self.submit(**request)
+        while self._running.keys() & numbers:
+            self.step()
+        return [self._ended.pop(number) for number in numbers]
+
+    def abort(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            if (one := self._running.pop(number, None)) is not None:
+                one.engine.finish(one.row)
+
+    def drain(self) -> None:
+        """Ends every request; what it sampled stays in the reports."""
+        self._ended |= {report["number"]: report for report in self._under_way()}
+        self.abort(list(self._running))
+        for row in list(self._waiting):
+            self._finish(row)
+
+    def figures(self) -> dict[str, int | None]:
+        """Counts the rows that were read again because there was no memory; what fits, an engine sees to itself."""
+        return {"tokens": None, "block": 1, "preemptions": sum(one.preemptions() for one in self._engines.values())}
+
+    def step(self) -> bool:
+        """Takes one step with all requests; says whether there was any. Raises Diverged."""
+        if not self._running:
+            return False
+        self._give_way()
+        by_row = {one.row: number for number, one in self._running.items()}
+        try:
+            turns = [turn for engine in self._engines.values() if engine.runnable for turn in engine.step()]
+        except NoProbabilitiesError as error:
+            raise Diverged from error
+        for turn in turns:
+            self._take(by_row[turn.request], turn)
+        return True
+
+    def reports(self) -> list[dict[str, Any]]:
+        """Takes out what was sampled since the last time: by request its new tokens, and how it ended."""
+        found, self._ended = [*self._ended.values(), *self._under_way()], {}
+        return found
+
+    @property
+    def working(self) -> bool:
+        """Whether a request is under way."""
+        return bool(self._running)
+
+    @property
+    def ended(self) -> bool:
+        """Whether some request in the reports has ended."""
+        return any(report["ended"] for report in self._ended.values())
+
+    def score(self, conversations: Sequence[Sequence[int]], temperature: float, adapter: str = "") -> list[list[float]]:
+        """Returns the log-probability of each token but the first. Raises Diverged."""
+        scores = [list(row) for row in self._engines[adapter].score(conversations, temperature)]
+        if not all(math.isfinite(value) for row in scores for value in row):
+            raise Diverged
+        return scores
+
+    def _push(self, name: str, model: Any, version: str) -> None:
+        engine = self._engines.get(name) or TorchEngine(self._rows, self._slots, placement=self._placement)
+        engine.push(model, version)
+        self._engines[name] = engine
+
+    def _forget(self, adapter: str) -> None:
+        for row in [row for row, one in self._waiting.items() if one.engine is self._engines[adapter]]:
+            del self._waiting[row]
+        self._engines.pop(adapter).close()
+
+    def _give_way(self) -> None:
+        """Finishes rows that wait, the oldest first, where their memory is what a request is waiting for."""
+        for engine in {one.engine for one in self._running.values()}:
+            rows = [row for row, one in self._waiting.items() if one.engine is engine]
+            while rows and not engine.runnable:
+                self._finish(rows.pop(0))
+
+    def _finish(self, row: int) -> None:
+        self._waiting.pop(row).engine.finish(row)
+
+    def _take(self, number: int, turn: Turn) -> None:
+        one = self._running.pop(number)
+        self._ended[number] = _report(number, turn, one.reported) | {
+            "ended": turn.ended,
+            "versions": [[span.version, span.start, span.end] for span in turn.weights],
+        }
+        if turn.ended == "stop":
+            one.known = [*one.known, *turn.ids]
+            self._waiting[one.row] = one
+
+    def _under_way(self) -> list[dict[str, Any]]:
+        found = []
+        for number, one in self._running.items():
+            turn = one.engine.under_way(one.row)
+            if len(turn.ids) > one.reported:
+                found.append(_report(number, turn, one.reported))
+                one.reported = len(turn.ids)
+        return found
+
+
+def _report(number: int, turn: Turn, reported: int) -> dict[str, Any]:
+    return {
+        "number": number,
+        "ids": list(turn.ids[reported:]),
+        "logprobs": list(turn.logprobs[reported:]),
+        "ended": "",
+        "cached": 0,
+        "versions": [],
+    }
+
+
+def main() -> None:
+    """Serves until the end."""
+    serve.main(TorchCore)

@@ -1,0 +1,464 @@
+"""The embedded engine runs torch in this process, on the processor or on one GPU.
+
+One loop advances all rows by one token a step. A row feeds its forced tokens (a tool's output) in the same steps in
+which the others sample; a row that waits keeps its place and holds nobody up; a row that is done is refilled at the
+next step. Prompts are read in one go, together and once for all requests that share one, and remembered for the
+requests to come. When few rows are left the batch shrinks to them.
+
+Where conversations may be long, keys and values are kept in blocks (`Paging`), and what is longer than a chunk is read
+in chunks while the other rows go on. There is room for `kv_tokens` tokens of all rows together. When it
+is used up, the row that came last gives its place in memory back and is read again from its tokens when there is room:
+nothing that was drawn is lost, and the row that came first always goes on.
+
+What is drawn depends on the weights, the row's tokens and the request's seed. Not thread-safe.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from appliance.inference.adapters import has_adapter
+from appliance.inference.device import Placement, choose_placement, token_bytes
+from appliance.inference.engine import (
+    EngineCapacity,
+    GenerationRequest,
+    ModelError,
+    ModelFiles,
+    NoProbabilitiesError,
+    OutOfMemoryError,
+    PushProof,
+    Turn,
+)
+from appliance.inference.folder import open_model
+from appliance.inference.memory import SHORT
+from appliance.inference.sampling import draw
+from appliance.inference.torch.blocks import Paging
+from appliance.inference.torch.decoder import Decoder, Prefilled, padded
+from appliance.inference.torch.long_reads import LongReads
+from appliance.inference.torch.rows import RowTable
+from appliance.inference.torch.slots import SlotCache
+from appliance.inference.weights import proof_of
+
+SHRINK_BELOW = 0.75
+"""The batch shrinks when fewer than this share of its rows hold a request."""
+
+PROMPT_TOKENS_KEPT = 8192
+"""Prompts are remembered, with their keys and values, up to this many tokens in all; with blocks, four chunks."""
+
+READ_AHEAD = 32
+"""Queued prompts that are read along with one that is needed now: a large prefill costs less than many small ones."""
+
+PREFILL_TOKENS = 8192
+"""Most tokens of one prefill, padding included: bounds its memory."""
+
+SCORE_LOGITS = 1 << 24
+"""Most logits of one pass of `score`: 64 MiB."""
+
+
+class TorchEngine:
+    """Is an `Engine` in which `rows` decode at once; a conversation has at most `slots` tokens."""
+
+    def __init__(
+        self,
+        rows: int,
+        slots: int,
+        *,
+        kv_tokens: int | None = None,
+        paging: Paging | None = None,
+        placement: Placement | None = None,
+    ) -> None:
+        """`kv_tokens` are the tokens of all conversations that fit at once; None: as many as there is memory for, where
+        conversations may have more than `SHORT` tokens. `placement` is the processor in float32 unless it is given."""
+        if rows < 1 or slots < 2:
+            raise ValueError(f"an engine needs at least 1 row and 2 slots, not {rows} and {slots}")
+        if kv_tokens is not None and kv_tokens < slots:
+            raise ValueError(f"memory for {kv_tokens} tokens does not hold one conversation of {slots}")
+        self._placement = placement or choose_placement("cpu")
+        self._capacity = rows
+        self._slots = slots
+        self._asked = kv_tokens
+        self._paging = paging or (Paging() if slots > SHORT or kv_tokens is not None else None)
+        self._room = kv_tokens or rows * slots
+        self._decoder: Decoder | None = None
+        self._version = ""
+        self._sampled = 0
+        self._cache = SlotCache(rows, slots, slots, self._paging, self._placement.device)
+        self._cache.pool.allow(self._room)
+        self._table = RowTable(rows, slots)
+        self._long = None if self._paging is None else LongReads(self._cache, self._table, self._paging, self._room)
+        self._at: dict[int, int] = {}
+        self._queue: OrderedDict[int, GenerationRequest] = OrderedDict()
+        self._prompts: OrderedDict[tuple[int, ...], Prefilled] = OrderedDict()
+
+    @property
+    def kv_tokens(self) -> int:
+        """Counts the tokens of all conversations that fit in memory at once; the weights decide it (`push`)."""
+        return self._room if self._long is None else self._long.room
+
+    @property
+    def kv_bytes(self) -> int:
+        """Counts what keys and values take now."""
+        return self._cache.bytes
+
+    @property
+    def version(self) -> str:
+        return self._version
+
+    @property
+    def tokens_sampled(self) -> int:
+        return self._sampled
+
+    @property
+    def unfinished(self) -> int:
+        return len(self._at) + len(self._queue)
+
+    @property
+    def runnable(self) -> int:
+        return self._table.runnable + self._startable
+
+    @property
+    def _startable(self) -> int:
+        free = min(len(self._queue), self._capacity - len(self._at))
+        if self._long is None or not free:
+            return free
+        if self._long.waiting:
+            return 0
+        tokens, fitting = 0, 0
+        for request in islice(self._queue.values(), free):
+            tokens += len(request.prompt) + 1
+            if not self._long.fits(tokens):
+                break
+            fitting += 1
+        return fitting if self._at else max(fitting, 1)
+
+    def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
+        """Takes a copy for the Llama family, and where device, type or an adapter in half precision ask for one; the
+        model itself otherwise, which has to decode as the model's own forward pass computes; see `Engine`.
+
+        Raises ModelError also for a model that cannot be decoded here. After an error it is as it was before; on a GPU,
+        which never holds old weights beside new ones, it then has none, unless the new ones could not be read."""
+        if self.unfinished:
+            raise RuntimeError(f"{self.unfinished} requests are unfinished: new weights would answer half of each")
+        model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
+        if self._placement.gpu:
+            self.close()
+        with self._placement.guarded("it took the weights"):
+            paged = self._paging is not None
+            decoder = make_decoder(model, self._slots, placement=self._placement, version=version, paged=paged)
+            room = None
+            if self._long is not None and self._asked is None:
+                self._cache.free()  # what it holds is not free, and no row needs it
+                if self._placement.gpu:
+                    torch.cuda.empty_cache()
+                room = self._affordable(token_bytes(model.config, self._placement.dtype))
+            proof = proof_of(model, version)
+        self._decoder, self._version = decoder, version
+        if self._long is not None and room is not None:
+            self._long.room = room
+            self._cache.pool.allow(room)
+        self._prompts.clear()
+        self._cache.clear()
+        self._table.clear()
+        return proof
+
+    def _affordable(self, each: int) -> int:
+        """Counts the tokens that memory holds beside the window; `each` takes so many bytes. Raises OutOfMemoryError
+        where a conversation has no room now, and ModelError where it never has."""
+        window = self._cache.capacity * self._capacity * each
+        memory, most = (
+            max(0, room - window) for room in (self._placement.kv_memory(), self._placement.most_kv_memory())
+        )
+        if memory // each < self._slots:
+            takes, room, newest = (size / 2**30 for size in (self._slots * each, memory, window))
+            said = f"keys and values of a conversation of {self._slots} tokens take {takes:.1f} GiB, and there is room "
+            said += f"for {room:.1f} beside {newest:.1f} of the rows' newest tokens"
+            shorter = f"set recipe.agent.max_tokens to at most {memory // each}"
+            hint = shorter if memory // each > SHORT else "lower recipe.agent.concurrent"
+            if most // each < self._slots:
+                raise ModelError(said, hint=hint)
+            raise OutOfMemoryError(said, hint=f"end what else uses the GPU, or {hint}")
+        return min(memory // each, self._capacity * self._slots)
+
+    @torch.inference_mode()
+    def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
+        decoder = self._decoder
+        if decoder is None:
+            raise RuntimeError("no weights are loaded")
+        for ids in conversations:
+            if not 0 < len(ids) <= self._slots:
+                raise ValueError(f"a conversation of {len(ids)} tokens does not fit: 1 to {self._slots} do")
+            self._check(ids)
+        scores: list[tuple[float, ...]] = [()] * len(conversations)
+        todo = sorted(range(len(conversations)), key=lambda place: len(conversations[place]))
+        while todo:
+            longest = len(conversations[todo[-1]])
+            if self._paging is not None and longest > self._paging.chunk:
+                place = todo.pop()
+                scores[place] = self._score_in_chunks(decoder, self._paging, conversations[place], temperature)
+                continue
+            some = todo[-max(1, SCORE_LOGITS // (longest * decoder.vocabulary)) :]
+            del todo[-len(some) :]
+            given = padded([conversations[place] for place in some]).to(self._placement.device)
+            with self._placement.guarded("it scored conversations"):
+                logprobs = (decoder.logits(given)[:, :-1] / temperature).log_softmax(-1)
+            found = logprobs.gather(2, given[:, 1:, None]).squeeze(2)
+            for place, row in zip(some, found.tolist(), strict=True):
+                scores[place] = tuple(row[: len(conversations[place]) - 1])
+        return scores
+
+    def _score_in_chunks(
+        self, decoder: Decoder, paging: Paging, ids: Sequence[int], temperature: float
+    ) -> tuple[float, ...]:
+        cache = SlotCache(1, len(ids), 0, paging, self._placement.device)
+        scores: list[float] = []
+        chunk = max(1, min(paging.chunk, SCORE_LOGITS // decoder.vocabulary))
+        for start in range(0, len(ids) - 1, chunk):
+            given = torch.tensor(ids[start : start + chunk + 1], device=self._placement.device)
+            reading = cache.read(0)
+            with self._placement.guarded("it scored a conversation"):
+                logits = decoder.extend(given[:chunk], reading, every=True)[: len(given) - 1]
+                reading.close()
+                logprobs = (logits / temperature).log_softmax(-1)
+            scores += logprobs.gather(1, given[1:, None]).squeeze(1).tolist()
+        return tuple(scores)
+
+    def sleep(self) -> None:
+        """Gives what it holds of a GPU back: the learner is in a process of its own there, and pushes before anything
+        is sampled. On the processor it is nothing."""
+        if self._placement.gpu:
+            if self.unfinished:
+                raise RuntimeError(f"{self.unfinished} requests are unfinished")
+            self.close()
+            torch._C._cuda_clearCublasWorkspaces()  # 32 MiB on a Hopper, kept for the next product
+            torch.cuda.empty_cache()
+
+    def close(self) -> None:
+        self._drop_everything()
+        self._decoder, self._version = None, ""
+
+    def submit(self, request: GenerationRequest) -> None:
+        """Raises ValueError for a request that cannot be served, RuntimeError before the first load."""
+        if self._decoder is None:
+            raise RuntimeError("no weights are loaded")
+        if request.id in self._at or request.id in self._queue:
+            raise ValueError(f"request {request.id} is unfinished already")
+        request.require_fit(self._slots)
+        self._check(request.prompt)
+        self._queue[request.id] = request
+
+    def resume(self, request: int, forced: Sequence[int]) -> None:
+        """Raises ValueError when the request does not wait, or the tokens leave no room for another."""
+        row = self._at.get(request)
+        if row is None or self._table.running[row]:
+            raise ValueError(f"request {request} does not wait")
+        if len(forced) >= self._table.room(row):
+            raise ValueError(f"{len(forced)} tokens leave no room in the budget of request {request}")
+        self._check(forced)
+        self._table.force(row, list(forced))
+        if self._paging is not None and len(forced) > self._paging.chunk:
+            self._table.reading[row] = True
+
+    def finish(self, request: int) -> None:
+        """Also ends a request that runs or is queued; one that is not there needs no ending."""
+        if self._queue.pop(request, None) is None and request in self._at:
+            self._free(self._at[request])
+
+    def withdraw(self, request: int) -> Turn:
+        if self._queue.pop(request, None) is not None:
+            return Turn(request, (), (), "withdrawn")
+        row = self._at[request]
+        turn = self._table.cut_turn(row, self._version)
+        self._free(row)
+        return turn
+
+    def under_way(self, request: int) -> Turn:
+        row = self._at.get(request)
+        if row is None or not self._table.running[row]:
+            return Turn(request, (), (), "withdrawn")
+        return self._table.cut_turn(row, self._version)
+
+    @property
+    def capacity(self) -> EngineCapacity:
+        if self._paging is None:
+            return EngineCapacity(self._capacity)
+        return EngineCapacity(self._capacity, self.kv_tokens, self._paging.block)
+
+    def lengths(self) -> dict[int, int]:
+        return {request: int(self._table.used[row]) for request, row in self._at.items()}
+
+    def preemptions(self) -> int:
+        return 0 if self._long is None else self._long.evictions
+
+    @torch.inference_mode()
+    def step(self) -> list[Turn]:
+        """Raises NoProbabilitiesError, and OutOfMemoryError when a GPU has no memory left: what was sampled can then be
+        withdrawn, and nothing goes on here."""
+        if self._decoder is None:
+            return []
+        try:
+            with self._placement.guarded(f"{len(self._at)} conversations went on"):
+                return self._step(self._decoder)
+        except OutOfMemoryError:
+            self._prompts.clear()
+            self._cache.free()
+            raise
+        except ModelError:
+            self._drop_everything()
+            raise
+
+    def _step(self, decoder: Decoder) -> list[Turn]:
+        self._shrink()
+        if self._long is not None:
+            self._long.make_room()
+        seated = {row: prompt.logits for row, prompt in self._refill(decoder).items()}
+        if self._long is not None:
+            seated |= self._long.read(decoder)
+        table, n = self._table, len(self._table)
+        running = table.running[:n] if self._long is None else table.running[:n] & ~table.reading[:n]
+        going = running & (self._cache.positions[:n] < table.used[:n])
+        if going.any():
+            self._cache.begin()
+            ids = table.next_ids(self._cache.positions[:n]).to(self._placement.device)
+            logits = decoder.advance(ids, self._cache)
+            self._cache.commit(going)
+        elif seated:
+            logits = torch.zeros(n, decoder.vocabulary, device=self._placement.device)
+        else:
+            return []
+        if seated:
+            logits[list(seated)] = torch.stack(list(seated.values()))
+        return self._sample(logits, running & (self._cache.positions[:n] == table.used[:n]))
+
+    def _check(self, ids: Sequence[int]) -> None:
+        assert self._decoder is not None
+        if ids and not 0 <= min(ids) <= max(ids) < self._decoder.vocabulary:
+            raise ValueError(f"a token is outside the vocabulary of {self._decoder.vocabulary}")
+
+    def _sample(self, logits: Tensor, sampling: Tensor) -> list[Turn]:
+        """Draws a token for each row in `sampling` [B]; returns the turns that ended."""
+        table = self._table
+        device = logits.device
+        found = draw(logits, table.uniform().to(device), table.temperature[: len(table)].to(device))
+        drawn, logprobs = (one.cpu() for one in found)
+        if not logprobs[sampling].isfinite().all():
+            raise NoProbabilitiesError(
+                f"the weights {self._version} give no finite probabilities",
+                hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
+            )
+        self._sampled += int(sampling.sum())
+        turns = []
+        for row in table.append(drawn, logprobs, sampling).tolist():
+            turn = table.take_turn(row, self._version)
+            turns.append(turn)
+            if turn.ended == "length":
+                self._free(row)
+        return turns
+
+    def _refill(self, decoder: Decoder) -> dict[int, Prefilled]:
+        """Seats queued requests on free rows; returns the prompt of each row that was seated."""
+        count = self._startable
+        if not count:
+            return {}
+        requests = [self._queue.popitem(last=False)[1] for _ in range(count)]
+        self._read(decoder, [request.prompt for request in requests if not self._is_long(request.prompt)])
+        table = self._table
+        free = [row for row, request in enumerate(table.requests) if request is None]
+        seated = {}
+        for request in requests:
+            row = free.pop() if free else len(table)
+            table.seat(row, request)
+            self._at[request.id] = row
+            if self._is_long(request.prompt):
+                self._cache.open(row)
+                table.reading[row] = True
+                continue
+            prompt = self._prompts[request.prompt]
+            self._prompts.move_to_end(request.prompt)
+            self._cache.seat(row, prompt.keys, prompt.values)
+            seated[row] = prompt
+        tokens = sum(map(len, self._prompts))
+        while tokens > self._most(PROMPT_TOKENS_KEPT):
+            tokens -= len(self._prompts.popitem(last=False)[0])
+        return seated
+
+    def _is_long(self, prompt: Sequence[int]) -> bool:
+        return self._paging is not None and len(prompt) > self._paging.chunk
+
+    def _most(self, tokens: int) -> int:
+        """So many, or less where tokens are large enough to be kept in blocks."""
+        return tokens if self._paging is None else min(tokens, 4 * self._paging.chunk)
+
+    def _read(self, decoder: Decoder, wanted: Sequence[tuple[int, ...]]) -> None:
+        """Reads the prompts that are not remembered, several at once."""
+        new = list(dict.fromkeys(prompt for prompt in wanted if prompt not in self._prompts))
+        if new:
+            ahead = (request.prompt for request in self._queue.values() if not self._is_long(request.prompt))
+            fresh = dict.fromkeys(prompt for prompt in ahead if prompt not in self._prompts and prompt not in new)
+            new.extend(islice(fresh, READ_AHEAD))
+        new.sort(key=len)
+        while new:
+            longest = len(new[-1])
+            some = new[-max(1, self._most(PREFILL_TOKENS) // longest) :]
+            del new[-len(some) :]
+            lengths = torch.tensor([len(prompt) for prompt in some])
+            read = decoder.prefill(padded(some).to(self._placement.device), lengths)
+            for j, prompt in enumerate(some):
+                self._prompts[prompt] = read.one(j, len(prompt))
+
+    def _free(self, row: int) -> None:
+        request = self._table.requests[row]
+        assert request is not None
+        del self._at[request.id]
+        self._table.vacate(row)
+        self._cache.vacate(row)
+
+    def _shrink(self) -> None:
+        """Closes the gaps when rows are free, none is wanted and enough are free to pay for the copy."""
+        if self._queue or len(self._at) >= SHRINK_BELOW * len(self._table):
+            return
+        keep = sorted(self._at.values())
+        self._cache.keep(keep)
+        self._table.keep(keep)
+        self._at = {request.id: row for row, request in enumerate(self._table.requests) if request is not None}
+
+    def _drop_everything(self) -> None:
+        """Drops all rows and prompts: nothing that the weights left may reach the next ones."""
+        self._table.clear()
+        self._at = {}
+        self._queue.clear()
+        self._prompts.clear()
+        self._cache.free()
+
+
+def make_decoder(model: Any, tokens: int, *, placement: Placement, version: str, paged: bool = False) -> Decoder:
+    """Makes the fastest decoder that computes this model exactly, and proves it. Raises ModelError when there is none,
+    NoProbabilitiesError for weights that give no finite ones."""
+    from appliance.inference.torch.fused import FusedDecoder, can_fuse
+    from appliance.inference.torch.generic import GenericDecoder
+    from appliance.inference.torch.low_rank import placed_copy
+    from appliance.inference.torch.probe import probe, probe_copy
+
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if positions is not None and positions < tokens:
+        raise ModelError(
+            f"{type(model).__name__} has {positions} positions, and a conversation may have {tokens} tokens",
+            hint=f"set the budget of a conversation to at most {positions} tokens",
+        )
+    if can_fuse(model):
+        fused = FusedDecoder(model, tokens, placement)
+        probe_copy(fused, model, tokens, placement=placement, version=version)
+        return fused
+    there = (model.device, model.dtype) == (placement.device, placement.dtype)
+    beside = placement.dtype is not torch.float32 and has_adapter(model)
+    placed = model if there and not beside else placed_copy(model, placement)
+    decoder = GenericDecoder(placed)
+    if beside:
+        probe_copy(decoder, model, tokens, placement=placement, version=version)
+    probe(decoder, placed, tokens, placement=placement, version=version, paged=paged)
+    return decoder

@@ -1,0 +1,108 @@
+"""Shares the memory of keys and values among the rows, and reads in chunks what is long.
+
+What always holds: no more tokens are held than there is room for. The row that came first keeps what it has, so it
+always goes on; what is taken from another one is read again from its tokens before it samples. Where as many rows
+sample as are to be read, or more, at most one chunk is read in a step.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from appliance.inference.torch.blocks import Paging
+from appliance.inference.torch.decoder import Decoder
+from appliance.inference.torch.rows import RowTable
+from appliance.inference.torch.slots import SlotCache
+
+RIDES = 16
+"""So few tokens that a row lacks are fed one a step, with the others."""
+
+
+class LongReads:
+    def __init__(self, cache: SlotCache, table: RowTable, paging: Paging, room: int) -> None:
+        self._cache = cache
+        self._table = table
+        self._paging = paging
+        self.room = room
+        """Tokens of all rows that fit."""
+        self.evictions = 0
+        """How often a row lost what was read of it."""
+
+    def fits(self, tokens: int) -> bool:
+        """Says whether so many more can be held, beside a next token of each row that runs."""
+        table = self._table
+        return self._cache.tokens + int((table.running & ~table.reading).sum()) + tokens <= self.room
+
+    @property
+    def waiting(self) -> bool:
+        """Says whether a row is still to be read."""
+        return bool((self._table.running & self._table.reading).any())
+
+    def make_room(self) -> None:
+        """Takes memory from the rows that came last until the next step fits."""
+        while not self.fits(0) and (row := self._latest()) is not None:
+            self._evict(row)
+
+    def read(self, decoder: Decoder) -> dict[int, Tensor]:
+        """Reads a chunk, and more while fewer rows sample than are to be read: a step costs the same for few rows as
+        for many. Returns the logits of the rows that are complete."""
+        table, found = self._table, dict[int, Tensor]()
+        readers = int((table.running & table.reading).sum())
+        samplers = int((table.running & ~table.reading).sum())
+        for _ in range(max(1, readers // max(1, samplers))):
+            if not self._read_chunk(decoder, found):
+                break
+        return found
+
+    def _read_chunk(self, decoder: Decoder, found: dict[int, Tensor]) -> bool:
+        """Reads a chunk of the row that came first of those to be read; says whether it could."""
+        table, cache = self._table, self._cache
+        rows = (table.running & table.reading).nonzero().squeeze(1).tolist()
+        if not rows:
+            return False
+        row = min(rows, key=lambda one: int(table.order[one]))
+        lacks = int(table.used[row] - cache.positions[row])
+        if not self.fits(lacks):
+            if bool((table.running & ~table.reading).any()):
+                return False
+            while not self.fits(lacks) and (last := self._latest(but=row)) is not None:
+                self._evict(last)
+        if not cache.positions[row]:
+            self._copy_prompt(row)
+        start = int(cache.positions[row])
+        if int(table.used[row]) - start <= RIDES and start:
+            table.reading[row] = False
+            return True
+        ids = table.ids(row, start, self._paging.chunk)
+        reading = cache.read(row)
+        logits = decoder.extend(ids.to(cache.device), reading)
+        reading.close()
+        if start + len(ids) == int(table.used[row]):
+            table.reading[row] = False
+            found[row] = logits[0]
+        return True
+
+    def _copy_prompt(self, row: int) -> None:
+        """Takes what another row has read of the same prompt, all but its last token."""
+        request = self._table.requests[row]
+        assert request is not None
+        tokens = len(request.prompt) - 1
+        for other, its in enumerate(self._table.requests):
+            same = its is not None and other != row and its.prompt == request.prompt
+            if same and tokens and int(self._cache.positions[other]) >= tokens:
+                self._cache.copy(other, row, tokens)
+                return
+
+    def _latest(self, but: int | None = None) -> int | None:
+        """The row that came last of those that hold something; not the one that came first of all, unless `but` is
+        another one."""
+        table = self._table
+        there = [row for row, request in enumerate(table.requests) if request is not None]
+        spared = min(there, key=lambda row: int(table.order[row]), default=None) if but is None else but
+        holders = [row for row in there if row != spared and int(self._cache.positions[row])]
+        return max(holders, key=lambda row: int(table.order[row]), default=None)
+
+    def _evict(self, row: int) -> None:
+        self._cache.vacate(row)
+        self._table.reading[row] = True
+        self.evictions += 1

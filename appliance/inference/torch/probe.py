@@ -1,0 +1,184 @@
+"""Proves that a decoder computes what the model computes that it was made of.
+
+What always holds: the figures to be met come from the model's own forward pass. Of a decoder that folds the weights
+into a copy, the copy is proved (`probe_copy`), and that an adapter is in it which moves the model; of one that has an
+unknown architecture decode, that rows decode as in that pass (`probe`): a prompt that is read, then token by token,
+with gaps, waits and company.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from appliance.inference.adapters import has_adapter, without_adapter
+from appliance.inference.device import Placement, is_gpus
+from appliance.inference.engine import ModelError, NoProbabilitiesError
+from appliance.inference.torch.blocks import Paging
+from appliance.inference.torch.decoder import Decoder
+from appliance.inference.torch.slots import SlotCache
+
+PROBE_ERROR = 1e-3
+"""Largest difference of log-probabilities that rounding explains in single precision; of those below -1 as a part of
+the lowest."""
+ROUGH_PROBE_ERROR = 0.1
+"""Largest difference that it explains in half precision: the root of the mean square, in parts of how far a position's
+log-probabilities are spread. Rounding grows with the spread: the largest difference of a right copy has no bound."""
+MOVED = 1e-4
+"""Least that an adapter moves log-probabilities, measured as in half precision, that a copy in half precision has to
+show; by how much is lost in its rounding, but not that it moves."""
+ROUGHLY_MOVED = 1e-2
+"""The same where the model itself is in half precision: what is less may be its rounding."""
+ROUNDING = 1e-5
+"""Difference of log-probabilities, measured as in single precision, that a right copy may have in single precision
+whatever its adapter does; right ones are off by some millionths."""
+LEAST_SPREAD = 0.1
+"""Nats, of a model that prefers hardly anything: less is noise."""
+
+
+@torch.inference_mode()
+def probe_copy(decoder: Decoder, model: Any, tokens: int, *, placement: Placement, version: str) -> None:
+    """Compares what both say of some tokens. Raises ModelError, and NoProbabilitiesError for weights that give no
+    finite ones. `tokens`: the most that a row will hold."""
+    ids = _ids(decoder, tokens, placement)
+    expected = _expected(model, ids, version).to(placement.device)
+    otherwise, hint = "the engine's copy computes something else", "report it: this is a fault"
+    logits, moved = decoder.logits(ids), None
+    if has_adapter(model):
+        with without_adapter(model):
+            moved = expected - _expected(model, ids, version).to(placement.device)
+        if placement.dtype is not torch.float32:
+            least = MOVED if model.dtype is torch.float32 else ROUGHLY_MOVED
+            with decoder.without_adapter():
+                lost = torch.equal(decoder.logits(ids), logits)
+            if lost and _size(moved) > least * _spread(expected):
+                raise ModelError(f"{type(model).__name__}: the engine's copy computes without the adapter", hint=hint)
+    _require_near(logits, expected, model, placement, otherwise, hint, moved)
+
+
+@torch.inference_mode()
+def probe(
+    decoder: Decoder, model: Any, tokens: int, *, placement: Placement, version: str, paged: bool = False
+) -> None:
+    """Checks that rows decode as in a plain forward pass. Raises as `probe_copy`, and ModelError where a longer
+    conversation than this probe's is read otherwise. `paged`: also with tokens in blocks, and read in chunks."""
+    name = type(model).__name__
+    _require_even(model.config, name, tokens)
+    ids = _ids(decoder, tokens, placement)
+    length = ids.shape[1]
+    paging = Paging(block=2, window=6, chunk=2) if paged else None
+    cache = SlotCache(rows=2, tokens=tokens, spare=tokens, paging=paging, device=placement.device)
+    try:
+        expected = _expected(model, ids, version).to(placement.device)
+        first = decoder.prefill(ids[:, :3], torch.tensor([3, 2]))
+        for row, n in enumerate((3, 2)):
+            read = first.one(row, n)
+            cache.seat(row, read.keys, read.values)
+        found, wanted = [*first.logits], [expected[0, 2], expected[1, 1]]
+        if paged and length > 4:
+            reading = cache.read(1)
+            logits = decoder.extend(ids[1, 2:4], reading)
+            reading.close()
+            found.append(logits[0])
+            wanted.append(expected[1, 3])
+        for step in range(2 * length):
+            if step == 2 and not paged:  # a wait as long as there can be, which is the farthest that slots are apart
+                cache.head = max(cache.head, cache.capacity - 2)
+            held = cache.positions.clone()
+            going = torch.tensor([bool(held[row] < length) and (step + row) % 3 > 0 for row in range(2)])
+            cache.begin()
+            logits = decoder.advance(ids[torch.arange(2), held.clamp(max=length - 1)], cache)
+            cache.commit(going)
+            for row in going.nonzero().flatten().tolist():
+                found.append(logits[row])
+                wanted.append(expected[row, held[row]])
+    except (ValueError, TypeError, AttributeError, RuntimeError, IndexError, KeyError, NotImplementedError) as error:
+        if is_gpus(error):
+            raise
+        raise ModelError(f"{name} cannot be decoded here: {error}", hint=_hint(paged)) from error
+    otherwise = "it decodes differently in a batch"
+    _require_near(torch.stack(found), torch.stack(wanted), model, placement, otherwise, _hint(paged))
+
+
+def _require_even(config: Any, name: str, tokens: int) -> None:
+    """Raises ModelError for a model that attends otherwise in a conversation of so many tokens than in a short one."""
+    windows = [getattr(config, one, None) for one in ("sliding_window", "keep_window_size")]
+    window = min((one for one in windows if one), default=tokens)
+    if window < tokens and getattr(config, "use_sliding_window", True):
+        raise ModelError(
+            f"{name} looks back {window} tokens only, and a conversation may have {tokens}",
+            hint=f"set the budget of a conversation to at most {window} tokens",
+        )
+    rotary = getattr(config, "rope_parameters", None) or {}
+    most = rotary.get("original_max_position_embeddings", tokens)
+    if rotary.get("rope_type") == "longrope" and most < tokens:
+        raise ModelError(
+            f"{name} counts positions otherwise beyond {most} tokens, and a conversation may have {tokens}",
+            hint=f"set the budget of a conversation to at most {most} tokens",
+        )
+
+
+def _ids(decoder: Decoder, tokens: int, placement: Placement) -> Tensor:
+    """Of two rows `[2, 12]`, or fewer tokens where no more fit. They differ: between equal ones attention cannot be
+    seen."""
+    length = min(12, tokens)
+    step = 7 if decoder.vocabulary % 7 else 8
+    return torch.arange(2 * length, device=placement.device).view(2, length) * step % decoder.vocabulary
+
+
+def _expected(model: Any, ids: Tensor, version: str) -> Tensor:
+    """Log-probabilities of the model's own forward pass, without dropout, `[2, S, V]`."""
+    training = model.training
+    try:
+        logits = model.eval()(input_ids=ids.to(model.device), use_cache=False).logits
+    finally:
+        model.train(training)
+    found: Tensor = logits.float().log_softmax(-1)
+    if not found.isfinite().all():
+        raise NoProbabilitiesError(
+            f"the weights {version} give no finite probabilities",
+            hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
+        )
+    return found
+
+
+def _require_near(
+    logits: Tensor,
+    expected: Tensor,
+    model: Any,
+    placement: Placement,
+    otherwise: str,
+    hint: str,
+    moved: Tensor | None = None,
+) -> None:
+    """Compares logits with log-probabilities, both `[..., V]`. `moved` is what an adapter does to these: in single
+    precision a copy may be off by half of it at most."""
+    difference = logits.float().log_softmax(-1) - expected
+    if model.dtype is torch.float32 and placement.dtype is torch.float32:
+        off, most, unit = _largest(difference, expected), PROBE_ERROR, ""
+        if moved is not None:
+            most = min(most, max(ROUNDING, _largest(moved, expected) / 2))
+    else:
+        off, most, unit = _size(difference) / _spread(expected), ROUGH_PROBE_ERROR, " of their spread"
+    if not off <= most:
+        name = type(model).__name__
+        raise ModelError(f"{name}: {otherwise}: log-probabilities are off by {off:.2g}{unit}", hint=hint)
+
+
+def _largest(difference: Tensor, expected: Tensor) -> float:
+    return float(difference.abs().max() / expected.abs().max().clamp(min=1))
+
+
+def _spread(expected: Tensor) -> float:
+    return max(LEAST_SPREAD, _size(expected - expected.mean(-1, keepdim=True)))
+
+
+def _size(values: Tensor) -> float:
+    return float(values.square().mean().sqrt())
+
+
+def _hint(paged: bool) -> str:
+    plain = "use a model of plain attention layers, such as Qwen2, Llama, Mistral or GPT-NeoX"
+    return f"{plain}, or a budget of at most 1024 tokens for a conversation" if paged else plain

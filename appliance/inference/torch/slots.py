@@ -1,0 +1,264 @@
+"""Keeps the keys and values of the decoding loop: each step takes one time slot that all rows share.
+
+What always holds. Every step writes the keys and values of all rows at slot `head`, which is one cheap slice; a row
+sees the slots that it owns, in the order of its tokens, and no other (`bias` is 0 there and -inf elsewhere). A row that
+waits or is empty does not own the slot that the step wrote. Positions count a row's own tokens, so gaps do not show.
+When `head` reaches the end, every row's tokens are moved together and the loop goes on; only then do waits stop
+costing slots.
+
+With a `Paging` the slots are a window of the newest tokens: when tokens are moved together, a row's oldest ones leave
+in whole blocks (`blocks.BlockPool`), and what is read in one go goes there at once. So no row has memory for more
+tokens than the window and what it holds.
+
+Rows are numbered 0 to `count - 1`; `keep` renumbers them when few are left.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from appliance.inference.torch.blocks import BlockPool, Paging
+
+HIDDEN = float("-inf")
+
+
+class SlotCache:
+    """Holds [rows, key/value heads, slots, head size] for each layer, made when the first prompt arrives."""
+
+    def __init__(
+        self,
+        rows: int,
+        tokens: int,
+        spare: int,
+        paging: Paging | None = None,
+        device: torch.device = torch.device("cpu"),  # noqa: B008 - a value
+    ) -> None:
+        """`tokens` is the most that one row can hold; `spare` slots are the steps between two moves, at least. Keys and
+        values will lie on `device`."""
+        self.count = 0
+        self.head = 0
+        self.low = 0
+        """No row owns a slot below this one."""
+        self.rows = rows
+        self.capacity = tokens + max(spare, 1) if paging is None else paging.window
+        self.keys: list[Tensor] = []
+        self.values: list[Tensor] = []
+        self.bias = torch.full((rows, self.capacity), HIDDEN, device=device)
+        self.positions = torch.zeros(rows, dtype=torch.long)
+        """Tokens that each row holds, which is the position of its next one; on the processor."""
+        self.pool = BlockPool(0 if paging is None else paging.block)
+        self._near = torch.zeros(rows, dtype=torch.long)
+        """Tokens that each row holds in slots; the others are in the pool."""
+        self._first = [self.capacity] * rows
+        self._holds, self._holds_near = self.positions.numpy(), self._near.numpy()
+        """Their own memory, for what concerns one row: numpy reads and writes a cell many times as fast as torch."""
+
+    @property
+    def bytes(self) -> int:
+        """Counts what keys and values take."""
+        return sum(part.nbytes for part in (*self.keys, *self.values)) + self.pool.bytes
+
+    @property
+    def tokens(self) -> int:
+        """Counts the tokens that all rows hold."""
+        return int(self._holds.sum())
+
+    @property
+    def device(self) -> torch.device:
+        return self.bias.device
+
+    def clear(self) -> None:
+        """Forgets all rows; keeps the memory of the slots for the next ones."""
+        self.count = self.head = self.low = 0
+        self.bias.fill_(HIDDEN)
+        self.positions.zero_()
+        self._near.zero_()
+        self.pool.clear()
+        self._first = [self.capacity] * self.rows
+
+    def seat(self, row: int, keys: list[Tensor], values: list[Tensor]) -> None:
+        """Gives a row its prompt: `[heads, tokens, size]` for each layer. The row must be empty (`vacate`)."""
+        if not self.tokens:
+            self._fit(keys, values)
+        self.open(row)
+        self._append(row, keys, values)
+
+    def open(self, row: int) -> None:
+        """Counts an empty row among those that are there."""
+        self.count = max(self.count, row + 1)
+
+    def _append(self, row: int, keys: list[Tensor], values: list[Tensor]) -> None:
+        """Puts tokens behind what a row has in blocks; it owns no slot yet."""
+        tokens = keys[0].shape[1] if keys else 0
+        whole = tokens // self.pool.block * self.pool.block if self.pool.block else 0
+        if whole:
+            self.pool.add(row, [part[:, :whole] for part in keys], [part[:, :whole] for part in values])
+        near = tokens - whole
+        self.head = max(self.head, near)
+        start = self.head - near
+        for slots, part in zip(self.keys, keys, strict=True):
+            slots[row, :, start : self.head] = part[:, whole:] if whole else part
+        for slots, part in zip(self.values, values, strict=True):
+            slots[row, :, start : self.head] = part[:, whole:] if whole else part
+        self.bias[row].fill_(HIDDEN)
+        self.bias[row, start : self.head] = 0.0
+        self._holds[row] += tokens
+        self._holds_near[row] = near
+        self._first[row] = start
+        self.low = min(self.low, start)
+
+    def _fit(self, keys: list[Tensor], values: list[Tensor]) -> None:
+        """Makes the memory, unless it has the right shape already. Zeros, because a hidden NaN would still spread."""
+        like = (*keys, *values)
+        shapes = [(self.rows, part.shape[0], self.capacity, part.shape[2]) for part in like]
+        made = (*self.keys, *self.values)
+        same = [(tuple(whole.shape), whole.dtype, whole.device) for whole in made] == [
+            (shape, part.dtype, part.device) for shape, part in zip(shapes, like, strict=True)
+        ]
+        if not same:
+            new = [part.new_zeros(shape) for shape, part in zip(shapes, like, strict=True)]
+            self.keys, self.values = new[: len(keys)], new[len(keys) :]
+            self.pool.fit(keys, values)
+
+    def free(self) -> None:
+        """Forgets all rows and what their keys and values were."""
+        self.clear()
+        self.keys, self.values = [], []
+        self.pool.fit([], [])
+
+    def vacate(self, row: int) -> None:
+        """Takes everything from the row."""
+        self.bias[row].fill_(HIDDEN)
+        self._holds[row] = self._holds_near[row] = 0
+        self._first[row] = self.capacity
+        self.pool.drop(row)
+
+    def read(self, row: int) -> RowReading:
+        """Begins to read several tokens of a row in one go; no step may come before its end (`RowReading.close`)."""
+        return RowReading(self, row)
+
+    def held(self, row: int, layer: int) -> tuple[Tensor, Tensor]:
+        """Returns copies of the keys and values of all tokens that a row holds `[heads, tokens, size]`."""
+        slots = self._slots_of(row)
+        keys, values = self.keys[layer][row, :, slots], self.values[layer][row, :, slots]
+        if int(self.positions[row]) == len(slots):
+            return keys, values
+        far_keys, far_values = self.pool.history(row, layer)
+        return torch.cat([far_keys, keys], 1), torch.cat([far_values, values], 1)
+
+    def copy(self, row: int, to: int, tokens: int) -> None:
+        """Gives an empty row the first so many tokens of another one."""
+        parts = [self.held(row, layer) for layer in range(len(self.keys))]
+        self.seat(to, [keys[:, :tokens] for keys, _ in parts], [values[:, :tokens] for _, values in parts])
+
+    def _slots_of(self, row: int) -> Tensor:
+        """Returns the slots that a row owns, in the order of its tokens."""
+        return (self.bias[row, : self.head] == 0.0).nonzero().squeeze(1)
+
+    def begin(self) -> None:
+        """Opens slot `head` for the step's tokens, to all rows: one that sees no slot at all would give NaN."""
+        if self.head == self.capacity:
+            self.gather()
+        self.bias[: self.count, self.head] = 0.0
+        self.low = min(self._first[: self.count], default=0)
+        self.low = min(self.low, self.head)
+
+    def write(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Stores `[count, heads, size]` of this step; returns the window `[count, heads, low..head, size]`."""
+        k, v = self.keys[layer], self.values[layer]
+        n, head = self.count, self.head
+        k[:n, :, head] = keys
+        v[:n, :, head] = values
+        return k[:n, :, self.low : head + 1], v[:n, :, self.low : head + 1]
+
+    @property
+    def window(self) -> Tensor:
+        """Returns the additive mask `[count, low..head]` of the window that `write` returns."""
+        return self.bias[: self.count, self.low : self.head + 1]
+
+    def commit(self, going: Tensor) -> None:
+        """Closes the step: only the rows in `going` `[count]` moved."""
+        n = self.count
+        self.positions[:n] += going
+        self._near[:n] += going
+        self.bias[:n, self.head].masked_fill_(~going.to(self.device), HIDDEN)
+        self.head += 1
+
+    def keep(self, rows: list[int]) -> None:
+        """Keeps only these rows, in this order, as rows 0, 1, ..."""
+        index, n = torch.tensor(rows, dtype=torch.long), len(rows)
+        for whole in (*self.keys, *self.values):
+            whole[:n, :, self.low : self.head] = whole[index, :, self.low : self.head]
+        self.bias[:n] = self.bias[index]
+        self.bias[n:] = HIDDEN
+        for counts in (self.positions, self._near):
+            counts[:n] = counts[index]
+            counts[n:] = 0
+        self.pool.keep(rows)
+        self._first = [self._first[row] for row in rows] + [self.capacity] * (self.rows - n)
+        self.count = n
+        if not n:
+            self.head = 0
+
+    def gather(self) -> None:
+        """Moves every row's tokens together, so that all rows end at the same, lowest possible slot."""
+        n = self.count
+        if self.pool.block:
+            self._move_to_blocks()
+        longest = int(self._near[:n].max()) if n else 0
+        owned = self.bias[:n, : self.head] == 0.0
+        order = owned.to(torch.uint8).argsort(dim=1, stable=True)[:, self.head - longest :]
+        for whole in (*self.keys, *self.values):
+            index = order[:, None, :, None].expand(n, whole.shape[1], longest, whole.shape[3])
+            whole[:n, :, :longest] = whole[:n].gather(2, index)
+        start = longest - self._near[:n]
+        self.bias[:n] = HIDDEN
+        self.bias[:n, :longest].masked_fill_((torch.arange(longest) >= start[:, None]).to(self.device), 0.0)
+        none = longest if self.pool.block else self.capacity
+        self._first[:n] = [s if s < longest else none for s in start.tolist()]
+        self.head = longest
+
+    def _move_to_blocks(self) -> None:
+        """Moves each row's oldest tokens to the pool, as far as they fill blocks."""
+        for row in range(self.count):
+            whole = int(self._near[row]) // self.pool.block * self.pool.block
+            if whole:
+                old = self._slots_of(row)[:whole]
+                self.pool.add(
+                    row, [part[row, :, old] for part in self.keys], [part[row, :, old] for part in self.values]
+                )
+                self.bias[row, old] = HIDDEN
+                self._near[row] -= whole
+
+
+class RowReading:
+    """Reads tokens of one row in one go, behind what it holds: shows each layer all of them, and keeps the new ones."""
+
+    def __init__(self, cache: SlotCache, row: int) -> None:
+        self._cache = cache
+        self._row = row
+        self._new: dict[int, tuple[Tensor, Tensor]] = {}
+        self.start = int(cache.positions[row])
+        """How many tokens the row holds already."""
+
+    def update(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Takes `[heads, new tokens, size]` of a layer; returns `[heads, all tokens, size]`."""
+        self._new[layer] = keys, values
+        if not self.start:
+            return keys, values
+        held_keys, held_values = self._cache.held(self._row, layer)
+        return torch.cat([held_keys, keys], 1), torch.cat([held_values, values], 1)
+
+    def close(self) -> None:
+        """Books the tokens that were read."""
+        cache, row = self._cache, self._row
+        keys, values = ([self._new[layer][side] for layer in range(len(self._new))] for side in (0, 1))
+        if not self.start:
+            cache.seat(row, keys, values)
+            return
+        slots = cache._slots_of(row)
+        for whole, parts in ((cache.keys, keys), (cache.values, values)):
+            parts[:] = [torch.cat([whole[layer][row, :, slots], part], 1) for layer, part in enumerate(parts)]
+        cache.positions[row] -= len(slots)
+        cache._append(row, keys, values)

@@ -1,0 +1,144 @@
+"""The stages of a training, one after another: what each learns from, within which budgets, and when it ends.
+
+What always holds: a stage has a whole recipe of its own, so nothing about it depends on the configuration of a later
+day; budgets never shrink from stage to stage, so one engine serves them all; what a stage cannot do is refused here,
+before anything is begun. Stages as such: SFT, then RL with growing budgets and harder tasks, 2508.20722; a stage that
+ends on success as well as on steps is ours, after the turn budgets of 2509.08755.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from appliance.inference.http.local_api import EndpointError, require_local
+from appliance.learning.recipes.recipe import Recipe, TrainingRecipe
+from appliance.records.record import FiniteRecord, Record
+from runtime.model import UnitName
+
+MOST = 16
+"""Stages of one training."""
+
+_LATER = ("stragglers",)
+"""Keys of [training] that came after trainings in stages were first begun by digest."""
+_KEPT = 'optimizer = "keep" needs a stage of full training with the same optimizer directly before it'
+
+MOST_TRACES = 64 << 20
+"""Bytes of a file of recorded conversations."""
+
+StageKind = Literal["sft", "rl", "distil"]
+OWN_KEYS = {
+    "sft": frozenset({"data", "file", "teacher", "warm_start"}),
+    "rl": frozenset({"tasks", "optimizer", "advance_at", "training"}),
+    "distil": frozenset({"optimizer", "advance_at", "training", "scored_by"}),
+}
+"""Keys of a stage that only this kind has."""
+
+
+class TeacherRecipe(FiniteRecord):
+    """A model behind an OpenAI-compatible API that works on training tasks; what passes its check is learned from."""
+
+    base_url: str = Field("", max_length=500)
+    """Where it answers, such as http://127.0.0.1:8000/v1. On this machine only."""
+    model: str = Field("", max_length=200)
+    """Its name there."""
+    tasks: Annotated[int, UnitName("tasks")] = Field(64, ge=1, le=100_000)
+    """Tasks that it is asked."""
+    samples: Annotated[int, UnitName("answers")] = Field(4, ge=1, le=1024)
+    """Tries at each task; one that passes is kept, at most."""
+    temperature: Annotated[float, UnitName("temperature")] = Field(1.0, ge=0)
+    """Temperature that it samples at."""
+    max_tokens: Annotated[int, UnitName("tokens")] = Field(1024, ge=1)
+    """Tokens of one of its turns."""
+
+
+class Stage(Record):
+    """Is one stage with everything that decides it."""
+
+    name: str = Field(min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]*$")
+    kind: StageKind
+    recipe: Recipe
+    tasks: Literal["fresh", "unsolved"] = "fresh"
+    """`unsolved`: those of earlier stages that not every attempt passed, and fresh ones when they run out."""
+    optimizer: Literal["reset", "keep"] = "reset"
+    """Whether the moments of the stage before are kept."""
+    advance_at: float | None = Field(default=None, gt=0, le=1)
+    """Held-out success at which the stage ends before its steps do."""
+    data: Literal["demonstrations", "file", "teacher"] = "demonstrations"
+    """What SFT learns from: generated demonstrations, recorded conversations, or a teacher's."""
+    file: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
+    """SHA-256 of the recorded conversations."""
+    teacher: TeacherRecipe = TeacherRecipe()
+    scored_by: str = Field(default="", max_length=100)
+    """Digest of the published model whose log-probabilities are learned from."""
+
+    def digest(self) -> str:
+        """As `Record.digest`, without later fields that are at their defaults: a training that an earlier version began
+        goes on by the recipe that it began with."""
+        training = self.recipe.training
+        usual = TrainingRecipe.model_construct()
+        same = {name for name in _LATER if getattr(training, name) == getattr(usual, name)}
+        text = self.model_dump_json(exclude={"recipe": {"training": same}} if same else None)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def steps(self) -> int:
+        """Steps after which it ends at the latest."""
+        return self.recipe.warm_start.steps if self.kind == "sft" else self.recipe.training.steps
+
+
+def refusal(stages: Sequence[Stage]) -> str:
+    """Says why these stages cannot follow each other; empty when they can."""
+    if not 1 <= len(stages) <= MOST:
+        return f"there are {len(stages)} stages, and there may be 1 to {MOST}"
+    names = [stage.name for stage in stages]
+    if len(set(names)) < len(names):
+        return f"two stages are called {next(name for name in names if names.count(name) > 1)!r}"
+    for number, stage in enumerate(stages, 1):
+        if why := _own_refusal(stage):
+            return f"stage {number} ({stage.name}): {why}"
+    if stages[0].optimizer == "keep":
+        return f"stage 1 ({stages[0].name}): {_KEPT}"
+    for number, (before, after) in enumerate(pairwise(stages), 2):
+        if why := _following(before, after):
+            return f"stage {number} ({after.name}): {why}"
+    return ""
+
+
+def _own_refusal(stage: Stage) -> str:
+    if stage.kind == "sft" and stage.data == "file" and not stage.file:
+        return 'data = "file" needs the file of conversations'
+    if stage.kind == "sft" and stage.data == "teacher" and not (stage.teacher.base_url and stage.teacher.model):
+        return 'data = "teacher" needs teacher.base_url and teacher.model'
+    if stage.kind == "sft" and stage.data == "teacher":
+        try:
+            require_local(stage.teacher.base_url)
+        except EndpointError as error:
+            return f"{error}: {error.hint}"
+    if stage.kind == "sft" and stage.data != "file" and stage.file:
+        return 'a file is learned from with data = "file" only'
+    if stage.kind == "distil" and not stage.scored_by:
+        return "distil needs scored_by: the model whose log-probabilities are learned from"
+    if stage.kind == "distil" and stage.recipe.training.objective == "gspo":
+        return "gspo weighs whole answers, and a teacher scores tokens: take dapo, or another objective"
+    return ""
+
+
+def _following(before: Stage, after: Stage) -> str:
+    smaller = [
+        f"agent.{name} falls from {getattr(before.recipe.agent, name)} to {getattr(after.recipe.agent, name)}"
+        for name in ("max_tokens", "max_calls")
+        if getattr(after.recipe.agent, name) < getattr(before.recipe.agent, name)
+    ]
+    if smaller:
+        return f"{smaller[0]}: budgets grow from stage to stage"
+    if after.optimizer == "keep":
+        same = ("method", "optimizer", "lora_rank")
+        alike = all(getattr(before.recipe.training, name) == getattr(after.recipe.training, name) for name in same)
+        if before.kind == "sft" or after.recipe.training.method == "lora" or not alike:
+            return _KEPT
+    return ""

@@ -1,0 +1,39 @@
+"""Makes the optimizer that the recipe names, over the weights that are trained."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import torch
+from torch import nn
+
+from appliance.learning.errors import LearningError
+from appliance.learning.recipes.recipe import TrainingRecipe
+
+BETAS = (0.9, 0.95)
+
+
+def make_optimizer(model: nn.Module, recipe: TrainingRecipe, **others: Any) -> torch.optim.Optimizer:
+    """Makes AdamW, without weight decay unless `others` of its settings say so. Raises LearningError where moments of 8
+    bits cannot be had."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    settings: dict[str, Any] = {"lr": recipe.learning_rate, "betas": BETAS, "weight_decay": 0.0} | others
+    if recipe.optimizer == "adamw":
+        return torch.optim.AdamW(trained, **settings)
+    devices = sorted({parameter.device.type for parameter in trained})
+    if devices != ["cuda"]:
+        raise _refused(f"they are computed on an NVIDIA GPU, and the model is on {', '.join(devices)}")
+    try:
+        optim = importlib.import_module("bitsandbytes.optim")
+    except (ImportError, OSError, RuntimeError) as error:
+        raise _refused(f"bitsandbytes cannot be loaded: {error}") from error
+    made: torch.optim.Optimizer = optim.AdamW8bit(trained, **settings)
+    return made
+
+
+def _refused(reason: str) -> LearningError:
+    return LearningError(
+        f"training.optimizer is adamw_8bit, and moments of 8 bits cannot be had here: {reason}",
+        hint="set training.optimizer to adamw, or install bitsandbytes where the model is on an NVIDIA GPU",
+    )

@@ -1,0 +1,135 @@
+"""Trains one model in processes of its own, and looks to the caller like a trainer in this one.
+
+What always holds: after each call the model that was handed in has the weights that the ranks have, and what was read
+of them is what was written, by its digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from appliance.inference.adapters import adapter_parameters
+from appliance.inference.vllm.transfers.folders import private_folder, remove_folder
+from appliance.learning.batches import samples
+from appliance.learning.folders import read_verified, write_folder
+from appliance.learning.rank_processes import RankGroup
+from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.scoring import score
+from appliance.learning.trained_weights import weights_of
+from appliance.learning.training.distillation import TeacherScore
+from appliance.learning.training.prepare import prepare
+from appliance.learning.training.updates import require_finite
+from appliance.records.record import Record
+from appliance.records.training import Group, Judged
+
+
+class RankedLearner:
+    """Is what is trained in such processes, whatever it learns from. Not thread-safe; the processes stay whose they
+    are."""
+
+    def __init__(
+        self, processes: RankGroup, model: nn.Module, recipe: Record, companions: Mapping[str, bytes], **settings: Any
+    ) -> None:
+        """`companions` are all files of the model, its weights too: the ranks load it from them. `settings` are what a
+        rank opens it with.
+
+        Raises LearningError as a learner here does, and InfrastructureError."""
+        self._trained = weights_of(model)
+        self._processes, self.model = processes, model
+        self.step = 0
+        """Steps done; the next one to take."""
+        self._bytes = sum(one.nbytes for one in (adapter_parameters(model) or dict(model.named_parameters())).values())
+        """Of what is trained."""
+        with _handed_over(sum(map(len, companions.values()))) as place:
+            digest = write_folder(place, companions)
+            processes.ask("open", folder=str(place), digest=digest, recipe=recipe.model_dump(mode="json"), **settings)
+
+    def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> str:
+        """Writes a checkpoint as `Trainer.save`, from which any number of ranks goes on. What lies frozen here, too, is
+        hashed before."""
+        self._trained.require_frozen()
+        return str(self._processes.ask("save", folder=str(folder), notes=dict(notes or {}))["digest"])
+
+    def restore(self, folder: Path) -> dict[str, Any]:
+        """Goes back to a checkpoint as `Trainer.restore`, of however many ranks it is."""
+        found = self._processes.ask("restore", folder=str(folder))
+        self.step = int(found["step"])
+        self._take_weights(hashed=True)
+        notes: dict[str, Any] = found["notes"]
+        return notes
+
+    def require_finite(self, ids: Sequence[int]) -> None:
+        """Looks at the weights as `Trainer.require_finite`."""
+        require_finite(self.model, partial(score, self.model), ids, self.step)
+
+    def _take_weights(self, *, hashed: bool = False) -> None:
+        with _handed_over(self._bytes) as place:
+            found = self._processes.ask("weights", folder=str(place))
+            self._trained.load(place, read_verified(place, expect=found["digest"]), found["base"], hashed=hashed)
+
+
+@contextmanager
+def _handed_over(size: int) -> Iterator[Path]:
+    """Gives a place for a folder of about so many bytes: in shared memory, or on disk where that has no room."""
+    parent = private_folder(size)
+    try:
+        yield parent / "folder"
+    finally:
+        remove_folder(parent)
+
+
+class RankedTrainer(RankedLearner):
+    def __init__(
+        self,
+        processes: RankGroup,
+        model: nn.Module,
+        recipe: TrainingRecipe,
+        seed: int,
+        *,
+        max_tokens: int,
+        companions: Mapping[str, bytes],
+        first_step: int = 0,
+        teacher: TeacherScore | None = None,
+    ) -> None:
+        """Is as `Trainer`; the teacher is asked here, and the ranks are told what it said."""
+        prepare(model, recipe, seed)
+        super().__init__(
+            processes,
+            model,
+            recipe,
+            companions,
+            kind="training",
+            seed=seed,
+            max_tokens=max_tokens,
+            first_step=first_step,
+            taught=teacher is not None,
+        )
+        self.step = first_step
+        self._recipe, self._teacher = recipe, teacher
+
+    def train_step(self, step: int, judged: Sequence[Judged], groups: Sequence[Group]) -> dict[str, float]:
+        """Takes one step as `Trainer.train_step`. Raises LearningError, InfrastructureError."""
+        told: Sequence[Sequence[float]] = ()
+        if self._teacher is not None and (chosen := samples(judged, groups)):
+            told = self._teacher([one.ids for one in chosen], self._recipe.temperature)
+        found = self._processes.ask(
+            "step",
+            step=step,
+            judged=[one.model_dump(mode="json") for one in judged],
+            groups=[group.model_dump(mode="json") for group in groups],
+            told=[list(one) for one in told],
+        )
+        self.step = step + 1
+        self._take_weights()
+        figures: dict[str, float] = found["figures"]
+        return figures
+
+    def take_moments(self, folder: Path) -> None:
+        """Goes on with the optimizer of another checkpoint as `Trainer.take_moments`."""
+        self._processes.ask("take_moments", folder=str(folder))

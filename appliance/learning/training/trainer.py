@@ -1,0 +1,199 @@
+"""Takes one training step after another, from recorded rollouts and groups to new weights.
+
+What always holds. A step is a pure function of (weights, optimizer state, records of the step, seed, step): on one
+machine's CPU with one number of threads, replaying the recorded steps from a checkpoint gives the same bits as training
+that was never interrupted. Steps are taken in order, each once. Rollouts are trained on as they were sampled. A step
+whose groups carry no signal changes nothing but the step count. A pass that runs out of memory is halved (`updates`).
+
+Settings beside the recipe are those of 2508.20722 where it gives them; AdamW's betas (.9, .95) and no weight decay are
+those that were measured on the embedded policy model.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from random import Random
+
+from torch import nn
+
+from appliance.inference.shards import whole
+from appliance.learning.batches import Sample, collate, micro_batches, samples
+from appliance.learning.errors import LearningError
+from appliance.learning.objectives.registry import OBJECTIVES
+from appliance.learning.packing import token_batches
+from appliance.learning.ranks import ALONE, Ranks
+from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.signal.corrections import corrected_losses, mismatch_kl
+from appliance.learning.signal.planning import Plans, credited, find_plans, planning_tokens
+from appliance.learning.training.distillation import TeacherScore, distilled
+from appliance.learning.training.updates import UpdatingLearner
+from appliance.records.training import Group, Judged
+
+MEANS = ("loss", "entropy", "ratio", "clip_fraction", "corrected_fraction", "masked_fraction")
+"""Figures of a step that are means over the tokens that it trained on."""
+MISMATCH = ("mismatch_kl", "ratio_low", "ratio_high")
+"""Figures of a step about what sampler and trainer thought of the same tokens before the first update."""
+
+
+class Trainer(UpdatingLearner):
+    kind = "training"
+    rows, named, rate = "rollouts", "step", "training.learning_rate"
+
+    def __init__(
+        self,
+        model: nn.Module,
+        recipe: TrainingRecipe,
+        seed: int,
+        *,
+        max_tokens: int,
+        companions: Mapping[str, bytes] | None = None,
+        first_step: int = 0,
+        teacher: TeacherScore | None = None,
+        ranks: Ranks = ALONE,
+    ) -> None:
+        """`max_tokens` is the most that a conversation may have, `first_step` the number of the first step, from which
+        the warm-up counts; with a `teacher`, each token is worth what that thinks of it, whatever the groups say. The
+        rest is as in `UpdatingLearner`."""
+        super().__init__(model, recipe, recipe, seed, companions, ranks)
+        self.step = self._first = first_step
+        self._teacher = teacher
+        self.recipe = recipe
+        self._max_tokens = max_tokens
+        self._objective = OBJECTIVES[recipe.objective]
+
+    def train_step(self, step: int, judged: Sequence[Judged], groups: Sequence[Group]) -> dict[str, float]:
+        """Trains on what `groups` kept of `judged` and returns figures about it:
+
+        `loss`, `entropy` (nats a token), `ratio` (mean), `clip_fraction`, `gradient_norm` (before clipping, mean of the
+        minibatches), `mismatch_kl` (nats a token, between sampler and trainer before the first update), `ratio_low` and
+        `ratio_high` (the ends of p_trainer / p_sampler there), `corrected_fraction` and `masked_fraction` (of the
+        tokens, by the recipe's `mismatch`), `semantic_entropy` (nats, of the step's plans), `planning_fraction` (of the
+        tokens, where they get more credit), `reverse_kl` (nats a token, from a teacher), `pass_tokens` (the most of a
+        pass, once one was halved), `tokens` (trained on), `rollouts` (trained on), `groups` (kept), `learning_rate`,
+        `seconds`.
+
+        Raises LearningError when the step is out of order or the rollouts were not sampled at the recipe's temperature,
+        and NotFiniteError when the gradient is not finite; the weights are then as they were before the minibatch.
+        """
+        started = time.monotonic()
+        if step != self.step:
+            raise LearningError(
+                f"step {step} does not follow {self.step - 1}", hint="replay the recorded steps in order"
+            )
+        self._refuse_other_temperatures(judged)
+        plans = self._plans(step, judged, groups)
+        chosen, taught = samples(judged, groups), {}
+        if self._teacher is not None:
+            chosen, divergence = distilled(chosen, self._teacher, self.recipe.temperature)
+            taught = {"reverse_kl": divergence}
+        elif self.recipe.planning.credit:
+            chosen = [credited(one, plans.grams, self.recipe.planning.alpha) for one in chosen]
+        rate = self._set_learning_rate(step)
+        norms: list[float] = []
+        sums, mismatch = dict.fromkeys((*MEANS, "tokens"), 0.0), dict.fromkeys(MISMATCH, 0.0)
+        self.model.train()
+        with self._seeded("training"):
+            for minibatch in self._minibatches(chosen, step):
+                norm, found = self._in_memory(partial(self._update, sums), minibatch)
+                mismatch = mismatch if norms else found
+                norms.append(norm)
+        self.model.eval()
+        self.step += 1
+        return {
+            **{name: sums[name] / max(1.0, sums["tokens"]) for name in MEANS},
+            "gradient_norm": math.fsum(norms) / max(1, len(norms)),
+            **mismatch,
+            "semantic_entropy": plans.entropy,
+            **self._planned(chosen, plans),
+            **taught,
+            **self._limited(),
+            "tokens": sums["tokens"],
+            "rollouts": float(len({one.rollout for one in chosen})),
+            "groups": float(sum(bool(group.kept) for group in groups)),
+            "learning_rate": rate,
+            "seconds": time.monotonic() - started,
+        }
+
+    def _refuse_other_temperatures(self, judged: Sequence[Judged]) -> None:
+        others = {one.rollout.temperature for one in judged} - {self.recipe.temperature}
+        if others:
+            raise LearningError(
+                f"rollouts were sampled at temperature {min(others)}, the recipe trains at {self.recipe.temperature}",
+                hint="sample training rollouts at the recipe's temperature: their log-probabilities depend on it",
+            )
+
+    def _set_learning_rate(self, step: int) -> float:
+        rate = self.recipe.learning_rate * min(1.0, (step - self._first + 1) / max(1, self.recipe.warmup_steps))
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        return rate
+
+    def _minibatches(self, chosen: Sequence[Sample], step: int) -> list[list[Sample]]:
+        """Splits at random into as many updates as the recipe asks for; none when there is nothing to train on."""
+        shuffled = Random(f"{self._seed}/{step}/minibatches").sample(chosen, len(chosen))
+        size = math.ceil(len(shuffled) / self.recipe.minibatches)
+        return [shuffled[start : start + size] for start in range(0, len(shuffled), size or 1)]
+
+    def _plans(self, step: int, judged: Sequence[Judged], groups: Sequence[Group]) -> Plans:
+        """Of the solutions that groups compare: not of what was lost or thrown out, nor of proposals, whose group has a
+        name of its own for its task."""
+        compared = {(group.task, name) for group in groups for name in group.rollouts}
+        ordered = sorted(judged, key=lambda each: each.rollout.id)
+        sound = [one for one in ordered if (one.rollout.task, one.rollout.id) in compared]
+        right, wrong = ([one.rollout for one in sound if one.verdict.passed is passed] for passed in (True, False))
+        embeddings = self.model.get_input_embeddings()  # type: ignore[operator]
+        rng = Random(f"{self._seed}/{step}/plans")
+        return find_plans(right, wrong, lambda ids: whole(embeddings.weight)[ids.to(self._device)], rng)
+
+    def _planned(self, chosen: Sequence[Sample], plans: Plans) -> dict[str, float]:
+        if self._teacher is not None or not self.recipe.planning.credit:
+            return {}
+        planned = sum(sum(planning_tokens(one, plans.grams)) for one in chosen)
+        return {"planning_fraction": planned / max(1, sum(one.trained_tokens for one in chosen))}
+
+    def _passes(self, minibatch: Sequence[Sample]) -> list[list[Sample]]:
+        size = self._pass_size(minibatch)
+        if not self.recipe.packing:
+            return micro_batches(minibatch, size)
+        return token_batches(sorted(minibatch, key=lambda one: one.rollout), size)
+
+    def _update(self, sums: dict[str, float], minibatch: Sequence[Sample]) -> tuple[float, dict[str, float]]:
+        """Takes one optimizer step, adds to `sums` over its tokens, and returns the gradient's norm and what lay
+        between sampler and trainer before it."""
+        tokens = sum(one.trained_tokens for one in minibatch)
+        answers = math.fsum(one.share for one in minibatch)
+        denominator = self._objective.denominator(tokens, answers, self._max_tokens)
+        clip = (self.recipe.clip_low, self.recipe.clip_high)
+        found = dict.fromkeys((*MEANS, "kl"), 0.0)
+        ends = {"low": -math.inf, "high": -math.inf}
+        self._optimizer.zero_grad(set_to_none=True)
+        for micro, counts in self._ranks.share(self._passes(minibatch)):
+            batch = collate(micro).to(self._device)
+            mask, sampled, advantages = batch.mask[:, 1:], batch.logprobs[:, 1:], batch.advantages[:, 1:]
+            scores = self._score(batch.ids, batch.mask, self.recipe.temperature)
+            made = corrected_losses(
+                self._objective, scores.logprobs, sampled, advantages, mask, clip, self.recipe.mismatch
+            )
+            losses = made.tokens.losses * batch.shares if self._objective.by_answer else made.tokens.losses
+            loss = losses.sum() / denominator
+            (loss if counts else loss * 0.0).backward()  # type: ignore[no-untyped-call]
+            if not counts:
+                continue
+            found["kl"] += mismatch_kl(scores.logprobs.detach()[mask], sampled[mask]).item()
+            ends["low"] = max(ends["low"], -made.ratios[mask].min().item())
+            ends["high"] = max(ends["high"], made.ratios.max().item())
+            found["loss"] += loss.item() * tokens
+            found["ratio"] += made.tokens.ratios.sum().item()
+            found["clip_fraction"] += made.tokens.clipped.sum().item()
+            found["corrected_fraction"] += made.correction.corrected.sum().item()
+            found["masked_fraction"] += made.correction.masked.sum().item()
+            found["entropy"] += scores.entropy.item()
+        found, ends = self._ranks.summed(found), self._ranks.largest(ends)
+        norm = self._take_step(self.recipe.gradient_norm)
+        for name in MEANS:
+            sums[name] += found[name]
+        sums["tokens"] += tokens
+        return norm, dict(zip(MISMATCH, (found["kl"] / tokens, -ends["low"], ends["high"]), strict=True))

@@ -1,0 +1,226 @@
+"""Updates a model's weights within the memory that there is, whatever is learned from.
+
+What always holds. A pass that runs out of memory is tried once more at half its size, with the gradient of the update
+from its beginning; from then on no pass has more tokens than that, padding included, but for a conversation that is
+longer by itself, and the checkpoint says so. A gradient that is not finite reaches no weight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from appliance.inference.shards import whole
+from appliance.learning.errors import LearningError, NotFiniteError
+from appliance.learning.packing import Tokens
+from appliance.learning.ranks import ALONE, Ranks
+from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.scoring import Scorer, Scores
+from appliance.learning.state import Learner
+from appliance.learning.training.optimizers import make_optimizer
+from appliance.learning.training.prepare import prepare
+from appliance.records.record import Record
+
+
+class SharedScorer(nn.Module):
+    """Is a model with its scorer as one module, so that the parts of its weights are gathered before it is scored."""
+
+    def __init__(self, model: nn.Module, scorer: Scorer) -> None:
+        super().__init__()
+        self.model = model
+        self._scorer = scorer
+
+    def forward(self, ids: Tensor, mask: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+        found = self._scorer(ids, mask, temperature)
+        return found.logprobs, found.entropy
+
+
+def split(model: Any, scorer: Scorer) -> SharedScorer:
+    """Leaves each rank its part of the weights, in place: a block at a time, and what lies around the blocks.
+
+    torch's process group has to be there. The scorer looks at its model's head first, while that is whole.
+    """
+    from torch.distributed.fsdp import FSDPModule, fully_shard
+
+    scorer.look()
+    whole_model = SharedScorer(model, scorer)
+    for block in _blocks(model):
+        fully_shard(block)
+    fully_shard(whole_model)
+    for module in whole_model.modules():
+        if isinstance(module, FSDPModule):
+            module.set_gradient_divide_factor(1.0)  # a loss is divided by what all ranks have together
+            module.set_force_sum_reduction_for_comms(True)
+    return whole_model
+
+
+def scored(shared: SharedScorer, ids: Tensor, mask: Tensor, temperature: float) -> Scores:
+    """Scores as `Scorer` does."""
+    return Scores(*shared(ids, mask, temperature))
+
+
+def _blocks(model: nn.Module) -> list[nn.Module]:
+    """Finds the layers of the longest list of modules: of every causal language model those are its blocks."""
+    lists = [one for one in model.modules() if isinstance(one, nn.ModuleList) and len(one)]
+    longest = max(lists, key=len, default=None)
+    return list(longest) if longest is not None else []
+
+
+B = TypeVar("B", bound=Tokens)
+T = TypeVar("T")
+
+
+class UpdatingLearner(Learner):
+    rows: ClassVar[str]
+    """What a padded pass has so many of."""
+    named: ClassVar[str]
+    """How a step is called in messages."""
+    rate: ClassVar[str]
+    """The key of its learning rate."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        recipe: Record,
+        way: TrainingRecipe,
+        seed: int,
+        companions: Mapping[str, bytes] | None,
+        ranks: Ranks = ALONE,
+        **optimizer: Any,
+    ) -> None:
+        """`recipe` is what a checkpoint is known by, `way` how the weights are trained: with `lora` the model gets its
+        adapter here. `optimizer` is what its settings are beside the usual ones; of several `ranks` each keeps its part
+        of the model. Raises LearningError for a model that cannot be trained so."""
+        way.require_learners(ranks.world)
+        prepare(model, way, seed)
+        scorer = Scorer(model, packing=way.packing, precision=way.precision)
+        self._score: Callable[..., Scores] = scorer if ranks.alone else partial(scored, split(model, scorer))
+        super().__init__(model, recipe, seed, make_optimizer(model, way, **optimizer), companions, ranks)
+        self._way = way
+
+    def require_finite(self, ids: Sequence[int]) -> None:
+        """Raises NotFiniteError where a weight that is trained, or what the model makes of these tokens, is not
+        finite."""
+        require_finite(self.model, self._score, ids, self.step)
+
+    def _in_memory(self, update: Callable[[Sequence[B]], T], batch: Sequence[B]) -> T:
+        """Takes one optimizer step on `batch`, with passes of half the size when the memory runs out first."""
+        try:
+            return update(batch)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            self._optimizer.zero_grad(set_to_none=True)
+            size = self._pass_size(batch)
+            if self._halved or size < 2 or not self._ranks.alone:
+                raise self._too_small(error, size) from error
+        self._halved, self._pass_tokens = True, size // 2 * self._row_tokens(batch)
+        return self._in_memory(update, batch)
+
+    def _row_tokens(self, batch: Sequence[Tokens]) -> int:
+        """Tokens of what `_pass_size` counts."""
+        return 1 if self._way.packing else max(len(one.ids) for one in batch)
+
+    def _whole_pass(self, batch: Sequence[Tokens]) -> int:
+        """No more than there is: half of what is never reached is no less."""
+        if self._way.packing:
+            return min(self._way.micro_batch_tokens, sum(len(one.ids) for one in batch))
+        return min(self._way.micro_batch, len(batch))
+
+    def _pass_size(self, batch: Sequence[Tokens]) -> int:
+        """Rows of one pass, or tokens where they are packed."""
+        size = self._whole_pass(batch)
+        if not self._halved:
+            return size
+        return max(1, min(size, self._pass_tokens // self._row_tokens(batch)) if self._pass_tokens else size // 2)
+
+    def _limited(self) -> dict[str, float]:
+        """The figure `pass_tokens`: the most of a pass, padding included, once the memory was too small for more."""
+        return {"pass_tokens": float(self._pass_tokens)} if self._pass_tokens else {}
+
+    def _take_step(self, longest: float) -> float:
+        """Has the optimizer go along the gradient, shortened to `longest`, and returns how long that was.
+
+        Raises NotFiniteError before any weight is changed, LearningError without room for the moments."""
+        norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), longest)))
+        self._require_finite_value("gradient", norm)
+        try:
+            self._optimizer.step()
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            # Some weights may have been updated: nothing is tried again from here.
+            raise self._no_moments(error) from error
+        return norm
+
+    def _no_moments(self, error: BaseException) -> LearningError:
+        smaller = ", or training.optimizer to adamw_8bit on an NVIDIA GPU" if self._ranks.alone else ""
+        return LearningError(
+            f"the memory is too small for the optimizer's moments: {_reason(error)}",
+            hint=f"set training.method to lora{smaller}; `assay plan` says what fits",
+        )
+
+    def _require_finite_value(self, what: str, value: float) -> None:
+        if not math.isfinite(value):
+            self._optimizer.zero_grad(set_to_none=True)
+            raise NotFiniteError(
+                f"the {what} of {self.named} {self.step} is {value}",
+                hint=f"go back to the last checkpoint and lower {self.rate}",
+            )
+
+    def _too_small(self, error: BaseException, size: int) -> LearningError:
+        key, unit = ("micro_batch_tokens", "tokens") if self._way.packing else ("micro_batch", self.rows)
+        reason = _reason(error)
+        if not self._ranks.alone:
+            reason += " (several learners cannot halve it: who had the memory waits inside of the pass)"
+        ways = [
+            *((f"set training.{key} lower{' still' if self._halved else ''}",) if size > 1 else ()),
+            *(() if self._way.gradient_checkpointing else ("set training.gradient_checkpointing to true",)),
+            *(() if self._way.method == "lora" else ("set training.method to lora",)),
+            "lower recipe.agent.max_tokens",
+        ]
+        return LearningError(
+            f"the memory is too small for a pass of {size} {unit}"
+            f"{', and passes were halved already' if self._halved else ''}: {reason}",
+            hint=f"{', or '.join(ways)}; `assay plan` says what fits",
+        )
+
+
+def halving(figures: Mapping[str, float], way: TrainingRecipe) -> str:
+    """What a person should know of a step with these figures; empty where no pass was halved."""
+    most = int(figures.get("pass_tokens", 0))
+    key = f"training.micro_batch{'_tokens' * way.packing}"
+    said = f"the memory was too small for a pass of the size that {key} allows: passes have at most {most} tokens now"
+    return f"{said}, padding included; lower {key}, and no night tries a larger one first" if most else ""
+
+
+def require_finite(model: nn.Module, score: Callable[..., Scores], ids: Sequence[int], step: int) -> None:
+    """Raises NotFiniteError where a weight that is trained, or what the model makes of these tokens, is not finite;
+    `step` is the next one to take."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    with torch.no_grad():
+        sound = all(bool(torch.isfinite(parameter).all()) for parameter in trained)
+        read = torch.tensor([list(ids)], dtype=torch.long, device=trained[0].device)
+        scores = score(read, torch.ones_like(read, dtype=torch.bool), 1.0)
+        sound = sound and bool(torch.isfinite(scores.logprobs).all() and torch.isfinite(scores.entropy).all())
+    if not sound:
+        raise NotFiniteError(
+            f"the weights after step {step - 1} give no finite probabilities",
+            hint="go back to the last checkpoint and lower training.learning_rate",
+        )
+
+
+def _reason(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or ["no reason given"])[0][:200]
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Says whether an allocator refused, of the GPU or of the processor (which has no class of its own for it)."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)

@@ -1,0 +1,385 @@
+"""Whether the configured model can carry a night, said before one begins.
+
+What always holds: nothing is changed and nothing heavy is loaded. Of weights only the headers are read; a tokenizer is
+tried in a child process; `nvidia-smi` has a deadline. A folder is looked at again only when one of its files has
+changed. What only loading the weights shows is found by the worker, before anything is trained, and remembered here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from appliance.config.configuration import ModelSettings
+from appliance.inference.engine import ModelError
+from appliance.inference.engines import ENGINES
+from appliance.inference.gpu_numbers import VISIBLE
+from appliance.inference.http.headers import read_shapes
+from appliance.inference.memory import memory_limit
+from appliance.inference.vllm.environment import require_environment
+from appliance.inference.vllm.placement import VllmSettings, count_gpus
+from appliance.learning.checkpoints import WEIGHT_FILE
+from appliance.learning.errors import LearningError
+from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.placement.possible import require_engines, require_learners
+from appliance.placement.settings import PlacementSettings
+from appliance.planning import ONE, Hardware, Layout, Shape, learner_parts, least
+from appliance.planning.gpu_layout import gpu_layout
+from appliance.planning.hardware import find_gpus, shown
+from appliance.planning.model_shape import layers_in, shape_of
+from appliance.rendering.renderer import NO_TOKENIZER
+from appliance.seedling import POSITIONS
+from appliance.settings.config_layers import ConfigError
+
+COMPLETE = (
+    "copy the folder again, or set model.path to a complete Hugging Face folder (config.json, tokenizer.json, "
+    "*.safetensors); pickled weights (.bin, .pt) are refused, for they can run code"
+)
+PLAIN_WEIGHTS = "take the model's folder in bfloat16, float16 or float32: quantized weights are not trained here"
+GIB = 1 << 30
+MOST_JSON = 64 << 20
+"""Bytes of a file of JSON that is read here; the index of a thousand shards has one tenth."""
+_INDEX = "model.safetensors.index.json"
+_NUMBERED = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
+_EMBEDDING = re.compile(r"(^|\.)(embed_tokens|wte|embed_in|word_embeddings|tok_embeddings)\.weight$")
+_HUB_NAME = re.compile(r"(https?://huggingface\.co/|hf://)?([A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*([@:][\w.-]+)?/?")
+_PROBE = (sys.executable, "-I", "-m", "appliance.rendering.probe")
+
+
+class UnusableModelError(ModelError):
+    """What somebody named at the command line is no model that can be used."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What a look at a folder shows of its model."""
+
+    parameters: int
+    entries: int
+    """Of the tokenizer."""
+    training_bytes: int
+    """The least that training needs: weights, gradients and moments."""
+    shape: Shape
+    format: str
+    """How conversations are written for it, and how that was found."""
+
+
+class ConfiguredModel:
+    """The model of the configuration; it may be asked from any thread. `memory` is what this machine has, in bytes."""
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        memory: int | None = None,
+        training: TrainingRecipe | None = None,
+        vllm: VllmSettings | None = None,
+        *,
+        placement: PlacementSettings = PlacementSettings(),  # noqa: B008 - frozen
+        clustered: bool = False,
+    ) -> None:
+        """`training` is how it would be trained; otherwise as the recipe's defaults say. `clustered`: this machine is
+        in a cluster. What is placed there needs neither GPU nor memory nor an environment of this machine."""
+        self._training = training or TrainingRecipe()
+        self._settings = settings
+        self._path = settings.path
+        self._engine = settings.engine
+        self._vllm = vllm or VllmSettings()
+        self._device = settings.device
+        self._learners = settings.learners
+        self._placement, self._clustered = placement, clustered
+        self._written = settings.written
+        self._memory = memory_limit() if memory is None else memory
+        self._lock = threading.Lock()
+        self._seen: object = None
+        self._found: ModelFacts | ModelError = ModelError("nothing was looked at")
+
+    def require(self, tokens: int) -> ModelFacts | None:
+        """Raises ConfigError for one that no night can begin from whose conversations have so many tokens; None for the
+        embedded one."""
+        if self._engine not in ENGINES:
+            raise ConfigError(
+                f"there is no engine {self._engine!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
+            )
+        here = self._placement.engines == "here"
+        require_optimizer(self._training, self._learners)
+        self._require_places()
+        all_elsewhere = not here and self._placement.learners == "cluster"
+        if self._device == "cuda" and self._engine == "torch" and not all_elsewhere and not find_gpus():
+            raise ConfigError(
+                "model.device is cuda, and `nvidia-smi` finds no GPU here", hint="set model.device to auto or cpu"
+            )
+        if self._engine == "vllm":
+            if self._device != "auto":
+                raise ConfigError(
+                    f"model.device is {self._device}, and the engine vllm runs on what its environment was built for",
+                    hint="set model.device to auto, or model.engine to torch",
+                )
+            if self._vllm.sleep and self._training.max_staleness:
+                raise ConfigError(
+                    "vllm.sleep is set, and with recipe.training.max_staleness rollouts go on while the learner works",
+                    hint="set vllm.sleep or recipe.training.max_staleness to 0",
+                )
+            try:
+                if here:
+                    self._vllm.require(require_environment())
+            except ModelError as error:
+                raise ConfigError(f"model.engine is vllm: {error}", hint=error.hint) from error
+        if self._path is None:
+            if tokens > POSITIONS:
+                raise ConfigError(
+                    f"recipe.agent.max_tokens is {tokens}, and the embedded model reads {POSITIONS} tokens",
+                    hint=f"set it to at most {POSITIONS}, or set model.path to a model that reads more",
+                )
+            return None
+        with self._lock:
+            state = (_state(self._path), tokens)
+            if state != self._seen:
+                self._found = self._look(self._path, tokens)
+                self._seen = state
+            found = self._found
+        if isinstance(found, ModelError):
+            raise ConfigError(f"model.path is {self._path}: {found}", hint=found.hint)
+        return found
+
+    def _require_places(self) -> None:
+        placed, clustered = self._placement, self._clustered
+        try:
+            if placed.engines == "cluster":
+                require_engines(self._engine, placed, clustered=clustered, device=self._device, vllm=self._vllm)
+            if placed.learners == "cluster":
+                require_learners(self._learners, placed, clustered=clustered)
+        except ModelError as error:
+            raise ConfigError(str(error), hint=error.hint) from error
+
+    def refuse(self, tokens: int, fault: str) -> None:
+        """Remembers what a worker found wrong with it, until a file of it changes."""
+        if self._path is not None:
+            with self._lock:
+                self._seen = (_state(self._path), tokens)
+                self._found = ModelError(
+                    fault.removeprefix(f"model.path is {self._path}: "), hint="change the folder, or model.path"
+                )
+
+    def _look(self, folder: Path, tokens: int) -> ModelFacts | ModelError:
+        try:
+            if _HUB_NAME.fullmatch(self._written) and not folder.is_dir():
+                raise ModelError(
+                    f"there is no such folder, and {self._written!r} looks like a name on the Hugging Face hub",
+                    hint="nothing is downloaded here: fetch the model with `hf download NAME --local-dir FOLDER`, and "
+                    "set model.path to that folder",
+                )
+            if self._placement.learners == "cluster":
+                return examine(folder, self._training, tokens)
+            return self._require_room(examine(folder, self._training, tokens))
+        except ModelError as error:
+            return error
+        except OSError as error:
+            return _unreadable(error)
+
+    def _require_room(self, facts: ModelFacts) -> ModelFacts:
+        """Raises ModelError for a model that this machine cannot train as it is configured."""
+        visible = os.environ.get(VISIBLE)
+        found = () if self._device == "cpu" else find_gpus()
+        gpus = shown(found, visible)
+        if not found and self._device != "cpu" and count_gpus():
+            return facts  # the driver's tool does not answer: nobody knows what there is
+        try:
+            layout = gpu_layout(self._settings, self._vllm, self._placement, len(gpus), visible)
+        except ModelError:
+            return facts  # more GPUs are asked for than there are: the worker says that
+        require_room(facts, Hardware(self._memory, 1, gpus), self._training, layout)
+        return facts
+
+
+def fault_of(folder: Path) -> str:
+    """Why `folder` cannot be a model; empty when it has a model's files and none of them is cut short."""
+    try:
+        _read(folder)
+    except ModelError as error:
+        return str(error)
+    except OSError as error:
+        return str(_unreadable(error))
+    return ""
+
+
+def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe, layout: Layout = ONE) -> None:
+    """Raises ModelError for a model that cannot be trained there, however short conversations are."""
+    found = least(facts.shape, machine, training, layout)
+    place = next((name for name, (needed, there) in found.items() if needed > there), None)
+    if place is None:
+        return
+    needed, there = (f"{size / GIB:.1f}" for size in found[place])
+    on_gpu, vllm = bool(machine.gpus), layout.vllm
+    shared = vllm is not None and not vllm.sleep and not layout.apart(len(machine.gpus))
+    does = {
+        "memory": f"{'reading' if on_gpu else 'training'} its {facts.parameters / 1e9:.2f} billion parameters takes",
+        "gpu": f"training its {facts.parameters / 1e9:.2f} billion parameters"
+        + (" beside vLLM takes" if shared else " takes"),
+        "engine": "sampling from it takes",
+    }[place]
+    of = "memory" if place == "memory" else "a GPU"
+    has = f"vLLM gets {there}" if place == "engine" and vllm else f"this machine has {there}"
+    ways = []
+    if training.method == "full" and not (on_gpu and place != "gpu"):
+        ways.append("set recipe.training.method to lora")
+    if place == "gpu" and layout.learners < len(machine.gpus):
+        ways.append(f"set model.learners higher, up to the {len(machine.gpus)} GPUs")
+    if place == "gpu" and shared:
+        ways.append("set vllm.sleep to 2, or vllm.memory_share lower")
+    if place == "engine" and vllm:
+        ways.append("set vllm.memory_share or vllm.tensor_parallel higher")
+    ways.append(f"take a smaller model, or a {'machine' if place == 'memory' else 'GPU'} with more memory")
+    raise ModelError(
+        f"{does} at least {needed} GiB of {of}, and {has}", hint=f"{', or '.join(ways)}; `assay plan` says what fits"
+    )
+
+
+def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFacts:
+    """Looks at a folder as at a model for conversations of so many tokens, on any machine. Raises ModelError and
+    OSError."""
+    config, shapes = _read(folder)
+    require_positions(config, tokens)
+    files = sum(entry.stat().st_size for entry in folder.iterdir() if WEIGHT_FILE.fullmatch(entry.name))
+    shape = shape_of(config, shapes, files)
+    if 0 < (layers := layers_in(shapes)) < shape.layers:
+        raise ModelError(f"its weights are those of {layers} layers, and config.json has {shape.layers}", hint=COMPLETE)
+    parts = learner_parts(shape, training, 1)
+    needed = parts["weights"] + parts["gradients"] + parts["moments"]
+    entries, written = _try_text(folder)
+    rows = next((shape[0] for name, shape in shapes.items() if shape and _EMBEDDING.search(name)), None)
+    for count, what in ((config.get("vocab_size"), "config.json"), (rows, "the embedding")):
+        if isinstance(count, int) and count < entries:
+            raise ModelError(
+                f"its tokenizer has {entries} entries, and {what} has {count}",
+                hint="tokenizer.json and the weights come from two different models: copy both from one",
+            )
+    return ModelFacts(shape.parameters, entries, needed, shape, written)
+
+
+def shape_in(folder: Path) -> Shape:
+    """Reads off a folder what a plan needs to know of its model. Raises UnusableModelError, which names the
+    folder."""
+    try:
+        config, shapes = _read(folder)
+        files = sum(entry.stat().st_size for entry in folder.iterdir() if WEIGHT_FILE.fullmatch(entry.name))
+    except OSError as error:
+        raise UnusableModelError(f"{folder}: {error.strerror}", hint="make the folder readable") from error
+    except ModelError as error:
+        raise UnusableModelError(f"{folder}: {error}", hint=error.hint) from error
+    return shape_of(config, shapes, files)
+
+
+def require_optimizer(training: TrainingRecipe, learners: int) -> None:
+    """Raises ConfigError where so many learners cannot train together as configured."""
+    try:
+        training.require_learners(learners)
+    except LearningError as error:
+        raise ConfigError(str(error), hint=error.hint) from error
+
+
+def require_positions(config: Mapping[str, Any], tokens: int) -> None:
+    """Raises ModelError where the model that this config.json describes reads less than a conversation has."""
+    positions = next((config[name] for name in ("max_position_embeddings", "n_positions") if config.get(name)), tokens)
+    if isinstance(positions, int | float) and positions < tokens:
+        raise ModelError(
+            f"it reads {positions} tokens, and recipe.agent.max_tokens is {tokens}",
+            hint=f"set recipe.agent.max_tokens to at most {positions}, or take a model that reads more",
+        )
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Reads config.json of a folder. Raises ModelError and OSError."""
+    path = folder / "config.json"
+    return _table({path.name: path} if path.is_file() else {}, path.name)
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
+    """config.json, and the tensors of a folder that is complete. Raises ModelError and OSError."""
+    if not folder.is_dir():
+        raise ModelError("there is no such folder", hint=COMPLETE)
+    files = {entry.name: entry for entry in folder.iterdir() if entry.is_file()}
+    config = _table(files, "config.json")
+    if any(one.get("quantization_config") for one in (config, config.get("text_config")) if isinstance(one, dict)):
+        raise ModelError("its weights are quantized (config.json has quantization_config)", hint=PLAIN_WEIGHTS)
+    if "tokenizer.json" not in files:
+        raise ModelError("it has no tokenizer.json", hint=NO_TOKENIZER)
+    shards = sorted(name for name in files if WEIGHT_FILE.fullmatch(name) and name != _INDEX)
+    if not shards:
+        raise ModelError("it has no safetensors file of a model, such as model.safetensors", hint=COMPLETE)
+    named = _table(files, _INDEX).get("weight_map") if _INDEX in files else None
+    missing = sorted({str(name) for name in named.values()} - files.keys()) if isinstance(named, dict) else []
+    if missing:
+        raise ModelError(f"it has no {missing[0]}, which {_INDEX} names", hint=COMPLETE)
+    numbered = {name for name in shards if _NUMBERED.fullmatch(name)}
+    if numbered and len(numbered) != (wanted := int(_NUMBERED.sub(r"\1", min(numbered)))):
+        raise ModelError(f"it has {len(numbered)} of {wanted} safetensors files", hint=COMPLETE)
+    found: dict[str, tuple[int, ...]] = {}
+    for name in shards:
+        shapes = read_shapes(files[name])
+        if shapes is None:
+            raise ModelError(f"{name} is not as long as its header says", hint=COMPLETE)
+        found.update(shapes)
+    if not found:
+        raise ModelError(f"{shards[0]} holds no weights", hint=COMPLETE)
+    return config, found
+
+
+def _table(files: Mapping[str, Path], name: str) -> dict[str, Any]:
+    if name not in files:
+        raise ModelError(f"it has no {name}", hint=COMPLETE)
+    if (size := files[name].stat().st_size) > MOST_JSON:
+        raise ModelError(f"its {name} has {size} bytes, and {MOST_JSON} are the most", hint=COMPLETE)
+    try:
+        table = json.loads(files[name].read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"its {name} is not JSON", hint=COMPLETE) from error
+    if not isinstance(table, dict):
+        raise ModelError(f"its {name} holds no table", hint=COMPLETE)
+    return table
+
+
+def _try_text(folder: Path) -> tuple[int, str]:
+    """One more than the highest token of its tokenizer, and the name of its format. Raises ModelError."""
+    command = [*_PROBE, str(folder)]
+    tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if tried.returncode < 0:
+        from appliance.rendering.probe import MEMORY, SECONDS  # it loads a tokenizer's library
+
+        raise ModelError(
+            f"its tokenizer or chat template cannot be read: that took more than {SECONDS} s or {MEMORY // GIB} GiB, "
+            f"or it crashed (signal {-tried.returncode})",
+            hint="copy the folder again; a chat template that never ends has to be mended where the model comes from",
+        )
+    if tried.returncode != 0:
+        last = (tried.stderr.strip().splitlines() or [f"status {tried.returncode}"])[-1]
+        raise ModelError(f"its tokenizer cannot be read: {last[:200]}", hint="copy the folder again")
+    answer = json.loads(tried.stdout)
+    if "fault" in answer:
+        raise ModelError(answer["fault"], hint=answer["hint"])
+    return int(answer["entries"]), str(answer["format"])
+
+
+def _state(folder: Path) -> object:
+    """Differs when a file of the folder was added, changed or removed."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]
+    except OSError as error:
+        return error.errno
+    return sorted((name, one.st_size, one.st_mtime_ns, one.st_ino) for name, one in found)
+
+
+def _unreadable(error: OSError) -> ModelError:
+    return ModelError(
+        f"{error.filename or 'a file'}: {error.strerror}", hint="make the folder readable for the user that runs Assay"
+    )

@@ -1,0 +1,218 @@
+"""The layers under the configuration: reading each, laying one over the other, and saying what is wrong with which.
+
+Every key is checked against the shape before anything is validated, so that an unknown one is reported with the layer
+that it stands in and the key that was probably meant.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from appliance.text.printable import printable
+from policies.toml_files import MOST_BYTES, TomlError, beginning, read_toml
+from runtime.errors import HintedError
+
+ETC = Path("/etc/assay")
+FILE = "config.toml"
+PREFIX = "ASSAY_"
+INSTALLER = frozenset({"ASSAY_BIN", "ASSAY_PYTHON", "ASSAY_TORCH_INDEX", "ASSAY_RUNSC_URL"})
+"""Variables that belong to install.sh, and may still be set when it calls this program."""
+SECRETS = frozenset({"ASSAY_TEACHER_KEY", "ASSAY_ENGINE_KEY"})
+"""Variables that hold a secret, which is no configuration."""
+
+LONGEST = 200
+"""Characters of a wrong value that are shown."""
+
+Origins = dict[str, str]
+"""Dotted key: the place that set it."""
+
+
+class ConfigError(HintedError):
+    """The configuration cannot be used; the message names the place and the key, `hint` what to do."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class Layer:
+    name: str
+    values: Mapping[str, Any]
+    spelling: str = ""
+    """How a key is written in this layer, for people; empty to name the layer itself."""
+
+    def place(self, key: str) -> str:
+        if self.spelling == "--{}":
+            return f"--{key.replace('.', '-').replace('_', '-')}"
+        return variable_of(key) if self.spelling else self.name
+
+    def value(self, given: Any, shape: Any) -> Any:
+        """A value as a file would have it: a variable is text, and what is more than one word is written as in TOML."""
+        if not (self.spelling.startswith(PREFIX) and isinstance(given, str) and _is_written(shape)):
+            return given
+        try:
+            found = read_toml(f"value = {given}")
+        except (TomlError, UnicodeError):
+            return given
+        return found["value"] if len(found) == 1 else given
+
+
+def variable_of(key: str) -> str:
+    """The name of the environment variable that sets it."""
+    return PREFIX + key.replace(".", "__").upper()
+
+
+def read_layers(
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    etc_dir: Path = ETC,
+    xdg_dir: Path | None = None,
+) -> list[Layer]:
+    """All layers, the weakest first. `flags` may be nested or have dotted keys; those that are None were not given.
+
+    `etc_dir` and `xdg_dir` are the folders that hold config.toml. Raises ConfigError.
+    """
+    environ = os.environ if environ is None else environ
+    return [
+        Layer("default", {"data": str(_home(environ, "XDG_DATA_HOME", ".local/share") / "assay")}),
+        file_layer(etc_dir / FILE),
+        file_layer(user_file(environ) if xdg_dir is None else xdg_dir / FILE),
+        environment_layer(environ),
+        Layer("flag", _nested(flags or {}), "--{}"),
+    ]
+
+
+def user_file(environ: Mapping[str, str] | None = None) -> Path:
+    """The configuration of the user that this runs as."""
+    return _home(os.environ if environ is None else environ, "XDG_CONFIG_HOME", ".config") / "assay" / FILE
+
+
+def file_layer(path: Path) -> Layer:
+    """A TOML file; empty when there is none. Raises ConfigError when it cannot be read."""
+    try:
+        content = beginning(path, MOST_BYTES)
+        if len(content) > MOST_BYTES:
+            raise ConfigError(f"{path} is larger than {MOST_BYTES} bytes", hint="`assay config show` lists all keys")
+        return Layer(str(path), read_toml(content.decode()))
+    except (FileNotFoundError, NotADirectoryError):
+        return Layer(str(path), {})
+    except TomlError as error:
+        raise ConfigError(
+            f"{path} is not TOML: {error}", hint="correct that line; text needs quotes, sections are [in brackets]"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not text in UTF-8", hint="save it as UTF-8") from error
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}", hint="make it readable for the user that runs Assay"
+        ) from error
+
+
+def environment_layer(environ: Mapping[str, str]) -> Layer:
+    """ASSAY_* variables; an empty one counts as not set."""
+    tree: dict[str, Any] = {}
+    for name in sorted(environ):
+        if not name.startswith(PREFIX) or name in INSTALLER | SECRETS or not environ[name]:
+            continue
+        clash = ConfigError(f"{name} contradicts another variable", hint="one of the two is not a section: unset it")
+        _put(tree, name.removeprefix(PREFIX).lower().split("__"), environ[name], clash)
+    return Layer("environment", tree, PREFIX + "{}")
+
+
+def _nested(flags: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, value in flags.items():
+        if value is not None:
+            clash = ConfigError(f"--{key} contradicts another flag", hint="leave one of the two out")
+            _put(tree, key.split("."), _nested(value) if isinstance(value, Mapping) else value, clash)
+    return tree
+
+
+def _put(tree: dict[str, Any], key: Sequence[str], value: Any, clash: ConfigError) -> None:
+    """Raises `clash` where a part of the key is a value already."""
+    for section in key[:-1]:
+        tree = tree.setdefault(section, {})
+        if not isinstance(tree, dict):
+            raise clash
+    tree[key[-1]] = value
+
+
+def _home(environ: Mapping[str, str], variable: str, otherwise: str) -> Path:
+    named = environ.get(variable, "")
+    if Path(named).is_absolute():
+        return Path(named)
+    return Path(environ["HOME"] if environ.get("HOME") else Path.home()) / otherwise
+
+
+def merged(layers: Iterable[Layer], shape: type[BaseModel]) -> tuple[dict[str, Any], Origins]:
+    """The values of all layers, later ones over earlier ones, and the place of each. Raises ConfigError."""
+    values: dict[str, Any] = {}
+    origins: Origins = {}
+    for layer in layers:
+        _lay(layer, layer.values, shape, values, origins, "")
+    return values, origins
+
+
+def refused(error: ValidationError, origins: Origins) -> ConfigError:
+    """The first thing that is wrong with the merged values, as a person needs it."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    reason = str(first["msg"]).removeprefix("Value error, ").replace("valid tuple", 'list, such as ["a", "b"]')
+    place = next((place for name, place in origins.items() if f"{key}.".startswith(f"{name}.")), "the configuration")
+    value = printable(repr(first["input"]), limit=LONGEST)
+    named = key if place.startswith(("--", PREFIX)) else f"{key} = {value}"
+    given = f" (it is {value})" if named == key else ""
+    return ConfigError(
+        f"{place}: {named}: {reason}{given}", hint=f"correct {key} there; `assay config show` lists all keys"
+    )
+
+
+def _lay(
+    layer: Layer,
+    given: Mapping[str, Any],
+    shape: type[BaseModel],
+    values: dict[str, Any],
+    origins: Origins,
+    prefix: str,
+) -> None:
+    for key, value in given.items():
+        dotted = f"{prefix}{key}"
+        field = shape.model_fields.get(key)
+        if field is None:
+            raise _unknown(layer, dotted, key, shape, prefix)
+        section = field.annotation
+        if not (isinstance(section, type) and issubclass(section, BaseModel)):
+            if isinstance(value, Mapping):
+                raise ConfigError(
+                    f"{layer.place(dotted)}: {dotted} is a value and no section", hint=f"write {dotted} = ... instead"
+                )
+            values[key] = layer.value(value, section)
+            origins[dotted] = layer.place(dotted)
+        elif isinstance(value, Mapping):
+            _lay(layer, value, section, values.setdefault(key, {}), origins, f"{dotted}.")
+        else:
+            raise ConfigError(
+                f"{layer.place(dotted)}: {dotted} is a section and no value",
+                hint=f"it has the keys {', '.join(section.model_fields)}",
+            )
+
+
+def _is_written(shape: Any) -> bool:
+    """Whether a value is a list, or one of some numbers: of neither is a word one."""
+    origin, inner = get_origin(shape), get_args(shape)
+    if origin in (Union, UnionType):
+        return any(_is_written(one) for one in inner)
+    return origin is tuple or (origin is Literal and not all(isinstance(one, str) for one in inner))
+
+
+def _unknown(layer: Layer, dotted: str, key: str, shape: type[BaseModel], prefix: str) -> ConfigError:
+    near = difflib.get_close_matches(key, shape.model_fields, n=1, cutoff=0.5)
+    meant = f"did you mean {prefix}{near[0]}?" if near else f"it has the keys {', '.join(sorted(shape.model_fields))}"
+    return ConfigError(f"{layer.place(dotted)}: there is no key {dotted}", hint=meant)

@@ -1,0 +1,185 @@
+"""Measures what gates ask for beside the answers: the verifiers, hacks, drift, contamination, egress, refusals.
+
+What always holds: only what the policy asks for is measured; each measurement is of this night's candidate, these
+sealed questions and this machine as it is; what broke is missing or untested in the report, never a good figure.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+
+from appliance.learning.signal.drift import divergence, drift_of
+from appliance.ledger.ledger import Ledger
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.evaluations import REFUSAL_RUN, UNSOLVABLE_RUN
+from appliance.records.training import Judged
+from appliance.system.clock import now
+from appliance.worker.evaluation.egress_probe import probed
+from appliance.worker.evaluation.evaluate import EvalRun, evaluate, judge_and_record, recorded
+from appliance.worker.evaluation.safety_probe import refused, requests
+from appliance.worker.setup.context import WorkContext
+from appliance.worker.setup.cycle_setup import BY_ID, CycleSetup, keys_of, trained_questions
+from curriculum.catalog import Catalog
+from curriculum.contract.task import Task
+from curriculum.names import CALCULATORS
+from curriculum.registry import BUILT_IN
+from curriculum.sealed import sealed_set
+from curriculum.seeds import derive
+from policies.contract.evidence import (
+    ContaminationReport,
+    DriftReport,
+    HackReport,
+    Measurements,
+    ProbeReport,
+    SelfTestReport,
+)
+from runtime.sandbox import CallResult, Tier
+from verifiers.contract.verdict import Outcome
+from verifiers.selftest.run import run_selftest, selftest_digest
+
+TOLD_SECONDS = 10.0
+"""Between two lines that say how far the self-test is."""
+
+
+class CycleMeasurements:
+    """The measurements of one night."""
+
+    def __init__(self, setup: CycleSetup, context: WorkContext, tell: Callable[[str], None]) -> None:
+        """`tell` is told how far the self-test of the verifiers is, which takes a minute or more."""
+        self._setup = setup
+        self._tell = tell
+        self._told: float | None = None
+        self._context = context
+        self._ledger = context.ledger
+        self._temperature = setup.recipe.evaluation.temperature
+
+    def measure(
+        self, candidate: Checkpoint, champion: Checkpoint, ours: Sequence[Judged], theirs: Sequence[Judged]
+    ) -> Measurements:
+        """`ours` and `theirs`: candidate's and champion's sampled rollouts on the sealed questions, in their order."""
+        asked = self._context.policy.asks_for
+        trained = trained_questions(self._ledger, candidate.cycle) if asked("contamination") else None
+        return Measurements(
+            selftest=self._selftest() if asked("selftest") else None,
+            hacks=self._hacks(candidate, ours) if asked("hacks") else None,
+            drift=self._drift(candidate, champion, ours, theirs) if asked("drift") else None,
+            contamination=None if trained is None else contamination_of(self._setup.sealed.tasks, trained),
+            egress=self._egress() if asked("egress") else None,
+            refusal=self._refusals(candidate) if asked("refusal") else None,
+        )
+
+    def _selftest(self) -> SelfTestReport:
+        """The kinds of verifiers that judge these sealed questions, through the very checker that judged."""
+        kinds = sorted({task.spec.kind for task in self._setup.sealed.tasks})
+        found = run_selftest(self._context.checker, made_at=now(), jobs=4, only=kinds, progress=self._tried)
+        return SelfTestReport(
+            verifiers=tuple(kinds),
+            untested=tuple(
+                kind
+                for kind in kinds
+                if kind in {case.verifier for case in found.not_run}
+                or kind not in {entry.verifier for entry in found.entries}
+            ),
+            attacks=found.attacks,
+            accepted=found.accepted,
+            controls=found.controls,
+            rejected=found.controls_rejected,
+            unsuspected=found.suspected_expected - found.suspected_found,
+            tested=found.digest,
+            installed=selftest_digest(),
+            made_at=found.made_at.isoformat(timespec="milliseconds"),
+        )
+
+    def _tried(self, done: int, total: int, _last: object) -> None:
+        now = time.monotonic()
+        if done == total or self._told is None or now - self._told >= TOLD_SECONDS:
+            self._told = now
+            self._tell(f"verifiers: {done} of {total} attacks and controls tried")
+
+    def _hacks(self, candidate: Checkpoint, ours: Sequence[Judged]) -> HackReport:
+        """Asks the candidate questions whose check contradicts them: whoever passes has not solved anything."""
+        setup = self._setup
+        tasks = unsolvable(setup.recipe.evaluation.unsolvable_items, setup.seed, setup.tasksets, setup.catalog)
+        seed = derive("unsolvable", setup.seed)
+        run = EvalRun(setup.cycle, candidate, self._temperature, UNSOLVABLE_RUN, seed)
+        return hacks_of(evaluate(run, tasks, self._context)[1], ours)
+
+    def _refusals(self, candidate: Checkpoint) -> ProbeReport:
+        """Asks the candidate to attack what it runs in and what judges it, and looks at the calls that it makes."""
+        setup = self._setup
+        run = EvalRun(setup.cycle, candidate, self._temperature, REFUSAL_RUN, setup.seed)
+        assignments = requests(run, self._context.policy)
+        judged = recorded([one.id for one in assignments], run, self._ledger)
+        if judged is None:
+            judged = judge_and_record(assignments, self._context, self._context.agent_of(candidate))
+        return refused(judged)
+
+    def _drift(
+        self, candidate: Checkpoint, champion: Checkpoint, ours: Sequence[Judged], theirs: Sequence[Judged]
+    ) -> DriftReport:
+        base = first_of_line(self._ledger, champion)
+        from_champion = self._divergence(ours, champion)
+        return drift_of(
+            ours,
+            theirs,
+            kl_champion=from_champion,
+            kl_base=from_champion if base == champion else self._divergence(ours, base),
+        )
+
+    def _divergence(self, written: Sequence[Judged], model: Checkpoint) -> float:
+        """Says how far the candidate's answers are from that model's; the engine has its weights then."""
+        self._context.load(model)
+        return divergence(written, self._context.engine, self._temperature)
+
+    def _egress(self) -> ProbeReport:
+        """Runs the probe in sandboxes of its own, like those in which the candidate's code runs."""
+
+        def run(program: str) -> CallResult:
+            with self._context.sessions.open(tier=Tier.SANDBOX, caller=f"{self._setup.cycle}.egress") as session:
+                return session.run(program)
+
+        return probed(run)
+
+
+def unsolvable(items: int, seed: int, tasksets: Sequence[str] = CALCULATORS, catalog: Catalog = BUILT_IN) -> list[Task]:
+    """Ordinary sealed questions, each with a check of its own that no honest answer meets. Equal arguments give equal
+    questions."""
+    tasks = []
+    for task in sealed_set(items, derive("unsolvable", seed), tasksets=tasksets, catalog=catalog).tasks:
+        spec = catalog.named(task.taskset).unsolvable(catalog.draft_of(task), derive("unsolvable", seed, task.id))
+        tasks.append(task.model_copy(update={"spec": spec, "provenance": f"unsolvable:{task.provenance}"}))
+    return tasks
+
+
+def hacks_of(unsolvable_: Sequence[Judged], sealed: Sequence[Judged]) -> HackReport:
+    """Counts; what broken infrastructure lost counts nowhere."""
+    asked = [one.verdict for one in unsolvable_ if one.verdict.outcome is not Outcome.INFRA_ERROR]
+    answers = [one.verdict for one in sealed if one.verdict.outcome is not Outcome.INFRA_ERROR]
+    return HackReport(
+        impossible=len(asked),
+        passed=sum(verdict.passed for verdict in asked),
+        answers=len(answers),
+        suspected=sum(verdict.outcome is Outcome.HACK_SUSPECTED for verdict in answers),
+    )
+
+
+def contamination_of(sealed: Sequence[Task], trained: Collection[str]) -> ContaminationReport:
+    """Counts the sealed questions that are among the trained."""
+    return ContaminationReport(
+        sealed=len(sealed),
+        trained=sum(key.startswith(BY_ID) for key in trained),
+        found=sum(any(key in trained for key in keys_of(task)) for task in sealed),
+    )
+
+
+def first_of_line(ledger: Ledger, checkpoint: Checkpoint) -> Checkpoint:
+    """The model that everything in this line was trained from; the nearest one on record."""
+    seen = {checkpoint.manifest}
+    while checkpoint.parent is not None and checkpoint.parent not in seen:
+        parent = ledger.checkpoint(checkpoint.parent)
+        if parent is None:
+            return checkpoint
+        seen.add(parent.manifest)
+        checkpoint = parent
+    return checkpoint

@@ -1,0 +1,240 @@
+"""Holds what a worker works with: one engine, one session pool, one checker, one policy; closed together."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from appliance.agent.budget import AgentBudget
+from appliance.agent.loop import Agent
+from appliance.inference.engine import Engine, ModelError, ModelFiles
+from appliance.inference.engines import make_engines
+from appliance.inference.gpu_numbers import VISIBLE
+from appliance.inference.vllm.placement import VllmSettings
+from appliance.learning.folders import read_verified
+from appliance.learning.learner_devices import CPU, learner_devices, sampled_on, usable_gpus
+from appliance.learning.rank_processes import RankGroup, RankProcesses
+from appliance.ledger.ledger import Ledger
+from appliance.placement.settings import PlacementSettings
+from appliance.planning.hardware import find_machine
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.rollouts import Purpose, RolloutEnd
+from appliance.records.training import RolloutFilter
+from appliance.rendering.formats import load_renderer
+from appliance.rendering.renderer import Renderer
+from policies.isolation import backend_for
+from policies.policy import Policy
+from runtime.cluster import ClusterSessions
+from runtime.errors import HintedError, InfrastructureError
+from runtime.profile import BackendName
+from runtime.sandbox import SessionPool
+from runtime.sessions import Sessions
+from runtime.settings import ClusterSettings, RuntimeSettings
+from verifiers.checker import Checker
+
+if TYPE_CHECKING:
+    from appliance.scheduling.engine_pool import EnginePool
+
+NEWEST, PAGE = 128, 16
+"""Rollouts that are read, and at once: each may have a number or two for tens of thousands of tokens."""
+
+
+def known_lengths(ledger: Ledger) -> list[int]:
+    """Tokens of each conversation of the newest rollouts of training, the newest first; one that was written anew in
+    the middle is two."""
+    found: list[int] = []
+    last: str | None = None
+    for _ in range(NEWEST // PAGE):
+        page = ledger.rollouts(RolloutFilter(purpose=Purpose.TRAIN, before=last), limit=PAGE)
+        whole = (one.rollout for one in page if one.rollout.ended is not RolloutEnd.INFRA_ERROR)
+        found += [sum(len(node.ids) for node in sample) for rollout in whole for sample in rollout.samples]
+        if len(page) < PAGE:
+            break
+        last = page[-1].rollout.id
+    return [tokens for tokens in found if tokens]
+
+
+def sessions(
+    runtime: RuntimeSettings, cluster: ClusterSettings | None, say: Callable[[str], object] = lambda text: None
+) -> SessionPool:
+    """A pool on this machine, or over the cluster that it is in; the same limits and the same isolation. Which hosts
+    have it, and which were lost, is said, where it can be."""
+    if cluster is None:
+        return Sessions(runtime)
+
+    def said(text: str) -> None:
+        with suppress(HintedError):  # the pool goes on without its events
+            say(text)
+
+    packages = runtime.own.packages
+    return ClusterSessions(cluster, runtime.limits, backend=runtime.backend, packages=packages, said=said)
+
+
+class WorkContext:
+    """Context manager. The pool and the checker start their processes when they are first used, and the engine loads
+    its libraries then; the checker runs programs in sessions of that pool, and holds our own tools in what the policy
+    says. `threads` are the engine's: sampling and training give the same bits only under the same number of them. What
+    runs on other hosts is said by `say`, a kind of event and its text."""
+
+    def __init__(
+        self,
+        data: Path,
+        ledger: Ledger,
+        runtime: RuntimeSettings,
+        budget: AgentBudget,
+        policy: Policy,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        cluster: ClusterSettings | None = None,
+        engine: str = "torch",
+        engines: int = 1,
+        learners: int = 1,
+        vllm: VllmSettings | None = None,
+        placement: PlacementSettings = PlacementSettings(),  # noqa: B008 - frozen
+        threads: int | None = None,
+        device: str = "auto",
+        dtype: str = "auto",
+        say: Callable[[str, str], object] = lambda kind, text: None,
+    ) -> None:
+        self.data = data
+        self.ledger = ledger
+        self.budget = budget
+        self.policy = policy
+        self.clock = clock
+        self._engine_name, self._engine_count = engine, engines
+        self._learners = learners
+        self._vllm, self._placement, self._cluster = vllm, placement, cluster
+        self._threads = threads
+        self._device = device
+        self._dtype = dtype
+        self._say = say
+        self._loaded: tuple[str, Renderer] | None = None
+        self.sessions: SessionPool = sessions(runtime, cluster, partial(say, "placed"))
+        self.checker = Checker(runtime, sessions=self.sessions, tools_backend=BackendName(backend_for(policy, "tools")))
+
+    @cached_property
+    def engine(self) -> EnginePool:
+        from appliance.scheduling.engine_pool import EnginePool
+
+        made = self._made(self._engine_count)
+        return EnginePool(made, self.budget.max_tokens, self.clock, lengths=lambda: known_lengths(self.ledger))
+
+    def another_engine(self) -> Engine:
+        """Makes an engine like one of those in use; who asked closes it."""
+        return self._made(1)[0]
+
+    def _made(self, count: int) -> list[Engine]:
+        wanted: dict[str, Any] = {
+            "rows": self.budget.concurrent,
+            "slots": self.budget.max_tokens,
+            "threads": self._threads,
+            "device": self._device,
+            "dtype": self._dtype,
+            "vllm": self._vllm,
+        }
+        if self._placement.engines == "cluster":
+            from appliance.placement.engines import make_placed_engines
+
+            return make_placed_engines(
+                self._engine_name,
+                count,
+                cluster=self._cluster,
+                placement=self._placement,
+                said=partial(self._say, "placed"),
+                **wanted,
+            )
+        return make_engines(self._engine_name, count, **wanted)
+
+    @cached_property
+    def ranks(self) -> RankGroup | None:
+        """The processes that train, where this one does not: several, or one on a GPU, so that a crash there ends that
+        one alone. Raises ModelError, and InfrastructureError also for fewer GPUs than are asked for: one may have gone.
+        """
+        if self._placement.learners == "cluster":
+            from appliance.placement.learners import PlacedLearners
+
+            learners = PlacedLearners(
+                self._learners,
+                cluster=self._cluster,
+                placement=self._placement,
+                threads=self._threads,
+                engines=self._engine_count if self._placement.engines == "cluster" else 0,
+            )
+            self._say("placed", f"the learners train on {learners.host}")
+            return learners
+        try:
+            devices = learner_devices(self._device, self._learners, usable_gpus(self._device), self._sampled_on())
+        except ModelError as error:
+            raise InfrastructureError(str(error), hint=error.hint) from error
+        if self._device == "auto" and CPU in devices and (there := find_machine().gpus):
+            learned = f"torch cannot use {there[0].name}, which nvidia-smi lists: the model learns on the processor"
+            self._say("warning", f"{learned}; `assay doctor` says why; model.device = cuda refuses this")
+        if devices == (CPU,):
+            return None
+        return RankProcesses(devices, threads=self._threads)
+
+    def make_room(self) -> None:
+        """Has engines that were made give back what they hold of a GPU, where they do that: a learner comes to it."""
+        if "engine" in vars(self):
+            self.engine.sleep()
+
+    def _sampled_on(self) -> tuple[int, ...]:
+        vllm, here = self._vllm or VllmSettings(), self._placement.engines == "here"
+        placed = self._engine_count * self._placement.engine_gpus
+        return sampled_on(self._engine_name, vllm, os.environ.get(VISIBLE), here=here, placed=placed)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if "engine" in vars(self):
+            self.engine.close()
+        if "ranks" in vars(self) and self.ranks is not None:
+            self.ranks.close()
+        self.checker.close()
+        self.sessions.close()
+
+    def agent_of(self, model: Checkpoint) -> Agent:
+        """An agent with that model's weights. Raises LearningError or ModelError for a folder that is not what was
+        recorded."""
+        return self.agent(self.load(model))
+
+    def load(self, model: Checkpoint) -> Renderer:
+        """Gives the engine that model's weights unless it has them, and returns its renderer. What was read is hashed,
+        and nothing is read a second time: what was recorded is what answers."""
+        if self._loaded is None or (self._loaded[0], self.engine.version) != (model.manifest, model.manifest):
+            files = read_verified(self.data / model.folder, expect=model.manifest)
+            self.engine.push(files, model.manifest)
+            self._loaded = model.manifest, load_renderer(files)
+        return self._loaded[1]
+
+    def agent(self, renderer: Renderer, budget: AgentBudget | None = None) -> Agent:
+        """An agent with the weights that the engine has; within the context's budget, or a smaller one."""
+        return Agent(self.engine, self.sessions, renderer, budget or self.budget, self.clock)
+
+
+def try_out(engine: Engine, files: ModelFiles) -> None:
+    """Has an engine take this model and read a question. Raises ModelError or RenderingError, and what the machine
+    failed at as it comes."""
+    renderer = load_renderer(files)
+    try:
+        engine.push(files, "the model")
+        scores = engine.score([renderer.question("1 + 1?")])
+    except (ModelError, InfrastructureError, MemoryError):
+        raise
+    except Exception as error:  # whatever the model's code makes of weights that it does not expect
+        from appliance.inference.device import is_gpus
+
+        if is_gpus(error):
+            raise
+        raise ModelError(
+            f"it cannot read a question: {error}", hint="copy tokenizer.json and the weights from one model"
+        ) from error
+    if not all(map(math.isfinite, scores[0])):
+        raise ModelError("its weights give no finite probabilities", hint="copy the folder again, or take another")

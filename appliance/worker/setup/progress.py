@@ -1,0 +1,112 @@
+"""Reports what a cycle does while it runs: events in the ledger, and where its time went.
+
+Nothing is ever decided on an event.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from appliance.learning.checkpoints import newest_valid
+from appliance.learning.folders import sweep
+from appliance.ledger.ledger import Ledger
+from appliance.records.cycles import KEPT_ROLLOUTS, Cycle
+from appliance.records.events import Event
+from appliance.system.clock import utc_now
+
+
+class CycleProgress:
+    """Keeps the cycle's record current: phase, state and wall seconds by phase, summed over restarts."""
+
+    def __init__(
+        self,
+        cycle: Cycle,
+        ledger: Ledger,
+        clock: Callable[[], float],
+        now: Callable[[], str] = utc_now,
+        curves: Callable[[str, Mapping[str, float]], None] | None = None,
+    ) -> None:
+        """`curves` gets the figures of each event, by its kind or the name of their curves."""
+        self.cycle = cycle
+        self._curves = curves
+        self._ledger = ledger
+        self._clock = clock
+        self._now = now
+        self._mark = clock()
+        self._said: set[tuple[str, str]] = set()
+
+    def say(self, kind: str, text: str, curve: str = "", /, **figures: float) -> None:
+        """`curve` names that of the figures where the kind does not tell them from others."""
+        self._ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
+        if self._curves is not None:
+            self._curves(curve or kind, figures)
+
+    def say_once(self, kind: str, text: str) -> None:
+        """Says it unless it was said since the cycle began, or went on after a stop."""
+        if (kind, text) not in self._said:
+            self._said.add((kind, text))
+            self.say(kind, text)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Names the phase while it runs and adds up its time, also when it is cut short."""
+        self._mark = self._clock()
+        self._update(phase=name)
+        self.say("phase", name)
+        try:
+            yield
+        finally:
+            self.save()
+
+    def save(self) -> None:
+        """Puts the time spent so far on record, so that a kill loses little of it."""
+        now = self._clock()
+        seconds = dict(self.cycle.seconds)
+        seconds[self.cycle.phase] = seconds.get(self.cycle.phase, 0.0) + now - self._mark
+        self._mark = now
+        self._update(seconds=seconds)
+
+    def plan(self, **entries: object) -> None:
+        """Adds to the cycle's plan what later phases must not decide anew."""
+        self._update(plan={**self.cycle.plan, **entries})
+
+    @property
+    def kept(self) -> KeptDigests:
+        """The digests of the rollouts that are kept beside the checkpoints; the one entry of the plan that changes."""
+        return KeptDigests(self)
+
+    def resume(self, checkpoints: Path, restore: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+        """Has training that was interrupted go on from its newest whole checkpoint, and returns that one's notes; none
+        where training begins. Broken ones are removed, with a warning each."""
+        sweep(checkpoints)
+        newest = newest_valid(checkpoints)
+        for folder, reason in newest.broken.items():
+            self.say("warning", f"passed over {folder.name}: {reason}")
+            shutil.rmtree(folder)
+        if newest.folder is None:
+            return {}
+        notes = restore(newest.folder)
+        self.say("resume", f"goes on from step {newest.step}", step=float(newest.step))
+        return notes
+
+    def _update(self, **changes: object) -> None:
+        self.cycle = self.cycle.model_copy(update={**changes, "updated": self._now()})
+        self._ledger.put_cycle(self.cycle)
+
+
+class KeptDigests:
+    """Is a `DigestRecord` in the cycle's plan."""
+
+    def __init__(self, progress: CycleProgress) -> None:
+        self._progress = progress
+
+    def read(self) -> list[str]:
+        known = self._progress.cycle.plan.get(KEPT_ROLLOUTS, ())
+        return [str(one) for one in known] if isinstance(known, (list, tuple)) else []
+
+    def write(self, digests: Sequence[str]) -> None:
+        self._progress.plan(**{KEPT_ROLLOUTS: list(digests)})

@@ -1,0 +1,101 @@
+"""Runs the calls of demonstrations, each in a sandbox session, so that what is shown is what came back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from appliance.agent.answers import written
+from appliance.agent.isolation import tier_of
+from appliance.agent.parsing import shown
+from appliance.records.rollouts import Purpose
+from appliance.system.durable_file import replace_file
+from curriculum.contract.task import Task
+from curriculum.demonstrations import Demonstration
+from policies.policy import Policy
+from runtime.errors import InfrastructureError
+from runtime.sandbox import CallResult, CallStatus, SessionPool
+
+TOGETHER = 128
+"""Demonstrations under way at once."""
+
+
+@dataclass(frozen=True)
+class PlayedDemonstration:
+    """A demonstration with the results that its calls gave."""
+
+    task: Task
+    calls: tuple[str, ...]
+    results: tuple[str, ...]
+    """As the policy model is shown them."""
+
+    @property
+    def answer(self) -> str:
+        """Whatever the last call printed."""
+        return self.results[-1]
+
+    @property
+    def last(self) -> str:
+        """The last turn's text."""
+        return written(self.answer, self.task.form)
+
+
+_PLAYED = TypeAdapter(list[PlayedDemonstration])
+
+
+def keep(played: Sequence[PlayedDemonstration], file: Path) -> None:
+    """Writes them where `kept` finds them, whole or not at all. Raises OSError."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, _PLAYED.dump_json(list(played)))
+
+
+def kept(file: Path) -> list[PlayedDemonstration]:
+    """Reads what was kept; nothing where there is no such file. Raises ValueError for one that is damaged."""
+    try:
+        return _PLAYED.validate_json(file.read_bytes())
+    except FileNotFoundError:
+        return []
+
+
+def play(
+    demonstrations: Sequence[Demonstration],
+    sessions: SessionPool,
+    policy: Policy,
+    max_result_chars: int,
+    *,
+    caller: str,
+) -> list[PlayedDemonstration]:
+    """Runs each one in a session of its own, on behalf of `caller` (a cycle). A demonstration whose last call fails or
+    prints nothing is left out: an operation shown for the wrong question may divide by zero, which teaches nothing.
+
+    Raises as `run_calls`, and InfrastructureError when not one could be run.
+    """
+
+    def run(number: int) -> list[CallResult]:
+        one = demonstrations[number]
+        return run_calls(one.task, one.calls, sessions, policy, caller=f"{caller}.demonstration.{number}")
+
+    played: list[PlayedDemonstration] = []
+    with ThreadPoolExecutor(TOGETHER, thread_name_prefix="demonstration") as pool:
+        for demonstration, results in zip(demonstrations, pool.map(run, range(len(demonstrations))), strict=True):
+            if results[-1].status is CallStatus.OK and results[-1].output.strip():
+                texts = tuple(shown(result, max_result_chars) for result in results)
+                played.append(PlayedDemonstration(demonstration.task, demonstration.calls, texts))
+    if demonstrations and not played:
+        raise InfrastructureError("not one demonstration could be run", hint="run `assay doctor`")
+    return played
+
+
+def run_calls(
+    task: Task, calls: Sequence[str], sessions: SessionPool, policy: Policy, *, caller: str
+) -> list[CallResult]:
+    """Runs the calls in a session of their own, which gives its place back when the last one has answered: any number
+    of conversations gets by with one place. Raises `LOST`, and RefusedError without isolation."""
+    tier = tier_of(policy, Purpose.TRAIN, task.taskset)
+    files = {name: content.encode() for name, content in task.files.items()}
+    with sessions.open(tier=tier, caller=caller, files=files) as session:
+        return [session.run(code) for code in calls]

@@ -1,0 +1,258 @@
+"""Makes the first policy model: a seedling from nothing, and a warm start that teaches it format and tool use.
+
+The warm start ends on validation success or with its recipe; one that is not finite any more ends at the checkpoint of
+its best validation, and no checkpoint has weights that are not finite. It can be interrupted anywhere: its checkpoints
+have all but the demonstrations, which are kept beside them as they were run: a call that times out once may not the
+next time.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+from appliance.curriculum.kept_files import KeptLesson, keep_lessons
+from appliance.inference.engine import ModelFiles, NoProbabilitiesError
+from appliance.inference.folder import read_model
+from appliance.inference.weights import push_model
+from appliance.learning.checkpoints import prune, step_folder
+from appliance.learning.errors import LearningError, NotFiniteError
+from appliance.learning.training.prepare import open_for
+from appliance.learning.training.ranked_sft import RankedSft
+from appliance.learning.training.sft import FULL, Encoded, SftTrainer, encode
+from appliance.learning.training.updates import halving
+from appliance.rendering.formats import load_renderer
+from appliance.rendering.renderer import Renderer
+from appliance.rendering.tools import tools_of
+from appliance.seedling.model import new_seedling, save_model_folder
+from appliance.seedling.tokenizer import train_tokenizer
+from appliance.worker.evaluation.evaluate import validate
+from appliance.worker.setup.context import WorkContext
+from appliance.worker.setup.cycle_setup import CycleSetup, TrainingResult, training_rules
+from appliance.worker.setup.progress import CycleProgress
+from appliance.worker.setup.separation import met_in_results, say_thrown_out
+from appliance.worker.sft.demonstrations import PlayedDemonstration, keep, kept, play
+from appliance.worker.sft.traces import Lesson
+from curriculum.demonstrations import demonstrable, demonstration
+from curriculum.seeds import derive
+from curriculum.separation.rules import Door
+from runtime.model import FrozenModel
+
+TOKENIZER_DEMONSTRATIONS = 3000
+"""Demonstrations that the tokenizer's merges are learned from."""
+KEEP = 2
+DEMONSTRATIONS = "demonstrations.json"
+
+
+class _Best(FrozenModel):
+    """Is the best validation so far that somebody passed; at first the model that it began with."""
+
+    step: int = 0
+    success: float = 0.0
+
+
+class NothingLearnedError(LearningError):
+    """Says that a warm start diverged with nothing to go back to; trying again is useless."""
+
+    exit_code = 2
+
+
+class SftRun:
+    """The warm start of one cycle, or a stage of SFT. `run` may be called anew after any interruption."""
+
+    def __init__(
+        self,
+        setup: CycleSetup,
+        context: WorkContext,
+        progress: CycleProgress,
+        *,
+        name: str = "warm_start",
+        source: ModelFiles | None = None,
+        lessons: Callable[[], Sequence[Lesson]] | None = None,
+    ) -> None:
+        """`source` are the files of the model to begin with, otherwise an untrained seedling's; `lessons` gives what is
+        learned from, the same each time; otherwise generated demonstrations."""
+        self._setup = setup
+        self._context = context
+        self._progress = progress
+        self._name = name
+        self._source = source
+        self._lessons = lessons
+        self._folder = context.data / "cycles" / setup.cycle / name
+        self._checkpoints = self._folder / "checkpoints"
+        self._held_out = setup.warm_start_watched
+
+    def run(self) -> TrainingResult:
+        recipe = self._setup.recipe
+        warm = recipe.warm_start
+        lessons = self._lessons() if self._lessons is not None else self._demonstrations()
+        source = self._source or read_model(self._seedling(lessons))
+        renderer = load_renderer(source)
+        encoded = [
+            encode(
+                renderer,
+                renderer.prompt(one.task.messages, tools_of(one.task)),
+                list(zip(one.calls, one.results, strict=True)),
+                one.last,
+            )
+            for one in lessons
+        ]
+        learner = self._learner(source, encoded)
+        notes = self._progress.resume(self._checkpoints, learner.restore)
+        longer = sum(len(one.ids) > recipe.agent.max_tokens for one in encoded)
+        if not notes and self._source is not None:
+            learner.save(
+                step_folder(self._checkpoints, 0), {"success": 0.0}
+            )  # what is gone back to where nothing better was seen
+        if not notes and longer:
+            text = f"{longer} of {len(encoded)} conversations have more than {recipe.agent.max_tokens} tokens"
+            self._progress.say("warning", f"{self._name}: {text}, and are not learned from", dropped=float(longer))
+        best, probe = _Best.model_validate(notes.get("best", {})), renderer.question("1 + 1?")
+        share = float(notes.get("success", 0.0))
+        try:
+            if notes:
+                self._push(learner)
+                self._context.engine.sleep()
+            while not learner.done and share < warm.stop_at:
+                figures = learner.run_steps(self._until_next_stop(learner.step))
+                if self._source is not None and (said := halving(figures, recipe.training)):
+                    self._progress.say_once("warning", said)
+                learner.require_finite(probe)
+                if learner.step % warm.validate_every == 0 or learner.done:
+                    share = self._validate(learner, renderer)
+                    if share and share >= best.success:
+                        best = _Best(step=learner.step, success=share)
+                kept = {"success": share, "best": best.model_dump()}
+                learner.save(step_folder(self._checkpoints, learner.step), kept)
+                prune(self._checkpoints, KEEP, spare=(step_folder(self._checkpoints, best.step),))
+                self._progress.save()
+                self._progress.say(
+                    "warm_start",
+                    f"step {learner.step} of at most {warm.steps}",
+                    self._name,
+                    step=float(learner.step),
+                    steps=float(warm.steps),
+                    loss=figures["loss"],
+                    success=share,
+                )
+        except (NotFiniteError, NoProbabilitiesError) as error:
+            return self._collapsed(best, str(error))
+        folder = step_folder(self._checkpoints, learner.step)
+        ended: Literal["steps", "success"] = "steps" if learner.done else "success"
+        return TrainingResult(folder, learner.step, {"validation_success": share}, ended)
+
+    def _collapsed(self, best: _Best, reason: str) -> TrainingResult:
+        """Goes back to the checkpoint of the best validation, or to the model that it began with."""
+        if not best.step and self._source is None:
+            raise NothingLearnedError(
+                f"the warm start learned nothing before it collapsed: {reason}",
+                hint="lower recipe.warm_start.learning_rate, and begin anew",
+            )
+        text = f"training stops: a collapse, {reason}; it goes back to step {best.step}"
+        self._progress.say("collapse", text, step=float(best.step))
+        folder, metrics = step_folder(self._checkpoints, best.step), {"validation_success": best.success}
+        return TrainingResult(folder, best.step, metrics, "collapse", f"a collapse, {reason}")
+
+    def _learner(self, source: ModelFiles, encoded: Sequence[Encoded]) -> SftTrainer | RankedSft:
+        """What is taught: here, or in the processes that `context.ranks` is. A seedling has nothing to freeze."""
+        recipe, ranks, seed = self._setup.recipe, self._context.ranks, self._setup.seed
+        way = FULL if self._source is None else recipe.training
+        model, warm = open_for(source, way), recipe.warm_start
+        beside: dict[str, Any] = {"max_tokens": recipe.agent.max_tokens, "way": way, "companions": source}
+        if ranks is None:
+            return SftTrainer(model, encoded, warm, seed, **beside)
+        self._context.make_room()
+        return RankedSft(ranks, model, encoded, warm, seed, **beside)
+
+    def _push(self, learner: SftTrainer | RankedSft) -> None:
+        push_model(self._context.engine, learner.model, f"{self._setup.cycle}@{self._name}.{learner.step}")
+
+    def _demonstrations(self) -> list[PlayedDemonstration]:
+        """The demonstrations of this seed, with their calls run in sandboxes once; without those of tasksets that a
+        policy in force since then gives no share. Raises LearningError where none is left, and for a file of them that
+        is damaged."""
+        file = self._folder / DEMONSTRATIONS
+        try:
+            there = kept(file)
+        except ValueError as error:
+            raise LearningError(
+                f"{file} is damaged", hint="remove it: its demonstrations are run anew, and some may come out otherwise"
+            ) from error
+        tasksets = self._demonstrated()
+        if not there:
+            keep(there := self._play(tasksets), file)
+        lessons = (KeptLesson(one.task, one.results) for one in there)
+        keep_lessons(self._context.data, self._setup.cycle, self._name, lessons)
+        left = [one for one in there if one.task.taskset in tasksets]
+        if not left:
+            raise LearningError(
+                f"no demonstration of {self._name} may be learned from",
+                hint="the policy's [data] gives their tasksets no share, or all of them are kept apart: see the events",
+            )
+        if len(left) < len(there):
+            said = f"{len(there) - len(left)} demonstrations are of tasksets that the policy gives no share any more"
+            self._progress.say_once("warning", f"{said}, and are not learned from")
+        return left
+
+    def _demonstrated(self) -> list[str]:
+        setup, context = self._setup, self._context
+        rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
+        return demonstrable([name for name in setup.tasksets if name in rules.shares], setup.catalog)
+
+    def _play(self, tasksets: Sequence[str]) -> list[PlayedDemonstration]:
+        setup, context = self._setup, self._context
+        warm = setup.recipe.warm_start
+        self._progress.say("warm_start", f"runs the calls of {warm.demonstrations} demonstrations")
+        rng = Random(derive("demonstrations", setup.seed))
+        made = [
+            demonstration(
+                rng,
+                right_choice=warm.right_choice,
+                fail_first=warm.fail_first,
+                exclude=setup.sealed.questions,
+                tasksets=tasksets,
+                catalog=setup.catalog,
+                kept=setup.kept,
+            )
+            for _ in range(warm.demonstrations)
+        ]
+        limit = setup.recipe.agent.max_result_chars
+        played = play(made, context.sessions, context.policy, limit, caller=setup.cycle)
+        met = {place: met_in_results(one.results, one.task, setup.kept_of_recent) for place, one in enumerate(played)}
+        say_thrown_out(self._progress, Door.TOOL_RESULTS, [match for match in met.values() if match is not None])
+        return [one for place, one in enumerate(played) if met[place] is None]
+
+    def _seedling(self, played: Sequence[Lesson]) -> Path:
+        """The untrained model's folder; made once, whole or not at all."""
+        folder = self._folder / "seedling"
+        if not folder.exists():
+            unfinished = self._folder / "seedling.unfinished"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            tokenizer = train_tokenizer(text for one in played[:TOKENIZER_DEMONSTRATIONS] for text in texts(one))
+            save_model_folder(new_seedling(tokenizer, self._setup.seed), tokenizer, unfinished)
+            unfinished.rename(folder)
+        return folder
+
+    def _until_next_stop(self, step: int) -> int:
+        """Steps until the next validation or checkpoint, whichever comes first."""
+        warm = self._setup.recipe.warm_start
+        return min(
+            warm.checkpoint_every - step % warm.checkpoint_every, warm.validate_every - step % warm.validate_every
+        )
+
+    def _validate(self, learner: SftTrainer | RankedSft, renderer: Renderer) -> float:
+        setup, context, step = self._setup, self._context, learner.step
+        self._push(learner)
+        seed = derive("warm start", setup.seed, step)
+        agent = context.agent(renderer, setup.recipe.agent)
+        share = validate(self._held_out, setup, context, agent, label=self._name, step=step, seed=seed)
+        context.engine.sleep()
+        return share
+
+
+def texts(one: Lesson) -> list[str]:
+    """Lists what the tokenizer learns its merges from."""
+    return [one.task.question, *one.calls, *one.results, one.last]

@@ -1,0 +1,121 @@
+"""Has a model behind an OpenAI-compatible API work on training tasks, with our tool in our sandboxes.
+
+What always holds: what comes back is a `RecordedTrace`, which nothing is learned from before it was verified
+(`traces`); the API is one on this machine (`inference.http.local_api`), so no question leaves it. A conversation
+that the infrastructure failed takes no other one with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from appliance.agent.api_conversation import ApiSampling, converse, refuses
+from appliance.agent.calls import LOST
+from appliance.agent.isolation import tier_of
+from appliance.inference.http.local_api import LocalApi, TooLongError
+from appliance.learning.recipes.stages import TeacherRecipe
+from appliance.records.rollouts import Purpose, RolloutEnd, ToolStatus
+from appliance.worker.sft.traces import RecordedTrace
+from curriculum.contract.task import Task
+from policies.policy import Policy
+from runtime.errors import InfrastructureError, SandboxError
+from runtime.sandbox import SessionPool
+
+TOGETHER = 8
+"""Conversations with the teacher at once."""
+MOST_LOST = 16
+"""Conversations lost one after another, but for those that are too long: the API or the sandboxes are down."""
+
+
+@dataclass(frozen=True)
+class TeacherTally:
+    """What a teacher's tries came to."""
+
+    traces: tuple[RecordedTrace, ...]
+    lost: int
+    """The infrastructure failed them, or it was down before they were asked."""
+    failure: str
+    """What the last of these met."""
+    down: bool
+    """Whether `MOST_LOST` in a row were lost, and it was asked no more."""
+
+
+class Teacher:
+    """Context manager. Asks one model."""
+
+    def __init__(
+        self, recipe: TeacherRecipe, sessions: SessionPool, policy: Policy, *, max_calls: int, max_result_chars: int
+    ) -> None:
+        """Raises EndpointError for a URL that leaves this machine."""
+        self._api = LocalApi(recipe.base_url, recipe.model)
+        self._recipe = recipe
+        self._sessions = sessions
+        self._policy = policy
+        self._sampling = ApiSampling(
+            temperature=recipe.temperature,
+            max_tokens=recipe.max_tokens,
+            max_calls=max_calls,
+            max_result_chars=max_result_chars,
+        )
+
+    def __enter__(self) -> Teacher:
+        self._api.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._api.__exit__(*error)
+
+    def traces(self, tasks: Sequence[Task], *, caller: str) -> TeacherTally:
+        """Its tries at each task, in the order of the tasks; those that it gave up, and tasks that need other tools
+        than Python, are left out.
+
+        Raises InfrastructureError when nothing came back, RefusedError without isolation."""
+        asked = [
+            (task, sample, f"{caller}.teacher.{task.id}.{sample}")
+            for task in tasks
+            if not refuses(task)
+            for sample in range(self._recipe.samples)
+        ]
+        with ThreadPoolExecutor(TOGETHER, thread_name_prefix="teacher") as pool:
+            tries = [pool.submit(self._try, *one) for one in asked]
+            try:
+                return _gathered(tries)
+            finally:
+                for one in tries:
+                    one.cancel()
+
+    def _try(self, task: Task, sample: int, caller: str) -> RecordedTrace | None:
+        tier = tier_of(self._policy, Purpose.TRAIN, task.taskset)
+        made = converse(self._api, task, self._sessions, tier, self._sampling, seed=sample, caller=caller)
+        if made.ended is not RolloutEnd.ANSWERED or any(one.status is ToolStatus.PARSE_ERROR for one in made.calls):
+            return None
+        source = f"{self._recipe.base_url} {self._recipe.model}"
+        try:
+            return RecordedTrace(task=task, calls=tuple(one.code for one in made.calls), last=made.last, source=source)
+        except ValidationError:
+            return None  # no text, or more calls than a conversation may have
+
+
+def _gathered(tries: Sequence[Future[RecordedTrace | None]]) -> TeacherTally:
+    found: list[RecordedTrace] = []
+    ended = in_a_row = 0
+    failure: SandboxError | None = None
+    for one in tries:
+        try:
+            trace = one.result()
+        except LOST as error:
+            failure = error
+            in_a_row += not isinstance(error, TooLongError)
+            if in_a_row == MOST_LOST:
+                break
+        else:
+            ended, in_a_row = ended + 1, 0
+            if trace is not None:
+                found.append(trace)
+    if failure is not None and not ended:
+        raise InfrastructureError(f"no conversation with the teacher came to an end: {failure}", hint=failure.hint)
+    return TeacherTally(tuple(found), len(tries) - ended, str(failure or ""), in_a_row == MOST_LOST)

@@ -1,0 +1,285 @@
+"""Has the policy model propose problems, and settles what each proposal earned.
+
+What always holds: the prompts and seeds of a step depend on the cycle's seed and the records before it, and a step on
+record is never proposed for again. Only what was executed or proved becomes a task, and none that is known, or a copy
+of what is kept apart (`curriculum.separation.rules`). The memory of what was proposed is read from the ledger, over all
+cycles. Proposers are compared across the problems of a step, solvers within one problem.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from appliance.agent.assignment import Assignment
+from appliance.agent.isolation import tier_of
+from appliance.agent.judging import require_sound
+from appliance.agent.loop import Agent
+from appliance.learning.signal.grouping import enough, is_masked, of_attempts
+from appliance.ledger.ledger import Ledger
+from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd
+from appliance.records.training import Group, Judged
+from appliance.worker.setup.context import WorkContext
+from appliance.worker.setup.cycle_setup import CycleSetup
+from curriculum.contract.errors import CurriculumError
+from curriculum.contract.task import Split, Task
+from curriculum.proposing.calculations import is_phrased
+from curriculum.proposing.execution import Executor
+from curriculum.proposing.kind import PROPOSER, Provers
+from curriculum.proposing.labels import PROPOSED, ProvenTask, is_proposed, proposed_at, provenance
+from curriculum.proposing.near_duplicates import NearDuplicates
+from curriculum.proposing.novelty import THRESHOLD, NoveltyMemory, substance
+from curriculum.proposing.refusals import Reason, RefusedProposal
+from curriculum.proposing.registry import kind_named
+from curriculum.proposing.rewards import advantages, reward
+from curriculum.registry import stable_random
+from curriculum.sealed import ceil_share
+from curriculum.seeds import derive, split_of_question
+from curriculum.separation.rules import Check, Match
+from policies.data import EVERY
+from runtime.errors import InfrastructureError
+from verifiers.contract.verdict import Ground, Outcome, Verdict
+
+VERSION = "1"
+SURE = 0.5
+"""An earlier task that fewer of the rollouts passed counts as failed, and comes first where prompts show some."""
+
+
+@dataclass(frozen=True)
+class StepProposal:
+    """One proposal, and what became of it: a task, a refusal, or what broke."""
+
+    prompt: Task
+    rollout: Rollout
+    made: ProvenTask | RefusedProposal | InfrastructureError
+    similarity: float = 0.0
+    copied: Match | None = None
+    """What showed that it is a copy of a kept question, which has no name where names alone were exchanged."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a step's proposals came to."""
+
+    prompts: tuple[Task, ...]
+    judged: tuple[Judged, ...]
+    groups: tuple[Group, ...]
+    metrics: dict[str, float]
+
+
+class Proposer:
+    """Proposes for the steps of one training, in order."""
+
+    def __init__(self, setup: CycleSetup, context: WorkContext, agent: Agent, held_out: Sequence[Task]) -> None:
+        """`held_out`: tasks by which training is watched. Raises CurriculumError where the policy does not allow what
+        no family made, or a kind cannot be proved on this machine."""
+        self._setup, self._context, self._agent = setup, context, agent
+        self._recipe = setup.recipe.proposer
+        self._count = allowed(setup, context)
+        self._near_sealed = NearDuplicates(THRESHOLD)
+        for task in [*setup.sealed.tasks, *held_out]:
+            self._near_sealed.add(task.id, substance(task))
+        self._memory = NoveltyMemory()
+        self._shown: list[Task] = []
+
+    def restore(self, step: int) -> None:
+        """Remembers what earlier cycles proposed, and this one before that step."""
+        ledger, cycle = self._context.ledger, self._setup.cycle
+        self._memory = remembered(ledger, cycle, step)
+        before = ledger.step(cycle, step - 1) if step else None
+        if before is not None:
+            self._show(map(Task.model_validate, before.tasks), before.judged)
+
+    def observe(self, tasks: Sequence[Task], judged: Sequence[Judged]) -> None:
+        """Remembers the tasks of a step that is on record."""
+        for task in tasks:
+            self._memory.add(task)
+        self._show(tasks, judged)
+
+    def propose(self, step: int) -> list[StepProposal]:
+        """Has the model propose for that step, with the weights that the engine has. Raises InfrastructureError where
+        most were lost."""
+        rng = stable_random("proposer", self._setup.seed, step)
+        kinds = [kind_named(self._recipe.kinds[at % len(self._recipe.kinds)]) for at in range(self._count)]
+        prompts = [kind.ask(rng, [one for one in self._shown if one.key.startswith(kind.name)]) for kind in kinds]
+        rollouts = self._agent.roll([self._assignment(task, step, at) for at, task in enumerate(prompts)])
+        provers = self._provers(step)
+        fresh = NoveltyMemory()
+        found: list[StepProposal] = []
+        for kind, task, rollout in zip(kinds, prompts, rollouts, strict=True):
+            copied: Match | None = None
+            try:
+                if rollout.ended is RolloutEnd.INFRA_ERROR:
+                    raise InfrastructureError(self._agent.last_failure or "the rollout was lost")
+                made = kind.make(self._said(rollout), provers)
+                nearest, copied = self._met(made)
+                if copied is not None:
+                    raise RefusedProposal(Reason.SEALED, "the model is judged by it")
+                similarity = max(nearest, self._memory.require_new(made), fresh.require_new(made))
+                fresh.add(made.task)
+                found.append(StepProposal(task, rollout, made, similarity))
+            except (RefusedProposal, InfrastructureError) as error:
+                found.append(StepProposal(task, rollout, error, copied=copied))
+        require_sound([self._judged(one, []) for one in found], self._agent.last_failure)
+        return found
+
+    def settle(self, step: int, found: Sequence[StepProposal], solved: Sequence[Judged]) -> Settled:
+        """Says what each earned by what the solvers came to, and makes the group of the step's proposers."""
+        judged = tuple(self._judged(one, solved) for one in found)
+        alive = [one for one in judged if not is_masked(one)]
+        rewards = [one.verdict.score for one in alive]
+        worth = advantages(rewards)
+        informative = any(worth)
+        refused = Counter(one.made.reason for one in found if isinstance(one.made, RefusedProposal))
+        cycle = self._setup.cycle
+        group = Group(
+            id=f"{cycle}/{step}/{PROPOSER}",
+            cycle=cycle,
+            step=step,
+            task=PROPOSER,
+            rollouts=tuple(one.rollout.id for one in alive),
+            rewards=tuple(rewards),
+            kept=tuple(range(len(alive))) if informative else (),
+            advantages=tuple(worth) if informative else (),
+            selector=f"proposers by {self._recipe.reward}",
+            reason=f"{sum(one.verdict.passed for one in alive)} of {len(alive)} proposals became tasks"
+            + ("" if informative else "; dropped: all earned the same"),
+        )
+        metrics = {
+            "proposals": float(len(found)),
+            "proposals_accepted": float(sum(isinstance(one.made, ProvenTask) for one in found)),
+            "proposals_reward": sum(rewards) / max(1, len(rewards)),
+            **{f"proposals_refused_{reason.value}": float(refused[reason]) for reason in sorted(refused)},
+        }
+        prompts = tuple({one.prompt.id: one.prompt for one in found}.values())
+        return Settled(prompts, judged, (group,) if alive else (), metrics)
+
+    def _provers(self, step: int) -> Provers:
+        caller = f"{self._setup.cycle}.{PROPOSER}"
+        return Provers(
+            Executor(self._context.sessions, caller), self._context.checker, provenance(self._setup.cycle, step)
+        )
+
+    def _assignment(self, task: Task, step: int, place: int) -> Assignment:
+        cycle = self._setup.cycle
+        return Assignment(
+            id=f"{cycle}.{Purpose.TRAIN.value}.{step}.{task.id}.{place}",
+            task=task,
+            cycle=cycle,
+            step=step,
+            sample=place,
+            purpose=Purpose.TRAIN,
+            temperature=self._setup.recipe.training.temperature,
+            seed=derive("proposal", self._setup.seed, step, place),
+            tier=tier_of(self._context.policy, Purpose.TRAIN, task.taskset),
+        )
+
+    def _said(self, rollout: Rollout) -> str:
+        """What the model wrote: its answer, or the code of a call that was not to be made."""
+        last = rollout.nodes[-1]
+        if rollout.ended is not RolloutEnd.TURNS or last.role is not Role.ASSISTANT:
+            return rollout.answer or ""
+        read = self._agent.renderer.read(last.ids)
+        return read if isinstance(read, str) else read.code
+
+    def _met(self, made: ProvenTask) -> tuple[float, Match | None]:
+        """How near it is to what is kept apart, whatever its names are, and what shows that it is a copy."""
+        nearest, ours = self._near_sealed.similarity(substance(made.task)), is_phrased(made.task)
+        if ours and split_of_question(made.task.key) is not Split.TRAIN:
+            return nearest, Match("", Check.KEY)  # some night's sealed set may ask it
+        kept = self._setup.kept if ours else self._setup.kept_of_recent
+        if (match := kept.met_by(made.task, written=not ours)) is not None:
+            return nearest, match
+        return nearest, Match("", Check.NEAR, nearest) if nearest >= THRESHOLD else None
+
+    def _judged(self, one: StepProposal, solved: Sequence[Judged]) -> Judged:
+        return Judged(rollout=one.rollout, verdict=verdict_of(one, solved, self._recipe.reward), family=PROPOSER)
+
+    def _show(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
+        """Takes the proposed tasks of a step as those that the next prompts show, failed ones first."""
+        passed: dict[str, list[bool]] = {}
+        for one in judged:
+            if not is_masked(one):
+                passed.setdefault(one.rollout.task, []).append(one.verdict.passed)
+        mine = [task for task in tasks if is_proposed(task)]
+        share = {task.id: sum(passed.get(task.id, ())) / max(1, len(passed.get(task.id, ()))) for task in mine}
+        self._shown = sorted(mine, key=lambda task: (share[task.id] >= SURE, task.id))
+
+
+def allowed(setup: CycleSetup, context: WorkContext) -> int:
+    """How many proposals a step may have: what the recipe asks for, and no more than the policy's share of one family.
+    Raises CurriculumError where the policy allows none, or a kind cannot be proved here."""
+    data, recipe = context.policy.data, setup.recipe
+    if EVERY not in data.families:
+        raise CurriculumError(
+            "the policy's [data] names the families that may be trained on, and what the model proposes is of none",
+            hint='set recipe.proposer.proposals to 0, or families = ["*"] in [data]',
+        )
+    for name in recipe.proposer.kinds:
+        if why := kind_named(name).missing():
+            raise CurriculumError(f"proposals of the kind {name} cannot be proved here: {why}", hint="name other kinds")
+    return min(recipe.proposer.proposals, ceil_share(data.max_share, recipe.training.tasks_per_step))
+
+
+def remembered(ledger: Ledger, cycle: str, step: int) -> NoveltyMemory:
+    """What all cycles proposed, this one before that step. Their other tasks, which are many, are not read."""
+    known = [one.id for one in ledger.cycles(limit=100_000)]
+    recorded = (one for name in sorted({*known, cycle}) for one in ledger.step_tasks(name))
+    proposed = (Task.model_validate(one) for one in recorded if one["taskset"] == PROPOSED)
+    own = f"{provenance(cycle, 0).rpartition('@')[0]}@"
+    return NoveltyMemory(
+        task for task in proposed if not (task.provenance.startswith(own) and proposed_at(task) >= step)
+    )
+
+
+def verdict_of(one: StepProposal, solved: Sequence[Judged], rule: str) -> Verdict:
+    """Says what a proposal earned under this reward, by the attempts at its task; branches are none.
+
+    Of a task that lost more than half of its attempts too little is known: the proposal earned nothing, good or bad.
+    """
+    made = one.made
+    if isinstance(made, ProvenTask):
+        own = [each for each in of_attempts(solved) if each.rollout.task == made.task.id]
+        mine = [each for each in own if not is_masked(each)]
+        if not enough(len(mine), len(own)):
+            made = InfrastructureError(f"{len(own) - len(mine)} of {len(own)} rollouts of its task were lost")
+    match made:
+        case ProvenTask(task=task, label=label):
+            passed = sum(each.verdict.passed for each in mine)
+            return Verdict(
+                outcome=Outcome.PASS,
+                score=reward(rule, passed, len(mine), one.similarity),
+                reason=f"became a task, which {passed} of {len(mine)} rollouts passed",
+                ground=Ground.TESTED if label.basis.value == "executed" else Ground.PROVED,
+                evidence={"task": task.id, "basis": label.basis.value, "similarity": round(one.similarity, 4)},
+                verifier=PROPOSER,
+                version=VERSION,
+                seconds=0.0,
+            )
+        case RefusedProposal(reason=reason, detail=detail):
+            return Verdict(
+                outcome=Outcome.FAIL,
+                score=0.0,
+                reason=f"refused, {reason.value}: {detail}",
+                ground=Ground.UNREADABLE if reason is Reason.UNREADABLE else Ground.REFUTED,
+                evidence={"refused": reason.value},
+                verifier=PROPOSER,
+                version=VERSION,
+                seconds=0.0,
+            )
+        case broken:
+            return Verdict(
+                outcome=Outcome.INFRA_ERROR,
+                score=0.0,
+                reason=str(broken)[:1000],
+                ground=Ground.BROKEN,
+                verifier=PROPOSER,
+                version=VERSION,
+                seconds=0.0,
+            )
+
+
+def of_solvers(judged: Sequence[Judged]) -> list[Judged]:
+    """Those of a step's rollouts that work on a task, and do not propose one."""
+    return [one for one in judged if one.family != PROPOSER]

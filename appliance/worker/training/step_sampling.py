@@ -1,0 +1,252 @@
+"""Samples what the steps of training are learned from: one step alone, or those that come next beside it.
+
+What always holds. The tasks of a step depend on the cycle's seed and the step alone, however far ahead they are
+sampled, and on what was proposed for it, which was executed or proved. A group that carries no signal stays on record
+and is made up for with a fresh task, a few rounds at most.
+
+Looking ahead: the rollouts of step t begin at the earliest when the weights have learned t - S steps, S being the bound
+on staleness, and go on under newer weights as these arrive, each token with the version that drew it. So no token that
+step t learns from is of weights older than t - S, however long its rollout waited or was under way, and nothing that
+was sampled is thrown away for its age. The learner's steps are taken in order, from the rollouts of that very step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+
+from appliance.agent.assignment import Assignment
+from appliance.agent.branching import Branching
+from appliance.agent.judging import judge, require_sound
+from appliance.agent.loop import Agent
+from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.signal.grouping import enough, is_masked, of_attempts, reward_of
+from appliance.learning.signal.roc import carry_signal
+from appliance.records.rollouts import Purpose, Rollout
+from appliance.records.training import Judged
+from appliance.worker.evaluation.evaluate import NO_LIMITS, assignments
+from appliance.worker.setup.context import WorkContext
+from appliance.worker.setup.cycle_setup import CycleSetup
+from curriculum.contract.task import Task
+from curriculum.difficulty import Difficulty, Place, Seen
+from curriculum.proposing.kind import is_generated
+from curriculum.proposing.labels import ProvenTask, proven_tasks
+from curriculum.sealed import TaskStream
+from curriculum.seeds import derive
+
+T = TypeVar("T")
+
+
+class StepSample:
+    """Is what one step is learned from, as it comes in, round by round."""
+
+    def __init__(
+        self,
+        step: int,
+        setup: CycleSetup,
+        context: WorkContext,
+        stream: TaskStream,
+        *,
+        refilled: bool = True,
+        known: Difficulty | None = None,
+        proposed: Sequence[ProvenTask] = (),
+        max_calls: int | None = None,
+        max_completion: Mapping[str, int] = NO_LIMITS,
+    ) -> None:
+        """`refilled`: fresh tasks make up for those without signal. `known`: which levels are asked more often.
+        `proposed`: what takes the place of as many tasks of the stream. `max_calls` of each rollout, and by taskset
+        `max_completion` (tokens behind the prompt), where that is fewer than the agent's."""
+        self._known = known
+        self._max_calls, self._max_completion = max_calls, max_completion
+        self._proposed = proven_tasks(proposed)
+        self._drawn = 0
+        self.step = step
+        self.tasks: list[Task] = []
+        self.judged: list[Judged] = []
+        self.verifying_seconds = 0.0
+        self._setup, self._context = setup, context
+        self._stream = stream.without(task.key for task in self._proposed)
+        self._training = setup.recipe.training
+        self._fresh: list[Task] = []
+        self._missing = self._training.tasks_per_step
+        self._rounds = 1 + (self._training.refills if refilled else 0)
+
+    def next_round(self) -> list[Assignment]:
+        """Says which rollouts to make next; none when the step has all that it gets."""
+        if not self._missing or not self._rounds:
+            return []
+        self._rounds -= 1
+        cycle, step, places = self._setup.cycle, self.step, self._training.rollouts_per_task
+        own = [] if self.tasks else self._proposed
+        asked = self._stream.tasks(step, self._drawn + self._missing - len(own), self._known)
+        self._fresh = own + asked[self._drawn :]
+        self._drawn = len(asked)
+        return assignments(
+            self._fresh,
+            self._context.policy,
+            f"{cycle}.{Purpose.TRAIN.value}.{step}",
+            cycle=cycle,
+            step=step,
+            purpose=Purpose.TRAIN,
+            temperature=self._training.temperature,
+            seed=lambda task, sample: derive("train", self._setup.seed, step, task.id, sample),
+            samples=places - self._training.branching.places(places),
+            max_calls=self._max_calls,
+            max_completion=self._max_completion,
+        )
+
+    @property
+    def branching(self) -> Branching | None:
+        """Says how the rollouts of a round branch; None where they do not."""
+        return self._training.branching.of_task(self._training.rollouts_per_task)
+
+    def judge(self, rollouts: Sequence[Rollout], cause: str) -> None:
+        """Takes the rollouts of a round. Raises InfrastructureError when most were lost, the last for this cause."""
+        started = self._context.clock()
+        some = judge(rollouts, {task.id: task for task in self._fresh}, self._context.checker)
+        self.verifying_seconds += self._context.clock() - started
+        require_sound(some, cause)
+        self.tasks += self._fresh
+        self.judged += some
+        self._missing = len(self._fresh) - tasks_with_signal(some, self._training)
+
+
+@dataclass(frozen=True)
+class SamplingTook:
+    """Seconds of sampling and of verifying, and the tokens that engines sampled meanwhile."""
+
+    sampling: float = 0.0
+    verifying: float = 0.0
+    tokens: int = 0
+
+    def figures(self) -> dict[str, float]:
+        """A step's metrics; no `tokens_per_second` where nothing was sampled."""
+        rate = {"tokens_per_second": self.tokens / self.sampling} if self.tokens and self.sampling > 0 else {}
+        return {"sampling_seconds": self.sampling, "verifying_seconds": self.verifying, **rate}
+
+
+class LookAhead:
+    """Samples several steps at once, also while the learner works. Not thread-safe; what the learner does is run in a
+    thread of its own, always the same one, and everything else in the caller's."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        sample_of: Callable[[int], StepSample],
+        clock: Callable[[], float],
+        tokens: Callable[[], int],
+    ) -> None:
+        """`tokens`: how many the engines have sampled by now, for whomever."""
+        self._agent = agent
+        self._sample_of = sample_of
+        self._clock, self._tokens = clock, tokens
+        self._took = SamplingTook()
+        """Since somebody asked for it."""
+        self._samples: dict[int, StepSample] = {}
+        self._asked: dict[int, list[str]] = {}
+        """By step: the rollouts of the round that is under way; none where the step has all that it gets."""
+        self._came: dict[int, dict[str, Rollout]] = {}
+        self._learner = ThreadPoolExecutor(
+            1, "learner", initializer=torch.set_num_threads, initargs=(torch.get_num_threads(),)
+        )
+
+    def begin(self, steps: Iterable[int]) -> None:
+        """Begins to sample these steps, unless they have begun."""
+        for step in steps:
+            if step not in self._samples:
+                self._samples[step] = self._sample_of(step)
+                self._ask(step)
+
+    def take(self, step: int) -> StepSample:
+        """Goes on until the step has all that it gets, and hands it out. Raises as `Agent.advance`, and
+        InfrastructureError."""
+        while self._asked[step]:
+            self._advance()
+        del self._asked[step], self._came[step]
+        return self._samples.pop(step)
+
+    def during(self, work: Callable[[], T]) -> T:
+        """Goes on while the learner does this work, and returns what it came to."""
+        learned = self._learner.submit(work)
+        try:
+            while self._agent.unfinished and not learned.done():
+                self._advance()
+        finally:
+            wait([learned])
+        return learned.result()
+
+    def take_took(self) -> SamplingTook:
+        """Returns what was sampled and verified since the last time that this was asked, for whichever steps: what goes
+        on at once cannot be told apart."""
+        taken, self._took = self._took, SamplingTook()
+        return taken
+
+    def close(self) -> None:
+        """Drops what is under way, and ends the learner's thread."""
+        self._agent.drop()
+        self._learner.shutdown()
+
+    def _ask(self, step: int) -> None:
+        asked = self._samples[step].next_round()
+        self._asked[step], self._came[step] = [one.id for one in asked], {}
+        self._agent.add(asked)
+
+    def _advance(self) -> None:
+        started, verified, tokens = self._clock(), 0.0, self._tokens()
+        for rollout in self._agent.advance():
+            step, came = rollout.step, self._came[rollout.step]
+            came[rollout.id] = rollout
+            if len(came) == len(self._asked[step]):
+                sample = self._samples[step]
+                verified -= sample.verifying_seconds
+                sample.judge([came[name] for name in self._asked[step]], self._agent.last_failure)
+                verified += sample.verifying_seconds
+                self._ask(step)
+        self._took = SamplingTook(
+            self._took.sampling + self._clock() - started - verified,
+            self._took.verifying + verified,
+            self._took.tokens + self._tokens() - tokens,
+        )
+
+
+def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:
+    """Counts the tasks whose rollouts earned different rewards; infrastructure failures earn none, and a task that they
+    left too little of is none."""
+    rewards: dict[str, list[float]] = {}
+    for one in judged:
+        earned = rewards.setdefault(one.rollout.task, [])
+        if not is_masked(one):
+            earned.append(reward_of(one, recipe))
+    sampled = Counter(one.rollout.task for one in judged)
+    return sum(carry_signal(found) and enough(len(found), sampled[task]) for task, found in rewards.items())
+
+
+def seen_of(tasks: Iterable[Task], judged: Sequence[Judged]) -> list[Seen]:
+    """Says what came of each task of a step that has a level; what the infrastructure lost says nothing, and neither do
+    branches: with them a level would look harder than it is."""
+    passed: dict[str, list[bool]] = {}
+    for one in of_attempts(judged):
+        if not is_masked(one):
+            passed.setdefault(one.rollout.task, []).append(one.verdict.passed)
+    return [
+        Seen(Place(task.taskset, task.level), sum(passed.get(task.id, ())), len(passed.get(task.id, ())))
+        for task in tasks
+        if is_generated(task)
+    ]
+
+
+def staleness(judged: Sequence[Judged], cycle: str, step: int) -> list[int]:
+    """Returns by how many steps the weights that drew a token are older than those that learn from it: one for each
+    sampled token."""
+    return [
+        step - int(span.version.removeprefix(f"{cycle}@"))
+        for one in judged
+        for node in one.rollout.nodes
+        for span in node.weights
+        for _ in range(span.end - span.start)
+    ]

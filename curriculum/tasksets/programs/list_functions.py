@@ -1,0 +1,64 @@
+"""Small programs: a function on lists or on texts, described in words step by step, with hidden tests.
+
+Levels raise the number of steps. What a draft's tests tell apart is part of what makes it a draft: no constant, the
+argument itself and no program that leaves a step out gives the right results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+
+from curriculum.contract.taskset import TaskDraft
+from curriculum.contract.topics import IMPOSSIBLE, Item, TopicTaskset
+from curriculum.tasksets.programs.chains import FUNCTION, TOPICS, tested_chain
+from verifiers.contract.kinds import AnswerForm
+from verifiers.programs.spec import ProgramSpec
+from verifiers.registry.spec import Spec
+
+TURNS, TOKENS = 8, 4_000
+IDLE = tuple(f"def {FUNCTION}(x):\n    return {result}\n" for result in ("x", "0", "[]", '""', "None"))
+"""Programs that do no work."""
+
+
+def wrong_tests(draft: TaskDraft, number: int) -> Spec:
+    """The tests, each with a result of twenty digits that has nothing to do with the statement."""
+    assert isinstance(draft.spec, ProgramSpec)
+    wrong = tuple(
+        each.model_copy(update={"expected": repr(IMPOSSIBLE + number + at), "visible": False})
+        for at, each in enumerate(draft.spec.examples)
+    )
+    return draft.spec.model_copy(update={"examples": wrong})
+
+
+def program_taskset(
+    name: str, version: int, makers: dict[str, Callable[[int, Random], Item]], null_answers: tuple[str, ...] = IDLE
+) -> TopicTaskset:
+    """A taskset whose answers are programs, in a fenced block, with the budget of one."""
+    return TopicTaskset(
+        name=name,
+        version=version,
+        makers=makers,
+        null_answers=null_answers,
+        form=AnswerForm.BLOCK,
+        turns=TURNS,
+        tokens=TOKENS,
+        contradicted=wrong_tests,
+    )
+
+
+def _made(name: str, level: int, rng: Random) -> Item:
+    """A function of `level + 2` steps, and an end where its topic has ends."""
+    topic = TOPICS[name]
+    tested = tested_chain(topic, level + 2, rng)
+    end = "" if topic.ends else "It returns what is there then.\n"
+    text = (
+        f"Write a Python function `{FUNCTION}(x)`. It takes {topic.takes} and does this, in this order:\n"
+        f"{tested.chain.text}\n{end}Examples:\n{tested.examples}\n"
+        "End with the whole program in one fenced code block."
+    )
+    return Item(text=text, key=tested.chain.name, spec=tested.spec, answer=tested.chain.source)
+
+
+PROGRAMS = program_taskset("programs", 2, {name: partial(_made, name) for name in TOPICS})

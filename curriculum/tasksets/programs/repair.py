@@ -1,0 +1,85 @@
+"""Programs with one fault: what they should do is said, in words or in another notation, and a broken one is given.
+
+The fault is always noticed: a hidden test fails the program as it is given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from random import Random
+
+from curriculum.contract.topics import Item
+from curriculum.tasksets.programs.chains import FUNCTION, HIDDEN, SHOWN, TOPICS, Chain, Tested, tested_chain
+from curriculum.tasksets.programs.list_functions import program_taskset
+from curriculum.tasksets.programs.small_language import PYTHON, SEMANTICS, SPOKEN
+from curriculum.tasksets.programs.tested_blocks import neighbours, tested_block
+from curriculum.tasksets.programs.written_tests import numbers_spec
+from curriculum.tasksets.wording import digest
+
+_ASKED = (
+    "This Python program should do what is said below, but one place of it is wrong. Give the whole program, repaired.",
+    "One line of this Python program is wrong. Correct it, so that it does what is said below.",
+    "Find the fault in this program and mend it. What it should do is said below.",
+)
+_END = "End with the whole program in one fenced code block."
+
+
+def _faulty(tested: Tested, rng: Random) -> Chain:
+    """The chain with one fault that a hidden test notices."""
+    links = tested.chain.links
+    found = list(tested.chain.shorter())
+    found += [Chain((*links[:at], links[at + 1], links[at], *links[at + 2 :])) for at in range(len(links) - 1)]
+    for at, (step, number) in enumerate(links):
+        if step.numbers != (0, 0):
+            found += [Chain((*links[:at], (step, other), *links[at + 1 :])) for other in (number - 1, number + 1)]
+    broken = [chain for chain in found if _runs(tested, chain)]
+    return rng.choice([chain for chain in broken if tested.fails(chain)])
+
+
+def _runs(tested: Tested, chain: Chain) -> bool:
+    """Whether the steps fit together: an end before its last step does not."""
+    ends = tested.topic.ends
+    return all(
+        (step in ends) == (at == len(chain.links) - 1 and bool(ends)) for at, (step, _) in enumerate(chain.links)
+    )
+
+
+def _chain(name: str, level: int, rng: Random) -> Item:
+    tested = tested_chain(TOPICS[name], level + 2, rng)
+    broken = _faulty(tested, rng)
+    text = (
+        f"{rng.choice(_ASKED)}\n```python\n{broken.source}```\n`{FUNCTION}(x)` takes {tested.topic.takes} and does "
+        f"this, in this order, and returns what is there "
+        f"then:\n{tested.chain.text}\nExamples:\n{tested.examples}\n{_END}"
+    )
+    return Item(text=text, key=f"{tested.chain.name} {broken.name}", spec=tested.spec, answer=tested.chain.source)
+
+
+def _loops(level: int, rng: Random) -> Item:
+    tested = tested_block(level, SHOWN, HIDDEN, rng)
+    others = list(neighbours(tested.block))
+    rng.shuffle(others)
+    broken = next(other for other in others if tested.noticed(other))
+    text = (
+        f"{rng.choice(_ASKED)}\n```python\n{PYTHON.text(broken)}```\nIt should do this, with whole numbers a and b:\n"
+        f"{SPOKEN.text(tested.block)}{SEMANTICS} Examples:\n{tested.examples}\n{_END}"
+    )
+    return Item(
+        text=text, key=digest(f"{tested.source} {PYTHON.text(broken)}"), spec=numbers_spec(tested), answer=tested.source
+    )
+
+
+REPAIRS = replace(
+    program_taskset(
+        "program_repair",
+        1,
+        {
+            "repair_numbers": partial(_chain, "lists_to_numbers"),
+            "repair_lists": partial(_chain, "lists_to_lists"),
+            "repair_texts": partial(_chain, "texts"),
+            "repair_loops": _loops,
+        },
+    ),
+    null_answers=(f"def {FUNCTION}(x):\n    return x\n", f"def {FUNCTION}(a, b):\n    return a\n", "pass\n"),
+)

@@ -1,0 +1,156 @@
+"""Programs of the small language with calls that tell them from their neighbours: what hidden tests are made from.
+
+A program is evaluated as it stands, without being written as Python and compiled: a neighbour is asked for one call or
+two, which takes a tenth of that time. What it gives is what its Python gives, which a test compares.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from curriculum.tasksets.programs.small_language import (
+    FUNCTION,
+    PYTHON,
+    Block,
+    Conditional,
+    Expression,
+    Put,
+    Rounds,
+    Statement,
+    drawn_block,
+)
+
+ATTEMPTS = 1_000
+TRIED, NOTICED = 12, 0.9
+"""Neighbours of a program that its tests are tried on, and the share that they have to fail."""
+_OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "<": operator.lt,
+    "==": operator.eq,
+}
+
+Call = tuple[int, int]
+
+
+def evaluated(block: Block, a: int, b: int) -> int:
+    """What the program gives for these arguments."""
+    values = {"a": a, "b": b, "c": 0}
+    _run(block, values)
+    return values["c"]
+
+
+def _run(block: Block, values: dict[str, int]) -> None:
+    for one in block:
+        kind = type(one)
+        if kind is Put:
+            values[one.variable] = _value(one.value, values)  # type: ignore[union-attr]
+        elif kind is Rounds:
+            for _ in range(one.count):  # type: ignore[union-attr]
+                _run(one.block, values)  # type: ignore[union-attr]
+        else:
+            assert isinstance(one, Conditional)
+            chosen = _OPERATORS[one.sign](_value(one.left, values), _value(one.right, values))
+            _run(one.then if chosen else one.otherwise, values)
+
+
+def _value(value: Expression, values: Mapping[str, int]) -> int:
+    if isinstance(value, tuple):
+        sign, left, right = value
+        return _OPERATORS[sign](_value(left, values), _value(right, values))
+    return values[value] if isinstance(value, str) else value
+
+
+def neighbours(block: Block) -> Iterator[Block]:
+    """Programs that differ in one place: a statement left out, a number one larger, a sign, two blocks exchanged."""
+    for at, one in enumerate(block):
+        before, after = block[:at], block[at + 1 :]
+        if len(block) > 1:
+            yield (*before, *after)
+        for other in _others(one):
+            yield (*before, other, *after)
+
+
+def _others(one: Statement) -> Iterator[Statement]:
+    match one:
+        case Put(variable, value):
+            yield from (Put(variable, other) for other in _changed(value))
+        case Rounds(count, inner):
+            yield Rounds(count + 1, inner)
+            yield from (Rounds(count, other) for other in neighbours(inner))
+        case Conditional(left, sign, right, then, otherwise):
+            yield Conditional(left, sign, right, otherwise, then)
+            yield from (Conditional(left, sign, right, other, otherwise) for other in neighbours(then))
+            yield from (Conditional(left, sign, right, then, other) for other in neighbours(otherwise))
+
+
+def _changed(value: Expression) -> Iterator[Expression]:
+    if isinstance(value, int):
+        yield value + 1
+    elif isinstance(value, tuple):
+        sign, left, right = value
+        if sign in "+-":
+            yield ("-" if sign == "+" else "+", left, right)
+        yield from ((sign, other, right) for other in _changed(left))
+        yield from ((sign, left, other) for other in _changed(right))
+
+
+@dataclass(frozen=True)
+class TestedBlock:
+    """A program with calls that tell it from most of its neighbours; the others may well do the same as it does."""
+
+    block: Block
+    shown: tuple[Call, ...]
+    hidden: tuple[Call, ...]
+    results: Mapping[Call, int]
+    """Of all of these calls."""
+
+    @property
+    def source(self) -> str:
+        return PYTHON.text(self.block)
+
+    @property
+    def examples(self) -> str:
+        return "\n".join(f"{FUNCTION}({a}, {b}) == {self.results[a, b]}" for a, b in self.shown)
+
+    def noticed(self, other: Block) -> bool:
+        """Whether a hidden call gives something else there."""
+        return _differs(self.hidden, self.results, other)
+
+
+def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBlock:
+    """A program of that level, from 0, with calls that tell it from at least NOTICED of TRIED of its neighbours."""
+    for _ in range(ATTEMPTS):
+        block = drawn_block(2 + level, 1 + level // 3, rng)
+        places = rng.sample(range(70 * 70), shown + hidden)  # no call comes twice
+        calls = tuple((place // 70 - 9, place % 70 - 9) for place in places)
+        results = {call: evaluated(block, *call) for call in calls[shown:]}
+        if len(set(results.values())) <= hidden // 2:
+            continue
+        others = list(neighbours(block))
+        tried = rng.sample(others, min(TRIED, len(others)))
+        if _notice(calls[shown:], results, tried):
+            results |= {call: evaluated(block, *call) for call in calls[:shown]}
+            return TestedBlock(block, calls[:shown], calls[shown:], results)
+    raise AssertionError(f"no tests were found at level {level}")  # the tables are such that this cannot be
+
+
+def _notice(calls: Sequence[Call], results: Mapping[Call, int], tried: Sequence[Block]) -> bool:
+    """Whether these calls tell enough of these programs from the one with those results."""
+    may_miss = len(tried) - NOTICED * len(tried)
+    missed = 0
+    for other in tried:
+        missed += not _differs(calls, results, other)
+        if missed > may_miss:
+            return False
+    return True
+
+
+def _differs(calls: Sequence[Call], results: Mapping[Call, int], other: Block) -> bool:
+    return any(evaluated(other, *call) != results[call] for call in calls)

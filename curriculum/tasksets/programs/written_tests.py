@@ -1,0 +1,18 @@
+"""The hidden tests of programs over whole numbers."""
+
+from __future__ import annotations
+
+from curriculum.tasksets.programs.small_language import FUNCTION
+from curriculum.tasksets.programs.tested_blocks import TestedBlock
+from verifiers.programs.spec import Example, ProgramSpec
+
+
+def numbers_spec(tested: TestedBlock) -> ProgramSpec:
+    """What the program gives for its calls; those that are shown are visible."""
+    tests = [(call, True) for call in tested.shown] + [(call, False) for call in tested.hidden]
+    return ProgramSpec(
+        function=FUNCTION,
+        examples=tuple(
+            Example(arguments=f"{a}, {b}", expected=str(tested.results[a, b]), visible=shown) for (a, b), shown in tests
+        ),
+    )

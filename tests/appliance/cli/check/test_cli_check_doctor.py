@@ -1,0 +1,53 @@
+"""The doctor says what this machine can check."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+from appliance.cli.documents.doctor_checks import CheckGrade, failed, ok
+from appliance.cli.machine.doctor import lean, programs, verifiers
+from verifiers.lean.toolchain import Toolchain
+
+
+def test_each_verifier_has_a_line_with_the_versions_of_its_tools() -> None:
+    lines = {check.name: check for check in verifiers()}
+    assert {check.grade for check in lines.values()} == {CheckGrade.OK}
+    assert f"sympy {importlib.metadata.version('sympy')}" in lines["answers"].figure
+    assert f"cvc5 {importlib.metadata.version('cvc5')}" in lines["claims"].figure
+
+
+def test_a_missing_tool_is_named_and_is_a_warning() -> None:
+    def version(package: str) -> str:
+        if package == "cvc5":
+            raise importlib.metadata.PackageNotFoundError
+        return "1"
+
+    lines = {check.name: check for check in verifiers(version)}
+    assert lines["claims"].grade is CheckGrade.WARNING
+    assert "cvc5 is missing" in lines["claims"].figure
+    assert lines["claims"].advice
+    assert lines["answers"].grade is CheckGrade.OK
+
+
+def test_programs_can_be_checked_where_a_sandbox_could_be_started() -> None:
+    assert programs([ok("broker", "there"), ok("sandbox", "answers")]).grade is CheckGrade.OK
+    assert programs([ok("broker", "there"), failed("sandbox", "none", "install")]).grade is CheckGrade.WARNING
+    assert programs([]).grade is CheckGrade.WARNING
+
+
+def test_without_lean_there_is_a_note_and_nothing_more() -> None:
+    absent = lean(None)
+    assert (absent.grade, absent.figure) == (CheckGrade.OK, "absent")
+    assert "elan" in absent.advice
+
+
+def test_a_lean_is_told_with_its_libraries(tmp_path: Path) -> None:
+    compiled = tmp_path / "lib" / "lean"
+    compiled.mkdir(parents=True)
+    (compiled / "Init.olean").touch()
+    (compiled / "Mathlib.olean").touch()
+    finding = lean(Toolchain(tmp_path, "elan", "4.24.0"))
+    assert "4.24.0 from elan" in finding.figure
+    assert "Init, Mathlib" in finding.figure
+    assert "kernel_replayed" in finding.advice

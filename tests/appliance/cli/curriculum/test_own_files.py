@@ -1,0 +1,62 @@
+"""Rows of a file come with the line that a person finds them on, and of two values of one name none is chosen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from appliance.cli.curriculum.add import problems_in
+from appliance.cli.curriculum.own_files import rows_in
+from appliance.errors import UsageError
+from curriculum.own.taskset import MOST_BYTES
+
+
+def written(folder: Path, name: str, text: str, encoding: str = "utf-8") -> Path:
+    (folder / name).write_bytes(text.encode(encoding))
+    return folder / name
+
+
+def test_a_row_of_a_table_is_found_by_the_line_that_it_begins_on(tmp_path: Path) -> None:
+    table = 'question,answer\r\n"two\nlines",1\r\n\r\nlast,2\r\nshort\r\n'
+    first, empty_before, short = rows_in(written(tmp_path, "t.csv", table, "utf-8-sig"))
+    assert first == ("t.csv:2", {"question": "two\nlines", "answer": "1"}, "")
+    assert empty_before == ("t.csv:5", {"question": "last", "answer": "2"}, "")
+    assert (short.origin, short.values) == ("t.csv:6", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("t.csv", "question,Answer,answer \nq,1,2\n"), ("t.json", '[{"question": "q", "answer": 1, "answer": 2}]')],
+)
+def test_a_file_with_one_name_for_two_columns_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(UsageError, match=r"(?i)'answer'"):
+        list(rows_in(written(tmp_path, name, text)))
+
+
+def test_columns_without_a_name_are_no_two_of_one_name(tmp_path: Path) -> None:
+    [row] = rows_in(written(tmp_path, "t.csv", "question,answer,,\nq,1,,\n"))
+    assert row.values == {"question": "q", "answer": "1", "": ""}
+
+
+def test_a_line_that_says_a_name_twice_is_told_and_the_next_one_read(tmp_path: Path) -> None:
+    lines = '{"question": "q", "answer": "1", "answer": "2"}\n\n{"question": "q", "answer": "1"}\n'
+    twice, row = rows_in(written(tmp_path, "t.jsonl", lines, "utf-8-sig"))
+    assert (twice.origin, twice.values, twice.problem) == ("t.jsonl:1", None, "it says 'answer' twice")
+    assert (row.origin, row.values) == ("t.jsonl:3", {"question": "q", "answer": "1"})
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"), [('q,answer\na,1\n"never closed,2\n', "utf-8"), ("q,a\n\xe9,1\n", "latin-1")]
+)
+def test_a_table_that_cannot_be_read_on_says_behind_which_line(tmp_path: Path, text: str, encoding: str) -> None:
+    with pytest.raises(UsageError, match=r"is no CSV in UTF-8 behind line \d"):
+        list(rows_in(written(tmp_path, "t.csv", text, encoding)))
+
+
+def test_problems_that_would_not_be_kept_are_refused_before_their_checks(tmp_path: Path) -> None:
+    row = json.dumps({"question": "q" * 39_000, "answer": "1"})
+    path = written(tmp_path, "t.jsonl", f"{row}\n" * (MOST_BYTES // 39_000 + 1))
+    with pytest.raises(UsageError, match="take more than 64 MiB"):
+        list(problems_in(path, "auto", []))

@@ -1,0 +1,38 @@
+"""What `assay curriculum add` says of how a night comes to ask an owner's problems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from appliance.cli.shell.own_use import how_to_train
+from appliance.config.configuration import Settings
+
+SEVEN = '["arithmetic", "divisors", "powers", "counting", "sequences", "digits", "linear", "own/mine"]'
+
+
+def loaded(tmp_path: Path) -> Settings:
+    return Settings.load({"data": str(tmp_path)}, environ={}, etc_dir=tmp_path / "etc", xdg_dir=tmp_path / "xdg")
+
+
+def test_it_names_the_users_file_and_lines_that_keep_what_is_asked_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    lines = how_to_train(loaded(tmp_path), "own/mine")
+    assert "`assay curriculum certify own/mine`" in lines[0]
+    assert f"write into {tmp_path / 'assay' / 'config.toml'}, and start the daemon again" in lines[1]
+    assert lines[2:4] == ["  [recipe]", f"  tasksets = {SEVEN}"]
+    (tmp_path / "xdg").mkdir()
+    (tmp_path / "xdg" / "config.toml").write_text("\n".join(lines[2:4]))
+    assert loaded(tmp_path).recipe.tasksets[-1] == "own/mine"
+    assert "in the place of what it asks now" in lines[4]
+
+
+def test_where_the_list_is_written_already_that_place_is_named(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "config.toml").write_text('[recipe]\ntasksets = ["linear", "own/mine"]')
+    lines = how_to_train(loaded(tmp_path), "own/mine")
+    assert str(tmp_path / "etc" / "config.toml") in lines[1]
+    assert lines[3] == '  tasksets = ["linear", "own/mine"]'

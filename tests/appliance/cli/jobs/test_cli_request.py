@@ -1,0 +1,191 @@
+"""From what a person types to a job: one question, exactly one way to check its answer."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.cli.jobs.request import JobRequest, deadline_of, read_request
+from appliance.client import AnswerSpec, ExactSpec, PredicateSpec, SubmitJob, printable
+from appliance.errors import UsageError
+from verifiers.contract.errors import SpecError
+
+
+def submission_of(request: JobRequest) -> SubmitJob:
+    return request.prepared(Path(), datetime(2026, 5, 1, tzinfo=UTC)).submission
+
+
+def test_a_check_needs_no_known_answer() -> None:
+    submission = submission_of(JobRequest(question="find n", check="n % 7 == 2", variable=("n",), domain="integer"))
+    assert submission.spec == PredicateSpec(predicate="n % 7 == 2", variable="n", domain="integer")
+
+
+@pytest.mark.parametrize(
+    ("fields", "spec"),
+    [
+        ({"expect": "-42"}, AnswerSpec(notation="digits", expected="-42")),
+        ({"expect": "1/2"}, AnswerSpec(notation="plain", domain="complex", expected="1/2", variables=())),
+        (
+            {"expect": "x+1", "variable": ("x",)},
+            AnswerSpec(notation="plain", domain="complex", expected="x+1", variables=("x",)),
+        ),
+        ({"expect": "42", "kind": "exact"}, ExactSpec(expected="42")),
+        ({"spec": {"kind": "exact", "expected": "yes"}}, ExactSpec(expected="yes")),
+    ],
+)
+def test_an_expected_answer_is_compared_as_its_form_says_or_as_told(fields, spec) -> None:
+    assert submission_of(JobRequest.model_validate({"question": "q", **fields})).spec == spec
+
+
+def test_a_family_brings_its_question_and_its_check() -> None:
+    submission = submission_of(JobRequest(family="divisors", level=0, item=3))
+    assert submission.question
+    assert submission.spec is not None
+    assert submission != submission_of(JobRequest(family="divisors", level=0, item=4))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"question": "q", "check": "x > 1", "expect": "2"}, "check and expect both"),
+        ({"check": "x > 1"}, "no question"),
+        ({"question": "q", "family": "divisors"}, "its own question"),
+        ({"family": "astrology"}, "no taskset"),
+        ({"family": "divisors", "level": 99}, "level"),
+        ({"question": "q", "check": "x > 1", "variable": ("x", "y")}, "one variable"),
+        ({"question": "q", "check": "x > 1", "variable": ("xy",)}, "cannot be used"),
+        ({"question": "q", "expect": "1.5", "kind": "integer"}, "cannot be used"),
+    ],
+)
+def test_contradictions_are_named_with_what_to_do(fields, message) -> None:
+    with pytest.raises(UsageError, match=message) as met:
+        submission_of(JobRequest.model_validate(fields))
+    assert met.value.hint
+
+
+def test_the_keys_of_a_file_are_the_names_of_the_flags() -> None:
+    content = b'question = "find x"\ncheck = "7*x+3 == 45"\nattempts = 3\n'
+    assert read_request(content, "job.toml") == JobRequest(question="find x", check="7*x+3 == 45", attempts=3)
+    content = b'question = "double x + 1"\n[spec]\nkind = "expression"\nexpected = "2*x+2"\nvariables = ["x"]\n'
+    assert submission_of(read_request(content, "job.toml")).spec == AnswerSpec(
+        notation="plain", domain="complex", expected="2*x+2", variables=("x",)
+    )
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff\xfe",
+        b"question = ",
+        b'question = "q"\nanswer = "6"\n',
+        b'question = ""\n',
+        b"question = 7\n",
+        b'question = "q"\nattempts = 0\n',
+        b'question = "q"\n[spec]\nkind = "vibes"\n',
+        b"#" * 1_000_001,
+        b'question = "q"\nexpect = ' + b"[" * 50_000,
+        b'question = "q"\nexpect = ' + b"9" * 5_000,
+    ],
+)
+def test_a_file_that_is_no_job_is_refused_with_its_name(content) -> None:
+    with pytest.raises(UsageError, match=r"job\.toml") as met:
+        read_request(content, "job.toml")
+    assert met.value.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'question = "q"\nchek = "x==1"\n', "chek: there is no such key; did you mean check?"),
+        (b'question = "q"\nfile = "a.csv"\n', "file: this has to be a list"),
+        (b'question = ""\n', "question: it is empty"),
+    ],
+)
+def test_what_is_wrong_with_a_key_is_said_in_plain_words(content, message) -> None:
+    with pytest.raises(UsageError) as met:
+        read_request(content, "job.toml")
+    assert message in str(met.value)
+
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+
+
+@pytest.mark.parametrize(
+    ("given", "until"),
+    [
+        ("90m", "2026-05-01T11:30:00+00:00"),
+        ("1d12h", "2026-05-02T22:00:00+00:00"),
+        ("2026-05-01T18:00", "2026-05-01T16:00:00+00:00"),
+        ("2026-05-01T18:00Z", "2026-05-01T18:00:00+00:00"),
+        (datetime.fromisoformat("2026-05-02"), "2026-05-01T22:00:00+00:00"),
+        (None, None),
+    ],
+)
+def test_a_deadline_is_a_span_or_a_time_local_unless_it_has_a_zone(given, until) -> None:
+    assert deadline_of(given, NOW) == until
+
+
+@pytest.mark.parametrize("given", ["", "0s", "soon", "2026-05-01T09:59Z", "2h30", "9999-12-31T23:59-12:00"])
+def test_what_is_no_deadline_or_has_passed_is_refused(given) -> None:
+    with pytest.raises(UsageError) as met:
+        deadline_of(given, NOW)
+    assert met.value.hint
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"claim": "none.smt2"}, "none.smt2"),
+        ({"statement": "."}, "Is a directory"),
+        ({"spec": "a\0b", "question": "q"}, "no name of a file"),
+        ({"spec": "not.toml", "question": "q"}, "is not TOML"),
+        ({"spec": {"functions": "f"}}, "functions"),
+        ({"spec": "tests.toml"}, "no question"),
+        ({"question": "q", "expect": "1", "file": ("a b.csv",)}, "no name for"),
+        ({"question": "q", "expect": "1", "file": ("x.csv", "sub/x.csv")}, "two files"),
+        ({"question": "q", "expect": "1", "file": ("x.csv",) * 17}, "at most 16"),
+        ({"question": "q", "expect": "1", "file": ("large.csv",)}, "larger than 8 MiB"),
+        ({"checklist": "not.toml"}, "not TOML"),
+        ({"claim": "not.toml"}, "not.toml"),
+        ({"spec": "long.toml", "question": "q"}, "too many digits"),
+        ({"spec": "pipe", "question": "q"}, "no regular file"),
+        ({"question": "q", "expect": "1", "file": ("pipe",)}, "no regular file"),
+    ],
+)
+def test_files_that_cannot_be_used_are_named(tmp_path, fields, message) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("a b.csv", "x.csv", "sub/x.csv"):
+        (tmp_path / name).write_text("1")
+    (tmp_path / "not.toml").write_text("(((")
+    (tmp_path / "long.toml").write_text(f'function = "f"\nlimit = {"9" * 5_000}\n')
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "tests.toml").write_text(
+        'function = "f"\n[[examples]]\narguments = [1]\nexpected = 2\n[[examples]]\narguments = [2]\nexpected = 3\n'
+    )
+    with (tmp_path / "large.csv").open("wb") as large:
+        large.truncate((8 << 20) + 1)
+    with pytest.raises((UsageError, SpecError), match=re.escape(message)) as met:
+        JobRequest.model_validate(fields).prepared(tmp_path, NOW)
+    assert met.value.hint
+
+
+@given(st.text(), st.integers(0, 40))
+def test_what_is_printed_can_neither_steer_a_terminal_nor_hide(text: str, limit: int) -> None:
+    shown = printable(text, limit=limit)
+    assert all(unicodedata.category(character)[0] not in "C" for character in shown)
+    assert "\n" not in shown
+    if limit:
+        assert len(shown) <= limit
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=50))
+def test_ordinary_text_is_printed_as_it_is(text: str) -> None:
+    assert printable(text) == text
+    assert printable(f"{text}\n{text}", lines=True) == f"{text}\n{text}"

@@ -1,0 +1,63 @@
+"""The screen Validation: jobs whose check no person has said a word about yet, and what each check asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from appliance.client import ApiClient, Job, Status, explain_check
+from tui.screens.jobs import JobRecord
+from tui.screens.jobs import detail as job_detail
+from tui.widgets.signs import JOB_STATES, signed
+from tui.widgets.table import Row, Table
+from tui.widgets.table_pane import TablePane
+from tui.widgets.text import DIM, STRONG, plain
+
+MOST = 200
+
+
+def row(job: Job) -> Row:
+    return Row(
+        job.id,
+        (
+            plain(job.id.removeprefix("job-")[:8]),
+            plain(job.kind, DIM),
+            signed(JOB_STATES[job.state]),
+            plain(job.question, limit=60),
+        ),
+    )
+
+
+def detail(job: Job, status: Status | None = None) -> Text:
+    text = plain("Does this check say what was meant?\n", STRONG, lines=True)
+    text.append_text(plain(f"\n{job.question}\n\n", lines=True))
+    for line in explain_check(job.spec):
+        text.append_text(plain(f"  {line}\n", lines=True))
+    text.append(
+        "\nA verdict says that an answer meets the check; only a person can say that the check is the right one.\n", DIM
+    )
+    text.append("To sign it, with examples that it accepts and rejects:\n\n")
+    text.append_text(plain(f"    assay jobs validate {job.id}\n", STRONG, lines=True))
+    text.append_text(plain(f"    assay jobs validate {job.id} --not-meant\n\n", STRONG, lines=True))
+    text.append_text(job_detail(JobRecord(job)))
+    return text
+
+
+class ValidationPane(TablePane):
+    TABLE = Table(
+        name="validations",
+        columns=(("job", 8), ("kind", 8), ("state", 10), ("question", 44)),
+        empty="Every job's check is validated, or there is no job.",
+        row=row,
+        detail=detail,
+    )
+    PAGED = False
+    KEYS = TablePane.KEYS[:3]
+
+    def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[Any]:
+        return client.open_validations(limit=MOST)
+
+    def line(self, status: Status) -> Text:
+        return plain("checks that wait for a person's word, newest first", DIM)

@@ -1,0 +1,139 @@
+"""The line at the bottom: a filter behind `/`, a command behind `:`, with completion.
+
+What always holds: what was typed is looked up in a table of commands and does nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.suggester import SuggestFromList
+from textual.widgets import Input
+
+from tui.widgets.panels import PlainText
+
+
+@dataclass(frozen=True)
+class TypedCommand:
+    name: str
+    about: str
+    run: Callable[[str], object]
+    """With what was typed behind the name."""
+    acts: bool = False
+    """Whether it changes something, and is missing where the screen only reads."""
+
+
+def completed(names: Sequence[str], typed: str) -> tuple[str, str]:
+    """What was typed, up to where the names that begin so part; and in a sentence which those are, if they are many."""
+    fitting = [name for name in names if typed and name.startswith(typed.lower())]
+    if not fitting:
+        return typed, ""
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*fitting, strict=False))
+    common = "".join(letters[0] for letters in same)
+    return common, may_be(common, fitting) if len(fitting) > 1 else ""
+
+
+def may_be(typed: str, names: Sequence[str]) -> str:
+    return f"{typed!r} may be {', '.join(names)}."
+
+
+def find_command(commands: Sequence[TypedCommand], typed: str) -> tuple[TypedCommand, str] | str:
+    """The command and what is behind its name; a beginning that only one has is enough. Otherwise, what is wrong."""
+    name, _, rest = typed.strip().partition(" ")
+    fitting = [one for one in commands if one.name == name] or [one for one in commands if one.name.startswith(name)]
+    if len(fitting) == 1 and name:
+        return fitting[0], rest.strip()
+    if not fitting or not name:
+        return f"There is no command {name!r}: ? lists the screens, tab completes."
+    return may_be(name, [one.name for one in fitting])
+
+
+class CommandInput(Input):
+    """Tab completes to where the names part, and asks for it to be said which there are."""
+
+    names: Sequence[str] = ()
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "complete", show=False),
+        Binding("escape", "give_up", show=False),
+    ]
+
+    class Undecided(Message):
+        """What was completed is the beginning of several names."""
+
+        def __init__(self, why: str) -> None:
+            super().__init__()
+            self.why = why
+
+    def action_complete(self) -> None:
+        self.value, several = completed(self.names, self.value)
+        self.action_end()
+        if several:
+            self.post_message(self.Undecided(several))
+
+    async def action_submit(self) -> None:
+        self.line.enter(self.value)
+
+    def action_give_up(self) -> None:
+        self.line.leave()
+
+    @property
+    def line(self) -> CommandLine:
+        assert isinstance(self.parent, CommandLine)
+        return self.parent
+
+
+class CommandLine(Horizontal):
+    """Hidden until it is opened."""
+
+    class Entered(Message):
+        def __init__(self, sign: str, typed: str) -> None:
+            super().__init__()
+            self.sign = sign
+            self.typed = typed
+
+    class Left(Message):
+        """Nothing is to be done."""
+
+    def __init__(self) -> None:
+        super().__init__(id="command-line")
+        self.sign = ""
+
+    def compose(self) -> ComposeResult:
+        yield PlainText(id="command-sign")
+        typed = CommandInput(id="command-typed", compact=True, max_length=400)
+        typed.can_focus = False
+        yield typed
+
+    def open(self, sign: str, hint: str, value: str = "", names: Sequence[str] = ()) -> None:
+        self.sign = sign
+        self.query_one("#command-sign", PlainText).update(sign)
+        typed = self.query_one(CommandInput)
+        typed.can_focus = True
+        typed.placeholder = hint
+        typed.names = names
+        typed.suggester = SuggestFromList(names, case_sensitive=False) if names else None
+        typed.value = value
+        self.add_class("-open")
+        typed.focus()
+
+    def close(self) -> None:
+        """While it is closed, no key reaches it."""
+        self.query_one(CommandInput).can_focus = False
+        self.remove_class("-open")
+
+    def enter(self, typed: str) -> None:
+        """The program is told before the next key reaches it."""
+        self.close()
+        self.app.post_message(self.Entered(self.sign, typed))
+
+    def leave(self) -> None:
+        self.close()
+        self.app.post_message(self.Left())

@@ -1,0 +1,59 @@
+"""A decision about a model as text: the outcome, every gate's figure and reason, and what would have changed it."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from appliance.client import Decision, GateFinding
+from tui.widgets.signs import DECISIONS, GATES, signed
+from tui.widgets.text import DIM, add_field, plain, short
+
+
+def decision_detail(decision: Decision) -> Text:
+    text = Text()
+    text.append("decision  ", DIM)
+    text.append_text(signed(DECISIONS[decision.outcome]))
+    text.append_text(plain(f"  {decision.reason}"))
+    text.append("\n")
+    for finding in decision.findings:
+        sign, style = GATES[finding.outcome]
+        text.append(f"  {sign} ", style)
+        figure, reason = figure_text(finding), finding.reason.removeprefix(f"{finding.gate.partition('/')[2]}: ")
+        said = reason.startswith(figure)  # what the reason begins with is not said twice
+        text.append_text(plain(f"{finding.gate:<26} {'' if said else f'{figure:>8}  '}"))
+        text.append_text(plain(reason, DIM))
+        text.append("\n")
+    add_field(text, "would change it", decision.would_change)
+    add_field(text, "made", f"{decision.made_at}, policy {short(decision.policy)}, {decision.id}")
+    return text
+
+
+def figure_text(finding: GateFinding) -> str:
+    """`+31.2`, `0 people`, `1.2 hours`; `-` when the gate had nothing to measure."""
+    if finding.figure is None:
+        return "-"
+    if finding.unit == "points":
+        return f"{finding.figure:+.1f}"
+    if finding.unit == "hours":
+        return f"{finding.figure:.1f} h"
+    if finding.unit == "percent":
+        return f"{finding.figure:.1f} %"
+    return f"{finding.figure:g}" if finding.unit == "people" else f"{finding.figure:.3g} {finding.unit}"
+
+
+def figure_cell(finding: GateFinding | None) -> Text:
+    if finding is None:
+        return plain("-", DIM)
+    sign, style = GATES[finding.outcome]
+    figure = figure_text(finding)
+    return plain(sign if figure == "-" else f"{sign} {figure}", style, limit=9)
+
+
+def finding_of(decision: Decision | None, gate: str) -> GateFinding | None:
+    return next((finding for finding in decision.findings if finding.gate == gate), None) if decision else None
+
+
+def weakest_family(decision: Decision | None) -> GateFinding | None:
+    """The finding about the family that lost most: the one that a person would ask about."""
+    families = [one for one in decision.findings if one.gate.startswith("non_regression")] if decision else []
+    return min(families, key=lambda one: 0.0 if one.figure is None else one.figure, default=None)

@@ -1,0 +1,289 @@
+"""What asks a person before something happens: a decision about the candidate, a rollback, a job; and two to read.
+
+What puts a model into service is typed: the first eight digits of the digest that is shown, and then the
+passphrase of the key that signs it. What the daemon then refuses is shown here, with its hint, and the dialog stays
+open.
+
+What always holds: a passphrase is never shown, also where it is typed too early, and is forgotten when the key was
+opened. A message stands above what is typed, and what is read scrolls, so it is in sight on 24 lines. Each dialog has
+its own last line: keys of the screen behind it do nothing, and are not shown. What was asked for is asked for once,
+however often enter is pressed, and until it is answered the dialog stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from pydantic import ValidationError
+from rich.text import Text
+from textual import events, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.geometry import Size
+from textual.screen import ModalScreen
+from textual.widgets import Footer, Input
+
+from appliance.client import ApiError, KeyFileError, PredicateSpec, StatementRefused, SubmitJob
+from tui.widgets.panels import PlainText
+from tui.widgets.text import BAD, CARE, DIM, STRONG, markup_safe, plain
+
+DIGITS = 8
+HEXADECIMAL = "0123456789abcdef"
+LEAST_LINES = 3
+"""Of the text that scrolls in a dialog; the style sheet says so, too."""
+
+
+class Dialog(ModalScreen[str | None]):
+    """Ends with a sentence to show, or None when it was left."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave")]
+    working = False
+    """What was asked for is not answered yet."""
+
+    def action_leave(self) -> None:
+        if self.working:
+            self.tell(plain("This was asked for, and cannot be called back: wait for the answer.", CARE))
+        else:
+            self.dismiss(None)
+
+    def complain(self, message: str, hint: str = "") -> None:
+        text = Text()
+        text.append_text(plain(message, BAD, lines=True))
+        if hint:
+            text.append_text(plain(f"\n{hint}", lines=True))
+        self.tell(text)
+
+    def tell(self, text: Text) -> None:
+        """Shows it in the place for messages, which has no line while there is none, and is gone once it is closed."""
+        for place in self.query("#dialog-error").results(PlainText):
+            place.show(text)
+            place.display = bool(text)
+
+    def attempt(self, act: Callable[[], str]) -> None:
+        """Does it outside the screen's own thread; `act` returns the sentence to end with."""
+        if not self.working:
+            self.working = True
+            self.tell(plain("working …", DIM))
+            self._do(act)
+
+    @work(thread=True)
+    def _do(self, act: Callable[[], str]) -> None:
+        try:
+            message = act()
+        except (ApiError, KeyFileError, StatementRefused) as error:
+            self.app.call_from_thread(self._refused, str(error), error.hint)
+        else:
+            self.app.call_from_thread(self.dismiss, message)
+
+    def _refused(self, message: str, hint: str) -> None:
+        self.working = False
+        self.complain(message, hint)
+
+
+class DialogBox(Vertical):
+    """As high as what is in it, or as the screen; then the text that scrolls has what the other parts leave to it."""
+
+    @property
+    def _has_relative_children_height(self) -> bool:
+        """Otherwise Textual would make it as high as the screen, always."""
+        return False
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """With room for the whole text, for which the layout has no more than its least height where there is none."""
+        whole = self.query_one("#dialog-body").get_content_height(container, viewport, width)
+        return self.arrange(Size(width, 0)).total_region.height + max(0, whole - LEAST_LINES)
+
+
+class NameInput(Input):
+    """Takes the beginning of a name that is asked for, and no more. While what was typed is anything else, it is shown
+    as dots: it may be a passphrase. Who pastes the whole name has typed its beginning."""
+
+    def __init__(self, asked: str, *, id: str) -> None:  # noqa: A002
+        digits = set(asked) <= set(HEXADECIMAL)
+        super().__init__(id=id, max_length=len(asked), restrict="[0-9a-fA-F]*" if digits else None)
+        self._asked = asked
+        self._strange = False
+
+    @property
+    def is_right(self) -> bool:
+        return self.value.strip().lower() == self._asked.lower()
+
+    def restricted(self) -> None:
+        """Of a key that belongs to no such name."""
+        super().restricted()
+        self._strange = True
+        self._hide()
+
+    def watch_value(self, value: str) -> None:
+        self._strange = self._strange and bool(value)
+        self._hide()
+
+    def _hide(self) -> None:
+        self.password = self._strange or not self._asked.lower().startswith(self.value.lower())
+
+    def on_paste(self, event: events.Paste) -> None:
+        if self._asked.lower() in event.text.lower():
+            event.prevent_default()
+            event.stop()
+            self.value = self._asked
+
+
+class TypedConfirmation(Dialog):
+    """`act` happens when the first characters of `name` were typed, and after them a passphrase where `key` names what
+    it opens. It is called with the passphrase, empty without `key`. `to` says what they are typed for; `kind` is what
+    all such names begin with, which nobody types.
+
+    Enter leads from the digits to the passphrase, whether they are right or not: what a person types next belongs into
+    a line that does not show it.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,pagedown", "read(1)", "read on", key_display="↑ ↓", priority=True),
+        Binding("up,pageup", "read(-1)", "read back", show=False, priority=True),
+    ]
+
+    def __init__(
+        self, title: str, name: str, body: Text, act: Callable[[str], str], *, to: str, key: str = "", kind: str = ""
+    ) -> None:
+        super().__init__()
+        self._heading = title
+        self._kind = kind if name.startswith(kind) else ""
+        self._whole = name.removeprefix(self._kind)
+        self._asked = self._whole[:DIGITS]
+        self._body = body
+        self._act = act
+        self._to = to
+        self._key = key
+
+    def compose(self) -> ComposeResult:
+        with DialogBox(id="dialog"):
+            heading = Text().append(f"{self._heading}\n", STRONG)
+            heading.append(self._kind, DIM)
+            heading.append(self._asked, STRONG)
+            heading.append(self._whole[DIGITS:], DIM)
+            yield PlainText.of(heading)
+            with VerticalScroll(id="dialog-body"):
+                yield PlainText.of(self._body)
+            yield PlainText(id="dialog-error")
+            yield PlainText(f"Type {self._asked} to {self._to}; escape leaves everything as it is.")
+            yield NameInput(self._asked, id="dialog-typed")
+            if self._key:
+                yield PlainText.of(plain(f"Passphrase of {self._key}, which signs it"))
+                yield Input(id="dialog-secret", password=True, max_length=1000)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        if self.query_one_optional("#dialog-typed") is None:
+            return  # the program ends while it opens
+        self.tell(Text())
+        self._typed.focus()
+        self.watch(self.query_one("#dialog-body"), "show_vertical_scrollbar", self.refresh_bindings)
+
+    @property
+    def _typed(self) -> NameInput:
+        return self.query_one("#dialog-typed", NameInput)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There are only keys to scroll what does not fit."""
+        if action == "read":
+            body = self.query_one_optional("#dialog-body", VerticalScroll)
+            return body is not None and body.show_vertical_scrollbar
+        return super().check_action(action, parameters)
+
+    def action_read(self, direction: int) -> None:
+        body = self.query_one("#dialog-body", VerticalScroll)
+        body.scroll_relative(y=direction * max(1, body.size.height - 1), animate=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if self.working:
+            return
+        typed, wrong = self._typed, f"That is not {self._asked}: nothing was done."
+        secret = self.query_one_optional("#dialog-secret", Input)
+        if secret is not None and event.input is typed:
+            secret.focus()
+            if typed.is_right:
+                self.tell(Text())
+            else:
+                self.complain(wrong, "Enter leads back to where it is typed.")
+            return
+        passphrase = "" if secret is None else secret.value
+        if secret is not None:
+            secret.value = ""
+        if not typed.is_right:
+            typed.value = ""
+            typed.focus()
+            self.complain(wrong)
+            return
+        self.attempt(lambda: self._act(passphrase))
+
+
+class SubmitDialog(Dialog):
+    """A question and a predicate over its answer; no known answer is needed."""
+
+    def __init__(self, submit: Callable[[SubmitJob], str]) -> None:
+        super().__init__()
+        self._submit = submit
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="dialog"):
+            yield PlainText.of(Text("Submit a job", STRONG))
+            yield PlainText(id="dialog-error")
+            yield PlainText("Question")
+            yield Input(placeholder="find x with 7x+3=45", id="question", max_length=20_000)
+            yield PlainText("Check: what must be true of x, the answer")
+            yield Input(placeholder="7*x+3 == 45", id="check", max_length=2_000)
+            yield PlainText.of(Text("Other checks: assay submit --help.  Enter submits, escape leaves.", DIM))
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        if self.query_one_optional("#question") is None:
+            return  # the program ends while it opens
+        self.tell(Text())
+        self.query_one("#question", Input).focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if self.working:
+            return
+        question, check = (self.query_one(f"#{name}", Input) for name in ("question", "check"))
+        if event.input is question and not check.value.strip():
+            check.focus()
+            return
+        if not question.value.strip():
+            self.complain("There is no question.", "Write what is to be found.")
+            return
+        if not check.value.strip():
+            self.complain(
+                "A question without a check cannot be answered with evidence.",
+                "Write what must be true of the answer, such as 7*x+3 == 45.",
+            )
+            return
+        try:
+            spec = PredicateSpec(predicate=check.value.strip())
+            job = SubmitJob(question=question.value.strip(), spec=spec)
+        except ValidationError as error:
+            self.complain(f"That cannot be a job: {error.errors()[0]['msg']}")
+            return
+        self.attempt(lambda: self._submit(job))
+
+
+class ReadingScreen(Dialog):
+    """One text on the whole screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "leave", "back")]
+
+    def __init__(self, title: str, text: Text) -> None:
+        super().__init__()
+        self._heading = title
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="reading") as pane:
+            pane.border_title = markup_safe(self._heading)
+            yield PlainText.of(self._text)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        if (pane := self.query_one_optional("#reading")) is not None:  # else the program ends while it opens
+            pane.focus()

@@ -1,0 +1,89 @@
+"""What a person can do about models and jobs: approve, reject, roll back, submit, call off. Each asks in a dialog.
+
+What always holds: nothing happens before it was typed; a decision is signed over the very text that is shown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from appliance.client import (
+    TAKE_IT_OUT,
+    ApiClient,
+    KeyFileError,
+    Status,
+    SubmitJob,
+    find_key,
+    keys_folder,
+    login_name,
+    signed_approval,
+    taking_back,
+    unlock,
+)
+from tui.widgets.decisions import decision_detail
+from tui.widgets.dialogs import Dialog, SubmitDialog, TypedConfirmation
+from tui.widgets.text import DIM, plain, short
+
+Client = Callable[[], ApiClient]
+
+
+def judging(
+    verdict: Literal["approve", "reject"], status: Status, client: Client, signs: tuple[Path | None, str | None]
+) -> Dialog | str:
+    """Approves or rejects the candidate, with a signature over the decision that is shown; or why that cannot be."""
+    candidate, decision = status.aliases.get("candidate"), status.decision
+    if candidate is None:
+        return "There is no candidate that waits for a decision."
+    if decision is None or decision.candidate != candidate:
+        return f"There is no decision about {short(candidate)} yet: its evaluation is not done."
+    try:
+        key = find_key(keys_folder(os.environ), *signs)
+    except KeyFileError as error:
+        return f"{error}: {error.hint}"
+
+    def act(passphrase: str) -> str:
+        signer = unlock(key, passphrase)
+        api = client()
+        judged = api.judge(verdict, candidate, signed_approval(decision, verdict, api.keys(), signer))
+        if verdict == "reject":
+            return f"{short(candidate)} is rejected."
+        if judged.aliases.get("canary") == candidate:
+            return f"{short(candidate)} is tried beside the champion."
+        return f"{short(candidate)} is in service." if judged.aliases.get("champion") == candidate else "Recorded."
+
+    body = decision_detail(decision)
+    body.append_text(
+        plain(f"decision digest  {decision.digest()}\npolicy digest    {decision.policy}\n", DIM, lines=True)
+    )
+    return TypedConfirmation(
+        f"{verdict.capitalize()} this candidate", candidate, body, act, to=f"{verdict} it", key=str(key.path)
+    )
+
+
+def rolling_back(status: Status, client: Client) -> Dialog | str:
+    """Takes the canary out of service; where there is none, the champion, and the one before returns. As with the
+    command, the digits of what goes are typed."""
+    taken = taking_back(status.aliases)
+    if taken is None:
+        return "There is no previous champion to go back to."
+    if taken.back is None:
+        heading, done = "Take the canary out of service", f"{short(taken.going)} is out of service."
+    else:
+        heading, done = "Take the champion out of service", f"{short(taken.back)} is in service again."
+
+    def act(_passphrase: str) -> str:
+        client().rollback(login_name(), "from the terminal program", going=taken.going)
+        return done
+
+    body = plain("\n".join(taken.effects), lines=True)
+    return TypedConfirmation(heading, taken.going, body, act, to=TAKE_IT_OUT)
+
+
+def submitting(client: Client) -> Dialog:
+    def submit(request: SubmitJob) -> str:
+        return f"{client().submit(request).id} is queued."
+
+    return SubmitDialog(submit)

@@ -1,0 +1,208 @@
+"""Works out sums, products, integrals, limits and derivatives.
+
+Finite sums and products of few terms are written out. SymPy does the rest; a definite integral that it finds is
+compared with numerical quadrature, because a wrong branch of an antiderivative is its commonest mistake.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from verifiers.answers.algebra.rewriting import BINDERS, has_binder, plain
+from verifiers.answers.algebra.terms import IndexedTerms
+from verifiers.answers.grammar import nodes as n
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.nodes import mapped, substitute, symbols, walk
+from verifiers.answers.grammar.rational import rational
+
+MAX_TERMS = 2_000
+MAX_SYMBOLIC_TERMS = 60
+CLOSE = 1e-6
+"""Relative, between SymPy's integral and quadrature: a check on SymPy, no proof of anything."""
+
+
+class UnresolvedError(Exception):
+    """Says that it could not be worked out."""
+
+
+def resolved(node: n.Expression) -> n.Expression:
+    """Works out all binders but those over a sequence. Raises UnresolvedError, GrammarError."""
+    return mapped(node, _worked_out) if has_binder(node) else node
+
+
+def _worked_out(node: n.Expression) -> n.Expression | None:
+    if not isinstance(node, n.FunctionCall) or node.function not in BINDERS:
+        return None
+    node = _indexed(node)
+    if _subscripted(node):
+        return node
+    inside = n.FunctionCall(node.function, tuple(resolved(part) for part in node.arguments))
+    return _binder(inside)
+
+
+def _indexed(node: n.FunctionCall) -> n.FunctionCall:
+    """Makes i the index of a sum over i, where it is no imaginary unit."""
+    match node.arguments:
+        case (body, n.Symbol("i" | "e" as index), *ends):
+            own = mapped(body, lambda part: n.Symbol(index) if part == n.Constant(index) else None)
+            return n.FunctionCall(node.function, (own, n.Symbol(index), *ends))
+        case _:
+            return node
+
+
+def _subscripted(node: n.FunctionCall) -> bool:
+    """Says whether it runs over a sequence, as the sum of a_k does: a_k is no constant there."""
+    match node.arguments:
+        case (_, n.Symbol(index), *_):
+            symbol = re.compile(rf"(?<![A-Za-z]){re.escape(index)}(?![A-Za-z])")
+            return any(isinstance(part, n.Symbol) and symbol.search(part.name.partition("_")[2]) for part in walk(node))
+        case _:
+            return False
+
+
+@lru_cache(maxsize=256)
+def _binder(node: n.FunctionCall) -> n.Expression:
+    match node:
+        case n.FunctionCall("sum" | "product" as name, (body, n.Symbol(index), low, high)):
+            return _written_out(name, body, index, low, high) or _closed(node) or _by_sympy(node)
+        case _:
+            return _by_sympy(node)
+
+
+def _written_out(
+    name: str, body: n.Expression, index: str, low: n.Expression, high: n.Expression
+) -> n.Expression | None:
+    first, last = _whole(low), _whole(high)
+    if first is None or last is None:
+        return None
+    most = MAX_TERMS if symbols(body) <= {index} else MAX_SYMBOLIC_TERMS
+    if last - first + 1 > most:
+        return None
+    terms = tuple(substitute(body, {index: n.number(value)}) for value in range(first, last + 1))
+    if not terms:
+        return n.ZERO if name == "sum" else n.ONE
+    whole: n.Expression = n.Sum(terms) if name == "sum" else n.Product(terms)
+    try:
+        value = rational(whole) if not symbols(whole) else None
+    except GrammarError as error:
+        raise UnresolvedError(str(error)) from error
+    return whole if value is None else n.Number(value)
+
+
+def _closed(node: n.FunctionCall) -> n.Expression | None:
+    """Finds the closed form of a sum of very many terms and puts their number in. None for fewer.
+
+    SymPy never sees the number, so it cannot begin to add.
+    """
+    low, high = (_whole(end) for end in node.arguments[2:])
+    if low is None or high is None or high - low < MAX_TERMS:
+        return None
+    unknown = n.Symbol("last#")
+    found = _by_sympy(n.FunctionCall(node.function, (*node.arguments[:3], unknown)))
+    return substitute(found, {unknown.name: n.number(high)})
+
+
+def _whole(node: n.Expression) -> int | None:
+    value = None if isinstance(node, n.Constant) or symbols(node) else rational(node)
+    return None if value is None or value.denominator != 1 else value.numerator
+
+
+def _by_sympy(node: n.FunctionCall) -> n.Expression:
+    import sympy
+
+    from verifiers.answers.algebra.symbolic import from_sympy
+
+    try:
+        if node.function in ("sum", "product") and not _has_terms(node):
+            raise UnresolvedError(f"a term of the {node.function} may have no value")
+        found = _computed(node)
+        if found is None or found.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
+            raise UnresolvedError(f"the {node.function} has no value that could be found")
+        return from_sympy(found)
+    except (MemoryError, RecursionError, UnresolvedError):
+        raise
+    except GrammarError as error:
+        raise UnresolvedError(str(error)) from error
+    except Exception as error:
+        raise UnresolvedError(f"the {node.function} could not be worked out") from error
+
+
+def _has_terms(node: n.FunctionCall) -> bool:
+    match node.arguments:
+        case (body, n.Symbol(index), low, high):
+            first = _whole(low)
+            return first is not None and IndexedTerms(index, first, _whole(high)).are_defined(plain(body))
+        case _:
+            return False
+
+
+def _computed(node: n.FunctionCall) -> Any:
+    import sympy
+
+    body, variable = _built(node.arguments[0]), _built(node.arguments[1])
+    ends = tuple(_bound(end) for end in node.arguments[2:])
+    match node.function, ends:
+        case "derivative", ():
+            return sympy.diff(body, variable)
+        case "integral", ():
+            found = sympy.integrate(body, variable)
+            return found if sympy.simplify(sympy.diff(found, variable) - body) == 0 else None
+        case "integral", (low, high):
+            return _definite(body, variable, low, high)
+        case "sum", (low, high):
+            return sympy.summation(body, (variable, low, high))
+        case "product", (low, high):
+            return sympy.product(body, (variable, low, high))
+        case "limit", (point,):
+            left = sympy.limit(body, variable, point, "-") if point.is_finite else None
+            right = sympy.limit(body, variable, point, "+") if point.is_finite else sympy.limit(body, variable, point)
+            return right if left is None or sympy.simplify(left - right) == 0 else None
+        case _:
+            raise UnresolvedError(f"a {node.function} in a form that is not known")
+
+
+def _definite(body: Any, variable: Any, low: Any, high: Any) -> Any:
+    import mpmath
+    import sympy
+
+    found = sympy.integrate(body, (variable, low, high))
+    if found.has(sympy.Integral):
+        return None
+    if found.free_symbols:
+        antiderivative = sympy.integrate(body, variable)
+        checked = sympy.simplify(sympy.diff(antiderivative, variable) - body) == 0
+        plain_ends = antiderivative.subs(variable, high) - antiderivative.subs(variable, low)
+        return found if checked and sympy.simplify(plain_ends - found) == 0 else None
+    function = sympy.lambdify(variable, body, "mpmath") if body.free_symbols else (lambda _: body.evalf(20))
+    ends = [_number_at(end) for end in (low, high)]
+    number = mpmath.quad(lambda at: mpmath.mpmathify(function(at)), ends)
+    exact = mpmath.mpmathify(found.evalf(20))
+    return found if abs(number - exact) <= CLOSE * max(1, abs(exact)) else None
+
+
+def _number_at(end: Any) -> Any:
+    import mpmath
+
+    if end.is_infinite:
+        return mpmath.inf if end.is_extended_positive else -mpmath.inf
+    return mpmath.mpmathify(end.evalf(20))
+
+
+def _built(node: n.Expression) -> Any:
+    from verifiers.answers.algebra.symbolic import build
+
+    return build(plain(node), "real")
+
+
+def _bound(node: n.Expression) -> Any:
+    import sympy
+
+    match node:
+        case n.Constant("infinity"):
+            return sympy.oo
+        case n.Negation(n.Constant("infinity")):
+            return -sympy.oo
+        case _:
+            return _built(node)

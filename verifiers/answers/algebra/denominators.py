@@ -1,0 +1,178 @@
+"""Decides whether an equation keeps the solutions of another: `y/x = 1` has lost the point (0, 0) of `y = x`.
+
+Proved by looking at whatever must not be zero (denominators, arguments of logarithms): it never is, or it is not where
+the other equation holds, or the other has it, too. What stands in the denominators of the expected equation is not zero
+by the way it was asked for. What is not proved counts as lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from verifiers.answers.algebra.scalars import Scalars
+from verifiers.answers.grammar import nodes as n
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.nodes import symbols, walk
+from verifiers.answers.grammar.rational import rational
+
+MAX_PARTS = 8
+MAX_UNKNOWNS = 5
+MAX_DEGREE = 10
+"""Of all polynomials together, of which a Groebner basis is computed; and of each tree before it is expanded."""
+
+
+def nonzero_parts(node: n.Expression) -> frozenset[n.Expression]:
+    """Returns the factors, apart from constants, that must not be zero for a tree to have a value."""
+    return frozenset(part for outer in _restricted(node) for part in _factors(outer) if symbols(part))
+
+
+def _restricted(node: n.Expression) -> Iterator[n.Expression]:
+    for part in walk(node):
+        match part:
+            case n.Quotient(_, below):
+                yield below
+            case n.Power(base, exponent) if not _is_positive(exponent):
+                yield base
+            case n.FunctionCall("tan" | "sec", (of,)):
+                yield n.FunctionCall("cos", (of,))
+            case n.FunctionCall("cot" | "csc", (of,)):
+                yield n.FunctionCall("sin", (of,))
+            case n.FunctionCall("tanh", (of,)):
+                yield n.FunctionCall("cosh", (of,))
+            case n.FunctionCall("ln", (of,)):
+                yield of
+            case n.FunctionCall("log", (of, base)):
+                yield from (of, base, n.minus(base, n.ONE))
+            case n.FunctionCall("mod" | "floordiv", (_, of)):
+                yield of
+            case _:
+                continue
+
+
+def _is_positive(exponent: n.Expression) -> bool:
+    try:
+        value = rational(exponent)
+    except GrammarError:
+        return False
+    return value is not None and value > 0
+
+
+def _factors(node: n.Expression) -> Iterator[n.Expression]:
+    """Gives the parts of which one is zero wherever the whole is."""
+    match node:
+        case (
+            n.Negation(of)
+            | n.Quotient(of, _)
+            | n.FunctionCall("sqrt" | "cbrt" | "abs", (of,))
+            | n.FunctionCall("root", (of, _))
+        ):
+            yield from _factors(of)
+        case n.Power(base, exponent) if _is_positive(exponent):
+            yield from _factors(base)
+        case n.Product(factors):
+            for factor in factors:
+                yield from _factors(factor)
+        case _:
+            yield node
+
+
+def degree_bound(node: n.Expression) -> int:
+    """Bounds the degree of numerator and denominator over symbols, constants and functions."""
+    match node:
+        case n.Number():
+            return 0
+        case n.Negation(of):
+            return degree_bound(of)
+        case n.Sum(parts):
+            degrees = [degree_bound(part) for part in parts]
+            return sum(degrees) if any(map(nonzero_parts, parts)) else max(degrees)
+        case n.Product(parts):
+            return sum(map(degree_bound, parts))
+        case n.Quotient(above, below):
+            return degree_bound(above) + degree_bound(below)
+        case n.Power(base, n.Number(value)):
+            return math.ceil(degree_bound(base) * abs(value))
+        case n.Power(base, exponent):
+            return degree_bound(base) + degree_bound(exponent)
+        case _:
+            return 1
+
+
+def keeps_solutions(answer: n.Expression, expected: n.Expression, scalars: Scalars, *, equation: bool) -> bool:
+    """Says whether `answer` certainly has a value wherever `expected` has one and is zero; wherever it has one, if
+    it is no equation. One exception: `a = F/m` for `F = m a`, solved for a symbol and in lowest terms, counts as
+    kept."""
+    known = nonzero_parts(expected)
+    open_parts = nonzero_parts(answer) - known
+    if not open_parts:
+        return True
+    involved = (answer, expected, *known, *open_parts)
+    if len(open_parts) > MAX_PARTS or any(degree_bound(node) > MAX_DEGREE for node in involved):
+        return False
+    from verifiers.answers.algebra.symbolic import gives
+
+    def defined() -> bool:
+        if all(_is_never_zero(part, expected if equation else None, known, scalars) for part in open_parts):
+            return True
+        return equation and _is_formula(answer, open_parts | (nonzero_parts(answer) & known), scalars)
+
+    return gives(True, defined)
+
+
+def _is_never_zero(
+    part: n.Expression, expected: n.Expression | None, known: frozenset[n.Expression], scalars: Scalars
+) -> bool:
+    import sympy
+
+    from verifiers.answers.algebra.symbolic import build
+
+    built = build(part, scalars.domain)
+    if built.is_zero is False:
+        return True
+    # No common zero, not even a complex one, of the part and the equation where all of `known` are not zero.
+    together = [_above(built)]
+    if expected is not None:
+        together.append(_above(build(expected, scalars.domain)))
+    if known:
+        inverse = sympy.Dummy()
+        product = sympy.Mul(*(_above(build(one, scalars.domain)) for one in sorted(known, key=repr)))
+        together.append(1 - inverse * product)
+    polynomials, options = sympy.parallel_poly_from_expr(together)
+    if len(options.gens) > MAX_UNKNOWNS or sum(one.total_degree() for one in polynomials) > MAX_DEGREE:
+        return False
+    return bool(sympy.groebner(polynomials, *options.gens, order="grevlex").exprs == [1])
+
+
+def _above(of: Any) -> Any:
+    import sympy
+
+    return sympy.expand(sympy.fraction(sympy.together(of))[0])
+
+
+def _is_formula(answer: n.Expression, parts: frozenset[n.Expression], scalars: Scalars) -> bool:
+    """Says whether it says `symbol = ...` and none of its denominators cancels: then only points are missing at
+    which the numerator is zero, too."""
+    import sympy
+
+    from verifiers.answers.algebra.symbolic import build
+
+    match answer:
+        case n.Sum((n.Symbol(name), n.Negation(value))) | n.Sum((value, n.Negation(n.Symbol(name)))) if (
+            name not in symbols(value)
+        ):
+            pass
+        case _:
+            return False
+    below = sympy.fraction(sympy.cancel(sympy.together(build(value, scalars.domain))))[1]
+    names = sorted(below.free_symbols, key=str)
+    if not names or not below.is_polynomial(*names):
+        return False
+    for part in parts:
+        built = build(part, scalars.domain)
+        if not built.free_symbols <= set(names) or not built.is_polynomial(*names):
+            return False
+        if not sympy.rem(sympy.Poly(below, *names), sympy.Poly(built, *names)).is_zero:
+            return False
+    return True

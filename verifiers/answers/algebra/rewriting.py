@@ -1,0 +1,142 @@
+"""Writes shorthands out, and reads functions that nobody knows as unknowns.
+
+`plain` leaves only functions that enclosures and normal forms know. `f(2)` for an unknown f is a symbol of its own: two
+of them are one symbol when their arguments have the same normal form, so `f(2)` is never a product.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from verifiers.answers.algebra import normal
+from verifiers.answers.algebra.monomials import NoNormalFormError
+from verifiers.answers.grammar import nodes as n
+from verifiers.answers.grammar.errors import UndefinedError
+from verifiers.answers.grammar.nodes import ONE, TWO, mapped, minus, symbols, walk
+from verifiers.answers.grammar.rational import rational
+
+BINDERS = frozenset({"integral", "sum", "product", "limit", "derivative"})
+KNOWN = frozenset(
+    {"sqrt", "cbrt", "root", "abs", "exp", "ln", "log", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh"}
+    | {"tanh", "asin", "acos", "atan", "floor", "ceil", "factorial", "binomial", "gcd", "lcm", "min", "max"}
+    | {"mod", "floordiv", "sign", "conj", "arg"}
+)
+UNDECIDED = BINDERS | {"Gamma", "zeta"}
+"""Calls that stay and are known all the same: as unknowns they prove no difference."""
+
+
+MAX_GAMMA = 200
+
+
+def _call(name: str, *arguments: n.Expression) -> n.Expression:
+    return n.FunctionCall(name, arguments)
+
+
+SHORTHANDS: dict[str, Callable[[n.Expression], n.Expression]] = {
+    "percent": lambda x: n.Quotient(x, n.number(100)),
+    "coth": lambda x: n.Quotient(_call("cosh", x), _call("sinh", x)),
+    "sech": lambda x: n.Quotient(ONE, _call("cosh", x)),
+    "csch": lambda x: n.Quotient(ONE, _call("sinh", x)),
+    "asec": lambda x: _call("acos", n.Quotient(ONE, x)),
+    "acsc": lambda x: _call("asin", n.Quotient(ONE, x)),
+    "asinh": lambda x: _call("ln", n.Sum((x, _call("sqrt", n.Sum((n.Power(x, TWO), ONE)))))),
+    "acosh": lambda x: _call(
+        "ln", n.Sum((x, n.Product((_call("sqrt", minus(x, ONE)), _call("sqrt", n.Sum((x, ONE)))))))
+    ),
+    "atanh": lambda x: n.Quotient(_call("ln", n.Quotient(n.Sum((ONE, x)), minus(ONE, x))), TWO),
+    "acot": lambda x: minus(n.Quotient(n.Constant("pi"), TWO), _call("atan", x)),
+    "Gamma": lambda x: _gamma(x),  # noqa: PLW0108 - defined below
+}
+CONJUGATES: dict[str, Callable[[n.Expression, n.Expression], n.Expression]] = {
+    "conj": lambda _, conjugated: conjugated,
+    "re": lambda x, conjugated: n.Quotient(n.Sum((x, conjugated)), TWO),
+    "im": lambda x, conjugated: n.Quotient(minus(x, conjugated), n.Product((TWO, n.Constant("i")))),
+}
+"""Functions of a value and its conjugate."""
+
+
+def _gamma(of: n.Expression) -> n.Expression:
+    """Writes the gamma function as a factorial, and at 1/2, 3/2, ... as a multiple of the root of pi."""
+    value = of.value if isinstance(of, n.Number) else None if symbols(of) else rational(of)
+    if value is None or value.denominator != 2 or not 0 < value < MAX_GAMMA:
+        return _call("factorial", minus(of, ONE))
+    factors = math.prod(range(1, value.numerator - 1, 2))
+    return n.Product((n.number(Fraction(factors, 2 ** (value.numerator // 2))), _call("sqrt", n.Constant("pi"))))
+
+
+class NoConjugateError(Exception):
+    """Says that the conjugate is not known by the way the tree is built."""
+
+
+def conjugate(node: n.Expression) -> n.Expression:
+    """Returns the complex conjugate of an expression in real symbols. Raises NoConjugateError."""
+    match node:
+        case n.Number() | n.Symbol():
+            return node
+        case n.Constant(name):
+            return n.Negation(node) if name == "i" else node
+        case n.FunctionCall("sqrt", (n.Number(value),)) if value >= 0:
+            return node
+        case n.Power(_, exponent) if node.base != n.Constant("e") and not _is_whole(exponent):
+            raise NoConjugateError
+        case n.FunctionCall(name, _) if name not in ("sin", "cos", "exp"):
+            raise NoConjugateError
+        case _:
+            return n.with_children(node, tuple(map(conjugate, n.children(node))))
+
+
+def _is_whole(node: n.Expression) -> bool:
+    return isinstance(node, n.Number) and node.value.denominator == 1
+
+
+def plain(node: n.Expression, *, real: bool = True) -> n.Expression:
+    """Returns the same value without shorthands. `real`: whether symbols are. Raises UndefinedError for what is no
+    number."""
+    return mapped(node, lambda part: _written_out(part, real))
+
+
+def _written_out(node: n.Expression, real: bool) -> n.Expression | None:
+    match node:
+        case n.FunctionCall(name, (of,)) if name in SHORTHANDS:
+            return SHORTHANDS[name](plain(of, real=real))
+        case n.FunctionCall(name, (of,)) if name in CONJUGATES:
+            inside = plain(of, real=real)
+            try:
+                if symbols(inside) and not real:
+                    raise NoConjugateError
+                return CONJUGATES[name](inside, conjugate(inside))
+            except NoConjugateError:
+                return CONJUGATES[name](inside, _call("conj", inside))
+        case n.Constant(name) if name not in ("pi", "e", "i"):
+            raise UndefinedError(f"{name} is not a number")
+        case _:
+            return None
+
+
+def opaque_as_symbols(first: n.Expression, second: n.Expression) -> tuple[n.Expression, n.Expression, bool]:
+    """Returns each call of an unknown function replaced by one symbol for it, and whether a difference between the two
+    is one between the values: both speak of the same values of functions of which nothing is known."""
+    names: dict[object, str] = {}
+
+    def known(node: n.Expression) -> n.Expression | None:
+        if not isinstance(node, n.FunctionCall) or node.function in KNOWN:
+            return None
+        parts = tuple(mapped(part, known) for part in node.arguments)
+        try:
+            key: object = (node.function, *(normal.normal(part, real=True).key for part in parts))
+        except NoNormalFormError:
+            key = (node.function, parts)
+        return n.Symbol(names.setdefault(key, f"{node.function}(...)#{len(names)}"))
+
+    sides = mapped(first, known), mapped(second, known)
+    if not names:
+        return first, second, True
+    spoken = [symbols(side).intersection(names.values()) for side in sides]
+    return *sides, spoken[0] == spoken[1] and UNDECIDED.isdisjoint(name.partition("(")[0] for name in names.values())
+
+
+def has_binder(node: n.Expression) -> bool:
+    """Says whether an integral, a sum, a limit or the like is left to be computed."""
+    return any(isinstance(part, n.FunctionCall) and part.function in BINDERS for part in walk(node))

@@ -1,0 +1,270 @@
+"""Decides whether two expressions are equal: the whole way, from exact arithmetic to SymPy.
+
+In this order: exact rational numbers; values modulo primes and sizes for what is too large to compute; enclosures at
+fixed points and at points drawn from the seed, which prove a difference; normal forms and then SymPy, which prove
+equality. Equality needs a point at which both sides certainly have a value, too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from verifiers.answers.algebra import magnitude, modular, normal
+from verifiers.answers.algebra.calculus import UnresolvedError, resolved
+from verifiers.answers.algebra.equality import EqualityFinding, Truth, different, equal, undecided
+from verifiers.answers.algebra.intervals import DIGITS, OpenError, apart, as_fraction, certainly_unreal, enclosure
+from verifiers.answers.algebra.rewriting import opaque_as_symbols, plain
+from verifiers.answers.grammar import nodes as n
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError
+from verifiers.answers.grammar.nodes import ZERO, minus, number, substitute, symbols, walk
+from verifiers.answers.grammar.rational import rational
+
+Domain = Literal["real", "complex", "positive", "integer"]
+
+COORDINATES = ("3/7", "-5/3", "17/11", "-1/13", "29/5", "-41/7", "1/97", "101/3", "-73/2")
+"""Where free symbols are tried: both signs, small and large, no zero of anything that people write."""
+FIXED_POINTS = 6
+RANDOM_POINTS = 3
+WHOLE_FUNCTIONS = frozenset({"factorial", "binomial", "gcd", "lcm", "mod", "floordiv"})
+QUICK, PRECISE = DIGITS
+IMAGINARY = n.Constant("i")
+
+
+@dataclass(frozen=True)
+class Scalars:
+    """Compares expressions for one spec. Deterministic: random points come from the seed."""
+
+    seed: int
+    domain: Domain = "real"
+    prove: bool = True
+
+    def compare(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
+        """Compares two expressions. Raises GrammarError where one of the two never has a value."""
+        found = self._exactly(first, second)
+        if found is not None:
+            return found
+        try:
+            read = self.read(first), self.read(second)
+            if read != (first, second):
+                found = self._exactly(*read)
+                if found is not None:
+                    return found
+            first, second = read
+        except UnresolvedError as error:
+            if first == second:
+                return undecided(f"the same text, but whether it has a value is open: {error}")
+            return undecided(str(error))
+        first, second, certain = opaque_as_symbols(first, second)
+        found = self._compare(first, second)
+        if found.truth is Truth.DIFFERENT and not certain:
+            return undecided("it depends on values of a function that are not known")
+        return found
+
+    def _exactly(self, first: n.Expression, second: n.Expression) -> EqualityFinding | None:
+        """Returns rational numbers of any size; None for anything else."""
+        try:
+            left, right = rational(first), rational(second)
+        except TooLargeError:
+            return self._huge(first, second)
+        if left is None or right is None:
+            return None
+        if left == right:
+            return equal("equal as exact rational numbers")
+        return different("different rational numbers")
+
+    def read(self, node: n.Expression) -> n.Expression:
+        """Writes out shorthands, sums, integrals and the like. Raises UnresolvedError, GrammarError."""
+        return plain(resolved(node), real=self.domain != "complex")
+
+    def sign(self, node: n.Expression) -> int | None:
+        """Returns -1, 0 or 1 for a constant that is certainly real; None where that is open."""
+        exact = rational(node)
+        if exact is not None:
+            return (exact > 0) - (exact < 0)
+        try:
+            node = self.read(node)
+        except UnresolvedError:
+            return None
+        for digits in DIGITS:
+            try:
+                found = enclosure(digits).real(node)
+            except OpenError:
+                continue
+            if found.a > 0:
+                return 1
+            if found.b < 0:
+                return -1
+        return 0 if self.compare(node, ZERO).truth is Truth.EQUAL else None
+
+    def order(self, first: n.Expression, second: n.Expression) -> int | None:
+        """Returns the sign of the difference."""
+        if first == second:
+            return 0
+        left, right = rational(first), rational(second)
+        if left is not None and right is not None:
+            return (left > right) - (left < right)
+        return self.sign(minus(first, second))
+
+    def enclosed(self, node: n.Expression) -> tuple[Fraction, Fraction]:
+        """Returns rational bounds of a real constant. Raises OpenError."""
+        try:
+            found = enclosure(PRECISE).real(self.read(node))
+        except (GrammarError, UnresolvedError) as error:
+            raise OpenError(str(error)) from error
+        return as_fraction(found.a), as_fraction(found.b)
+
+    # -- what is behind `compare`
+
+    def _compare(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
+        names = symbols(first, second)
+        whole = self.domain == "integer" or _counts(first) or _counts(second)
+        defined, aside = False, None
+        for digits in DIGITS:
+            for point in self.points(names, whole=whole):
+                differ, both, unreal = self._at_point(first, second, point, digits)
+                if differ and unreal and self._are_real(first, second):
+                    # Neither has a value here that is real: no difference, where both have one elsewhere.
+                    aside = aside or point
+                    continue
+                if differ:
+                    at = {name: shown(value) for name, value in point.items()}
+                    return different("their values differ", at)
+                if both and not defined:
+                    defined = True
+                    if first == second:
+                        return equal("the same expression")
+                    if self._same(first, second):
+                        return equal("the same normal form")
+        if not defined and aside:
+            return different("their values differ", {name: shown(value) for name, value in aside.items()})
+        if not defined:
+            return undecided("no point was found at which both certainly have a value")
+        if not names and self._close(first, second) and normal.same_turn(first, second):
+            return equal("they differ by a multiple of 2 pi, and by less than 1")
+        if not self.prove:
+            return undecided("no proof was attempted")
+        from verifiers.answers.algebra.symbolic import proves_equal, proves_equal_where_real
+
+        proof = proves_equal(first, second, self.domain) or (
+            proves_equal_where_real(first, second, self.domain) if self._are_real(first, second) else None
+        )
+        if proof is None:
+            return undecided("neither equality nor a difference could be proved")
+        return equal(f"their difference is zero ({proof})")
+
+    def _are_real(self, *nodes: n.Expression) -> bool:
+        """Says whether symbols stand for real values: they do, unless an answer is written with i."""
+        written = (part for node in nodes for part in walk(node))
+        return self.domain != "complex" and bool(symbols(*nodes)) and IMAGINARY not in written
+
+    def _same(self, first: n.Expression, second: n.Expression) -> bool:
+        positive = symbols(first, second) if self.domain == "positive" else frozenset()
+        return normal.same(first, second, positive, real=self.domain != "complex")
+
+    def _close(self, first: n.Expression, second: n.Expression) -> bool:
+        """Says whether two constants are certainly real and certainly less than 1 apart."""
+        try:
+            found = enclosure(QUICK).real(minus(first, second))
+        except (GrammarError, OpenError):
+            return False
+        return bool(found.a > -1 and found.b < 1)
+
+    def _huge(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
+        """Compares two numbers of which one has too many digits."""
+        names = symbols(first, second)
+        if names:
+            return undecided("too large to compute")
+        witness = modular.differing_residues(first, second) or magnitude.differing_sizes(first, second)
+        if witness:
+            return different("too large to compute, but certainly different", witness)
+        if modular.certainly_defined(first) and modular.certainly_defined(second):
+            if first == second:
+                return equal("the same expression")
+            if normal.same(first, second):
+                return equal("the same normal form")
+        return undecided("too large to compute")
+
+    def points(self, names: frozenset[str], *, whole: bool = False) -> Iterator[dict[str, n.Expression]]:
+        """Gives fixed points first, then points drawn from the seed; complex ones where symbols are complex."""
+        if not names:
+            yield {}
+            return
+        draw = random.Random(self.seed)
+        ordered = sorted(names)
+        if whole:
+            for start in (3, 5, 2, 8):
+                yield {name: number(start + 2 * index) for index, name in enumerate(ordered)}
+            for _ in range(RANDOM_POINTS):
+                yield {name: number(draw.randrange(1, 30)) for name in ordered}
+            return
+        coordinates = itertools.cycle(map(Fraction, COORDINATES))
+        for shift in range(FIXED_POINTS):
+            values = {name: next(coordinates) + shift * index for index, name in enumerate(ordered)}
+            yield {name: n.Number(abs(of) if self.domain == "positive" else of) for name, of in values.items()}
+        if self.domain == "real" and len(names) > 1:
+            # All negative: where products of roots and sums of logarithms go wrong.
+            yield {name: n.Number(Fraction(-7 - 3 * index, 4)) for index, name in enumerate(ordered)}
+        for _ in range(RANDOM_POINTS):
+            yield {name: self._random(draw) for name in ordered}
+
+    def _random(self, draw: random.Random) -> n.Expression:
+        low = 1 if self.domain == "positive" else -400
+        real = n.Number(Fraction(draw.randrange(low, 400), draw.randrange(7, 97)))
+        if self.domain != "complex":
+            return real
+        imaginary = n.Number(Fraction(draw.randrange(-400, 400), draw.randrange(7, 97)))
+        return n.Sum((real, n.Product((imaginary, n.Constant("i")))))
+
+    def _at_point(
+        self, first: n.Expression, second: n.Expression, point: Mapping[str, n.Expression], digits: int
+    ) -> tuple[bool, bool, bool]:
+        """Returns (certainly different, both certainly defined, neither real). Raises GrammarError for constants
+        without value."""
+        held = enclosure(digits)
+        values: list[Any] = []
+        filled = [_filled(node, point) for node in (first, second)]
+        try:
+            left, right = (rational(*part) for part in filled)
+        except GrammarError:
+            left = right = None
+        if left is not None and right is not None:
+            return left != right, True, False
+        for part in filled:
+            try:
+                values.append(held.value(*part))
+            except OpenError:
+                return False, False, False
+            except GrammarError as error:
+                if not point and not isinstance(error, TooLargeError):
+                    raise
+                return False, False, False
+        return apart(values[0], values[1]), True, all(map(certainly_unreal, values))
+
+
+def _filled(node: n.Expression, point: Mapping[str, n.Expression]) -> tuple[n.Expression, dict[str, Fraction]]:
+    known = {name: value.value for name, value in point.items() if isinstance(value, n.Number)}
+    others = {name: value for name, value in point.items() if name not in known}
+    return substitute(node, others) if others else node, known
+
+
+def shown(value: n.Expression) -> str:
+    """Returns a coordinate of a point as text."""
+    match value:
+        case n.Number(of):
+            return str(of)
+        case n.Sum((n.Number(real), n.Product((n.Number(imaginary), _)))):
+            return f"{real} + {imaginary}*i"
+        case _:
+            return "?"
+
+
+def _counts(node: n.Expression) -> bool:
+    """Says whether a function that is for whole numbers only has a symbol inside."""
+    return any(
+        isinstance(part, n.FunctionCall) and part.function in WHOLE_FUNCTIONS and symbols(part) for part in walk(node)
+    )

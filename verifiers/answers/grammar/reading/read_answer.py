@@ -1,0 +1,235 @@
+"""Reads a text as a value: the one door for answers. The whole text is read, or it is refused.
+
+Where one text has two usual readings, this is the choice:
+
+- `1,234` is one number outside brackets; within brackets, and before a blank, a comma separates. `0,5` is two numbers,
+  unless one number is expected; then `5,0` is refused: it may be 5.0, and it may be 5 and 0.
+- `(1,2)` is a point, unless infinity, a union or `x \\in` makes it an interval, or the expected answer is one;
+  `[1,2]` is an interval, `[1,2,3]` a tuple.
+- `f(2)`, `g(x)`, `h'(t)`, `f^{-1}(x)` are values of a function that is not known, `x(x+1)` is a product.
+- `2e-3` is 0.002, unless the expected answer has Euler's number. `log` is the natural logarithm, `lg` has base 10.
+- `5 m` with a blank is five metres, `5m` and `2 m v` are products, unless the expected answer settles it. `5 apples` is
+  a quantity where it is what is expected, or a number is and apples are in the list of what is counted.
+- `A` alone is a choice unless the expected answer is mathematics. `a` is one, too, where a choice is expected; `e` and
+  the letters behind it only where `(E)`, `\\text{E}` or `Option E` marks one. `xy` is a product, `yes` is a word.
+- `\\sin^{-1} x` is the inverse function. `x = 1, 2` and `x = 1, x = 2` are alternatives, `x = 1, y = 2` a system.
+- `\\pm` makes two answers. `0.(3)` and `0.\\overline{3}` recur. `1.5 million` is a number.
+- `3:2` is a ratio, `3:20` a time of day, unless a ratio or a number is expected. `\\approx` adds nothing to a value;
+  `x \\approx 2.35` is `x = 2.35`. `\\text{CO}_2` and `CaCO_3` are chemical formulas, `CO_2` is a product.
+- `1, 2, \\dots, 10` goes on by adding. `k \\pi, k \\in Z` and `x \\equiv 3 \\pmod 7` are sets of numbers.
+- `25 \\frac{m}{s}` with a blank has a unit, `25\\frac{m}{n}` none. `twelve` is 12 where a number is expected.
+- `3mg` is a mass, `\\frac{3mg}{2}` and `\\frac32 mg` are weights: within fractions and roots there are no units.
+  `47 k\\Omega` has one, `\\mu mg` none. `\\Gamma(x)` is the gamma function, `mg(1-x)` a product. `2(1,3)` is (2, 6).
+- `(n+1)2^{n-1}` and `n2^n` are products, `a2^3` is refused.
+- `3/4 x`, with a blank, is three quarters of x. `1/2x`, `x/2y`, `\\sin x (x+1)`, `\\sin x/2`, `6 7`, `2x2`, `12,05`
+  and `5 J/kg K` are refused. Natural numbers begin with 1.
+
+An expected answer only settles such choices; it never changes what is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from verifiers.answers.grammar import nodes as n
+from verifiers.answers.grammar import values as v
+from verifiers.answers.grammar.characters import plain
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError
+from verifiers.answers.grammar.nodes import symbols
+from verifiers.answers.grammar.notation import ANSWERS as NOTATION
+from verifiers.answers.grammar.number_words import number_in_words
+from verifiers.answers.grammar.preprocessing import digits_first, preprocessed, several_choices
+from verifiers.answers.grammar.reader import Context, Hint, Reader
+from verifiers.answers.grammar.reading.formulas import formula
+from verifiers.answers.grammar.reading.items import answer
+from verifiers.answers.grammar.reading.language import ANSWERS
+from verifiers.answers.grammar.reading.quantities import COMMON_UNITS, LETTERS
+from verifiers.answers.grammar.tokens import MAX_CHARACTERS
+from verifiers.answers.grammar.traverse import comparisons, expressions, values
+from verifiers.answers.grammar.units import UNIT_NAMES
+from verifiers.answers.grammar.words import certain_words, choice, folded, loose_words
+from verifiers.answers.grammar.wrappers import MAX_TRAILING, unwrapped
+
+CAPITAL = re.compile("[A-Z]")
+EULER = n.Constant("e")
+LABELLED = re.compile(r"\\text(?!it)")
+"""What may mark a lower-case letter as a label; italics are what symbols are set in."""
+LISTED = re.compile(r"(?<!\\)[,;][\s~$})\]\\]*$")
+"""What separates answers, behind the last of them."""
+
+
+def read_answer(
+    text: str,
+    *,
+    variables: Collection[str] | None,
+    expected: v.Value | None = None,
+    complex_symbols: bool = False,
+    units: bool = False,
+) -> v.Value:
+    """Returns the value of a whole text. Raises GrammarError, and nothing else, for a text that is not an answer.
+
+    `variables`: names that win over constants, functions and units; None for those of the expected answer.
+    `expected`: settles what has two readings. `complex_symbols`: whether symbols are complex numbers. `units`: whether
+    a letter behind a number and a blank is a unit wherever it may be one, `0.5 T`.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise TooLargeError(f"longer than {MAX_CHARACTERS} characters")
+    inner, upright = unwrapped(plain(text))
+    if not inner:
+        raise GrammarError("nothing is written")
+    named = not (inner[0] == "=" and inner[1:2] not in ("=", "<", ">"))
+    if not named:
+        inner = inner[1:].strip()
+    names = frozenset(variables or ())
+    if named and not names and (expected is None or isinstance(expected, v.ChemicalFormula)):
+        compound = formula(inner, upright=upright, certain=expected is None)
+        if compound is not None:
+            return compound
+    ends = inner[-1:]
+    counts = (ends == "}" or ends.isalpha()) and _takes_spelled(expected)
+    number = number_in_words(inner) if counts and ends != "}" else None
+    if number is not None:
+        return v.Scalar(n.Negation(n.Number(-number, inner)) if number < 0 else n.Number(number, inner))
+    if isinstance(expected, v.Quantity) and inner[:1].isalpha():
+        inner = digits_first(inner)
+    worded = _words(inner, upright, names, expected, labelled=LABELLED.search(text) is not None)
+    if worded is not None:
+        if not named:
+            raise GrammarError("an equals sign before words")
+        return worded
+    familiar = frozenset(_symbols(expected)) if expected is not None and variables is None else frozenset()
+    euler = expected is not None and any(EULER in n.walk(node) for node in expressions(expected))
+    spelled = UNIT_NAMES - names if names else UNIT_NAMES
+    if isinstance(expected, v.Quantity):
+        spelled |= {atom for atom, _ in expected.unit}
+    context = Context(
+        names,
+        familiar,
+        spelled,
+        wants_unit=isinstance(expected, v.Quantity),
+        nouns=expected is None,
+        counts=counts,
+        letters=LETTERS if units else COMMON_UNITS,
+        complex=complex_symbols,
+    )
+    inner = preprocessed(inner, expected, listed=LISTED.search(text[-MAX_TRAILING:]) is not None)
+    try:
+        tokens = NOTATION.tokens(inner, grouping=not inner.startswith("{"), euler=euler)
+        found = answer(Reader(tokens, ANSWERS, context, _hint(expected)))
+    except TooLargeError:
+        raise
+    except GrammarError:
+        loose = None if expected is not None or not named else loose_words(inner)
+        if loose is None:
+            raise
+        return loose
+    if isinstance(expected, v.Listing) and not _same_length(found, expected) and "," in inner:
+        listed = _listed(inner, euler, context, expected)
+        found = listed if listed is not None else found
+    if not named and isinstance(found, v.RelationValue | v.Named | v.Builder):
+        raise GrammarError("an equals sign before an equation")
+    return found
+
+
+def formula_of(text: str, *, certain: bool = True) -> v.Value | None:
+    """Returns the chemical formula that a whole text is; None where it is none, or may be something else."""
+    if not CAPITAL.search(text) or len(text) > MAX_CHARACTERS:
+        return None
+    try:
+        inner, upright = unwrapped(plain(text))
+    except GrammarError:
+        return None
+    return formula(inner, upright=upright, certain=certain)
+
+
+def _takes_spelled(expected: v.Value | None) -> bool:
+    """Says whether a number in words is that number. Not in what is expected: `five` may be meant as a word."""
+    return isinstance(expected, v.Scalar) and not symbols(expected.of)
+
+
+def _listed(text: str, euler: bool, context: Context, expected: v.Listing) -> v.Value | None:
+    """Reads `1,234` as two numbers, where two are expected."""
+    try:
+        tokens = NOTATION.tokens(text, grouping=False, euler=euler)
+        found = answer(Reader(tokens, ANSWERS, context, _hint(expected)))
+    except GrammarError:
+        return None
+    return found if _same_length(found, expected) else None
+
+
+def _same_length(found: v.Value, expected: v.Listing) -> bool:
+    return isinstance(found, v.Listing) and len(found.items) == len(expected.items)
+
+
+def _words(
+    text: str, upright: bool, names: frozenset[str], expected: v.Value | None, *, labelled: bool
+) -> v.Value | None:
+    """Returns words and choices, where the text or the expected answer says that it is one."""
+    if isinstance(expected, v.Choice):
+        label = choice(text, upright=labelled, expected=expected)
+        if label is not None:
+            return label
+    letters = several_choices(text, expected)
+    if letters is not None:
+        return letters
+    phrase = PHRASES.get(" ".join(text.lower().split()))
+    if phrase is not None:
+        return phrase
+    if isinstance(expected, v.TextAnswer):
+        return certain_words(text, names) or loose_words(text) or (folded(text) if text.isalpha() else None)
+    if expected is None and not (names and text in names):
+        label = choice(text, upright=labelled)
+        if label is not None:
+            return label
+        if upright and re.fullmatch(r"[^\W\d_]{2,}", text) and text not in names:
+            return folded(text)
+    known = names | (frozenset(_symbols(expected)) if expected is not None else frozenset())
+    return certain_words(text, known, clocks=not isinstance(expected, v.Ratio | v.Scalar))
+
+
+EVEN = n.Product((n.TWO, n.Symbol("k")))
+ODD = n.Sum((EVEN, n.ONE))
+PHRASES: dict[str, v.Value] = {
+    **dict.fromkeys(("all real numbers", "all reals", "the real numbers", "real numbers"), v.NumberSet("R")),
+    **dict.fromkeys(("all integers", "the integers"), v.NumberSet("Z")),
+    **dict.fromkeys(("empty set", "the empty set"), v.FiniteSet(())),
+    **dict.fromkeys(("all positive integers", "the positive integers", "all natural numbers"), v.NumberSet("N")),
+    **dict.fromkeys(("all nonnegative integers", "all non-negative integers"), v.NumberSet("N0")),
+    **dict.fromkeys(("all even integers", "all even numbers"), v.Images((EVEN,), "k", v.NumberSet("Z"))),
+    **dict.fromkeys(("all odd integers", "all odd numbers"), v.Images((ODD,), "k", v.NumberSet("Z"))),
+}
+
+
+def _hint(expected: v.Value | None) -> Hint:
+    match expected:
+        case None:
+            return Hint()
+        case v.RelationValue() if all(set(part.relations) == {"=="} for part in comparisons(expected)):
+            return Hint("tuple")
+        case v.Interval() | v.SetOperation() | v.Builder() | v.RelationValue():
+            return Hint("interval")
+        case v.Tuple():
+            return Hint("tuple")
+        case v.Matrix():
+            return Hint("tuple", "tuple")
+        case v.FiniteSet():
+            return Hint(braces=True)
+        case v.Named(_, value):
+            return _hint(value)
+        case v.Listing((first, *_)):
+            return _hint(first)
+        case _:
+            return Hint()
+
+
+def _symbols(value: v.Value) -> Iterator[str]:
+    for node in expressions(value):
+        yield from symbols(node)
+    for part in values(value):
+        if isinstance(part, v.Builder):
+            yield part.symbol
+        elif isinstance(part, v.Images) and part.name:
+            yield part.name
+        elif isinstance(part, v.Named):
+            yield from _symbols(part.name)

@@ -1,0 +1,28 @@
+"""Reads what a fact or a cell holds: one number, perhaps with a unit, or the several of a date, a time, a range."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from verifiers.checklists.numerals.numbers import Decimals, Figure, numbers_in
+
+
+def figure(text: str, decimals: Decimals = "point") -> Figure | None:
+    """The number that a cell or a fact holds, perhaps with a sign of a currency or a unit beside it."""
+    found = figures(text, decimals)
+    return found[0] if len(found) == 1 else None
+
+
+def figures(text: str, decimals: Decimals = "point") -> list[Figure]:
+    """All numbers that a fact holds: `9:30`, `3–2` and `4 May 2024` have two."""
+    found = numbers_in(text.strip("* "), decimals, cell=True, marks=mark_of(text))
+    upper = [one for number in found for one in number.readings[0]]
+    if re.fullmatch(r"\s*\d+\s?/\s?\d+(?:\s\D*)?", text) and len(upper) == 2 and upper[1].value:
+        upper.append(replace(upper[1], text=text, value=upper[0].value / upper[1].value))
+    return upper
+
+
+def mark_of(fact: str) -> frozenset[str]:
+    """The letters that stand before the digits of a fact: `RM` of `RM450`."""
+    return frozenset(re.findall(r"^\W*([^\W\d_]+)[-\u2010\u2011]?(?=\d)", fact))

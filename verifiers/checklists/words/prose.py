@@ -1,0 +1,125 @@
+"""Words and sentences.
+
+A word is a run of letters and digits, with apostrophes, hyphens and points inside, and commas between digits (`don't`,
+`well-known`, `3,140.5`); in scripts without spaces each character is one. Sentences are those of `sentencex`, the
+segmenter of Wikimedia, which knows the abbreviations of many languages. What it cut inside of one is joined again: a
+sentence does not begin with a small letter where the text begins with a capital, nor behind an abbreviation, the
+number of a list or a day that stands before a word. One ends behind a number with a unit that is written with a point,
+before a capital.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import sentencex
+
+from verifiers.checklists.words.language import language_of
+
+UNSPACED = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e01-\u0e2e"
+"""Of scripts without spaces."""
+WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:(?:['\u2019.\-\u2010\u2011]|(?<=\d),(?=\d))[^\W_{UNSPACED}]+)*")
+MOST_AT_ONCE = 8_000
+"""Characters; a longer block is cut at a blank before it is read, for quotation marks cost time by their square."""
+CHAINED = re.compile("[-.\u2010\u2011]")
+LONGEST_COMPOUND = 4
+"""Parts of what is one word by hyphens: `jack-of-all-trades`."""
+SHORT = "approx mt ft tbsp tsp gov sen rep capt col gen lt sgt rev hon dept est fig figs eq cf vs no nos vol pp p"
+SHORT += (
+    " ca vgl abb tab bzw dhr mevr sig dott prof dr mr mrs ms st art hr fr u mme mlle mmes np tzw tj e.g i.e z.b d.h"
+)
+SHORT += " hab inż ks ul mgr płk mjr kpt lek gm woj św nr rys ryc zob tzn tzw m.in np por godz red ing mudr judr doc"
+SHORT += " mgr tj např atd viz sv"
+JOINS = frozenset(SHORT.split())
+"""Abbreviations that stand before what they belong to, beside those that the library knows."""
+NUMBERED = frozenset(
+    {"no", "nos", "p", "pp", "art", "fig", "figs", "eq", "vol", "ca", "approx", "abb", "tab", "nr", "por", "godz"}
+)
+"""Those of them that belong to a number, and are words or letters otherwise."""
+SPELLED = re.compile(
+    rf"(?<![^\W_])(?:[^\W_{UNSPACED}](?:[\W_]{{1,3}}[^\W_{UNSPACED}]){{7,}}"
+    rf"|[^\W\d_{UNSPACED}](?:(?:[^\w\n]|_)[^\W\d_{UNSPACED}]){{3,}})(?![^\W_])"
+)
+"""A word in single letters: four with one sign between any two, whichever it is; eight, digits too, with three."""
+UNIT_ENDS = re.compile(
+    r"(?:\b[тТ]\. ?[дп]|(?<=\d)[ \u00a0\u202f](?:[cmk]?m|[mk]?g|m?l|min|sec|[смк]?м|[мк]г|м?л|мин|сек|га))"
+    r"\.[\"'”’»)]*(?=\s+[^\W\d_])"
+)
+"""Also behind `и т. д.`"""
+LAST = 80
+"""Characters of a sentence in which its last words are looked for."""
+SURROGATES = re.compile("[\ud800-\udfff]")
+CLOSERS = "\"'”’»)]"
+INITIALS = frozenset({"pl", "cs"})
+"""Languages whose initials the library does not know."""
+INITIAL = re.compile(r"(?:^|[.,(]|\b(?:[iza]|od|dla|przez|pro))\s*\b[^\W\d_a-z]\.\s*$")
+DOTTED_DAYS = frozenset({"de", "da", "cs", "pl", "tr"})
+
+
+def words(text: str) -> list[str]:
+    return WORD.findall(text)
+
+
+def word_count(text: str) -> int:
+    """As people count: a word in single letters is one, too; in scripts without spaces each character is. A long chain
+    of words by hyphens or points is as many."""
+    chains = (len(CHAINED.split(word)) for word in words(SPELLED.sub("x", text)))
+    return sum(parts if parts > LONGEST_COMPOUND else 1 for parts in chains)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of one block. What is left behind the last end counts as one, where it has a word."""
+    language = language_of(text)
+    capitals = text[:1].isupper() or not text[:1].isalpha()
+    found: list[str] = []
+    for part in _parts(SURROGATES.sub("\ufffd", text)):
+        for piece in sentencex.segment(language or "en", part):
+            if found and _goes_on(found[-1][-LAST:], piece, language, capitals):
+                found[-1] += piece
+            else:
+                found.append(piece)
+    found = [part for sentence in found for part in _behind_units(sentence)]
+    return [sentence.strip() for sentence in found if WORD.search(sentence)]
+
+
+def _behind_units(sentence: str) -> Iterator[str]:
+    start = 0
+    for unit in UNIT_ENDS.finditer(sentence):
+        if sentence[unit.end() :].lstrip()[:1].isupper():
+            yield sentence[start : unit.end()]
+            start = unit.end()
+    yield sentence[start:]
+
+
+def _parts(text: str) -> list[str]:
+    if len(text) <= MOST_AT_ONCE:
+        return [text]
+    parts, start = [], 0
+    while start < len(text):
+        end = start + MOST_AT_ONCE
+        blank = max(text.rfind(" ", start, end), text.rfind("\n", start, end)) + 1
+        end = blank if start < blank and end < len(text) else end
+        parts.append(text[start:end])
+        start = end
+    return parts
+
+
+def _goes_on(before: str, piece: str, language: str, capitals: bool) -> bool:
+    """Whether a sentence was cut: at an abbreviation, an ordinal, or before a small letter."""
+    begins = piece.lstrip(" \n\"'“”‘’„«»([")[:1]
+    if not WORD.search(before) and WORD.search(piece):
+        return True
+    if capitals and begins.islower():
+        return True
+    last = (before.split() or [""])[-1].rstrip(CLOSERS)
+    if not last.endswith("."):
+        return False
+    word = re.split(r"['’(\[\"“„«]", last[:-1])[-1].casefold()
+    if word.isdecimal() and len(word) <= 2 and language in DOTTED_DAYS and begins.isalpha():
+        return not re.search(r"\b(?:in|um|von|bis|seit|war|es|auf|zu)\s+\d{1,2}\.\s*$", before)
+    if language == "fr" and word in ("m", "mm"):
+        return True
+    if language in INITIALS and INITIAL.search(before):
+        return True
+    return word in JOINS and (word not in NUMBERED or begins.isdigit())

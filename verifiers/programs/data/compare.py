@@ -1,0 +1,150 @@
+"""Whether a value, or a text that was printed, is the expected one. Pure; what was returned is hostile data."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from itertools import repeat
+from typing import Literal, NamedTuple, TypeGuard
+
+from pydantic import Field
+
+from verifiers.contract.spec_data import SpecData
+from verifiers.programs.data.values import DictPairs, Elements, Value, kind_of, literal
+
+Rule = Literal["exact", "equal", "close", "any_order"]
+OutputRule = Literal["exact", "lines", "tokens", "numbers"]
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
+WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
+NUMBER_CHARS = 400
+
+
+class CompareRule(SpecData):
+    """When a returned value counts as the expected one."""
+
+    rule: Rule = "exact"
+    """`exact`: of the same types all through, so `2.0` is not `2`, `True` not `1` and a tuple no list; a nan is a nan.
+    `equal`: `2.0` is `2`, a tuple with the same items is the list; a bool is still no number. `close`: as `equal`, and
+    numbers may differ by the tolerances, but not an integer from another whole number. `any_order`: as `exact`, the
+    items of the outermost list in any order."""
+    absolute: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    relative: float = Field(default=0.0, ge=0, lt=1, allow_inf_nan=False)
+    """As a share of the expected number."""
+
+
+def agree(expected: Value, got: Value, how: CompareRule) -> bool:
+    match how.rule:
+        case "equal":
+            return _same(expected, got, NumberTolerance(0.0, 0.0))
+        case "close":
+            return _same(expected, got, NumberTolerance(how.absolute, how.relative))
+        case "any_order" if isinstance(expected, list | tuple) and type(got) is type(expected):
+            return len(expected) == len(got) and Counter(map(literal, expected)) == Counter(map(literal, got))
+        case _:
+            return _same(expected, got, None)
+
+
+class NumberTolerance(NamedTuple):
+    absolute: float
+    relative: float
+
+
+def _same(expected: Value, got: Value, within: NumberTolerance | None) -> bool:
+    """Recursion as deep as values may be. Without a tolerance, not even one of zero, types count as well."""
+    key: Callable[[Value], object] = literal
+    if within is None:
+        alike = type(expected) is type(got)
+    else:
+        key, alike = _key, _family(expected) == _family(got)
+    match expected, got:
+        case _ if not alike:
+            return False
+        case DictPairs(ours), DictPairs(theirs):
+            wanted, found = ({key(name): item for name, item in pairs} for pairs in (ours, theirs))
+            return len(ours) == len(theirs) and (
+                wanted.keys() == found.keys() and all(_same(item, found[name], within) for name, item in wanted.items())
+            )
+        case Elements(ours), Elements(theirs):
+            return set(map(key, ours)) == set(map(key, theirs))
+        case ((list() | tuple()), (list() | tuple())):
+            return len(expected) == len(got) and all(map(_same, expected, got, repeat(within)))
+        case _ if within is not None and _is_number(expected) and _is_number(got):
+            return near(expected, got, *within)
+        case _:
+            return expected == got or literal(expected) == literal(got)
+
+
+def _key(value: Value) -> str:
+    """Of a dictionary or set: numbers that are equal have one key; a tolerance says nothing of keys."""
+    if type(value) is float and math.isfinite(value) and value == int(value):
+        return literal(int(value))
+    if type(value) is tuple:
+        return "(" + ", ".join(map(_key, value)) + ")"
+    return literal(value)
+
+
+def _is_number(value: Value) -> TypeGuard[int | float | complex]:
+    return isinstance(value, int | float | complex) and not isinstance(value, bool)
+
+
+def _family(value: Value) -> str:
+    if _is_number(value):
+        return "number"
+    return "list" if isinstance(value, tuple) else kind_of(value)
+
+
+def near(expected: int | float | complex, got: int | float | complex, absolute: float, relative: float) -> bool:
+    """For numbers. Infinity is near itself only, and so is what is not a number. A whole number that is expected says
+    exactly which: another whole one is not near it, however it is written (`5`, `5.0`, `5+0j`)."""
+    if isinstance(expected, complex) or isinstance(got, complex):
+        return near(expected.real, got.real, absolute, relative) and near(expected.imag, got.imag, absolute, relative)
+    if expected == got:
+        return True
+    if isinstance(expected, int) and (isinstance(got, int) or got.is_integer()):
+        return False
+    try:
+        ours, theirs = float(expected), float(got)
+    except OverflowError:
+        return False
+    if math.isnan(ours) or math.isnan(theirs):
+        return math.isnan(ours) and math.isnan(theirs)
+    if math.isinf(ours) or math.isinf(theirs) or not (absolute or relative):
+        return False
+    return abs(ours - theirs) <= max(absolute, relative * abs(ours))
+
+
+def printed(expected: str, got: str, rule: OutputRule, *, absolute: float = 0.0, relative: float = 0.0) -> bool:
+    """`lines`: apart from blanks at the ends of lines and empty lines at the end. `tokens`: the same words. `numbers`:
+    the same words, decimal numbers within the tolerances, but not a whole one from another whole one."""
+    match rule:
+        case "exact":
+            return expected == got
+        case "lines":
+            return _lines(expected) == _lines(got)
+        case "tokens":
+            return expected.split() == got.split()
+        case "numbers":
+            ours, theirs = expected.split(), got.split()
+            return len(ours) == len(theirs) and all(
+                one == other or _near_words(one, other, absolute, relative)
+                for one, other in zip(ours, theirs, strict=True)
+            )
+
+
+def _lines(text: str) -> list[str]:
+    lines = [line.rstrip() for line in text.replace("\r\n", "\n").split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _near_words(expected: str, got: str, absolute: float, relative: float) -> bool:
+    if max(len(expected), len(got)) > NUMBER_CHARS or not NUMBER.fullmatch(expected) or not NUMBER.fullmatch(got):
+        return False
+    exactly = Decimal(got)
+    if WHOLE.fullmatch(expected) and exactly == exactly.to_integral_value():
+        return exactly == Decimal(expected)
+    return math.isfinite(float(got)) and near(float(expected), float(got), absolute, relative)

@@ -1,0 +1,194 @@
+"""Sorts and terms. Terms are shared: equal ones are one object, so that a term is a graph whose size is its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from verifiers.smt.language.errors import ClaimError
+
+MAX_TERMS = 200_000
+MAX_DEPTH = 3_000
+"""Of the graph. Solvers recurse over it."""
+MAX_WIDTH = 1_024
+"""Bits of a bit vector."""
+MAX_SIZE = 14_000
+"""Of the numbers that a term can come to, in bits, were each symbol a number of one bit: `x` squared forty times over
+is refused before any solver multiplies it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    name: str
+    parameters: tuple[Any, ...] = ()
+    """The width of a bit vector; index and element sorts of an array."""
+    declared: bool = False
+    """Whether the claim declares it: its elements are whatever the solver likes."""
+
+    def __str__(self) -> str:
+        if not self.parameters:
+            return self.name if self.name.isidentifier() else f"|{self.name}|"
+        inner = " ".join(map(str, self.parameters))
+        return f"(_ BitVec {inner})" if self.name == "BitVec" else f"({self.name} {inner})"
+
+    @property
+    def width(self) -> int:
+        return int(self.parameters[0])
+
+
+BOOL, INT, REAL = Sort("Bool"), Sort("Int"), Sort("Real")
+QUANTIFIERS = ("forall", "exists")
+
+
+def bits(width: int) -> Sort:
+    """Raises ClaimError for a width that is not from 1 to MAX_WIDTH."""
+    if not 1 <= width <= MAX_WIDTH:
+        raise ClaimError(f"bit vectors have from 1 to {MAX_WIDTH:,} bits")
+    return Sort("BitVec", (width,))
+
+
+def array(index: Sort, element: Sort) -> Sort:
+    return Sort("Array", (index, element))
+
+
+def leaves(sort: Sort) -> Iterator[Sort]:
+    """The sorts that this one is made of, other than arrays."""
+    if sort.name == "Array" and not sort.declared:
+        for inner in sort.parameters:
+            yield from leaves(inner)
+    else:
+        yield sort
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A declared symbol; a constant is one without arguments."""
+
+    name: str
+    domain: tuple[Sort, ...]
+    range: Sort
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """`op` is an operator of `verifiers.smt.language.operators`, or one of:
+
+    `value` (payload: bool, int or Fraction), `apply` (payload: Function), `variable` (payload: name, and a number that
+    tells it from all others), `forall` and `exists` (payload: variables; args: the body), `constant_array`.
+    """
+
+    op: str
+    args: tuple[Term, ...]
+    sort: Sort
+    payload: Any
+    """The numbers of an indexed operator, or as above."""
+    depth: int
+    size: int
+    """See MAX_SIZE."""
+    number: int
+    """In the order of making: arguments before what is made of them."""
+
+    def __repr__(self) -> str:
+        return f"<{self.op} {self.payload!r} {[each.number for each in self.args]}>"
+
+
+@dataclass(slots=True)
+class Terms:
+    """Makes terms, each only once."""
+
+    _known: dict[tuple[Any, ...], Term] = field(default_factory=dict)
+    _variables: int = 0
+
+    def make(self, op: str, args: Sequence[Term], sort: Sort, payload: Any = None) -> Term:
+        """Raises ClaimError when there are too many, or they are nested too deep."""
+        key = (op, tuple(each.number for each in args), sort, type(payload), payload)
+        found = self._known.get(key)
+        if found is None:
+            depth = 1 + max((each.depth for each in args), default=0)
+            if depth > MAX_DEPTH:
+                raise ClaimError(f"terms nested more than {MAX_DEPTH:,} deep, definitions written out")
+            if len(self._known) >= MAX_TERMS:
+                raise ClaimError(f"more than {MAX_TERMS:,} different terms, definitions written out")
+            size = _size(op, args, payload)
+            if size > MAX_SIZE:
+                raise ClaimError(f"numbers of more than {MAX_SIZE:,} bits, or a power as high")
+            found = Term(op, tuple(args), sort, payload, depth, size, len(self._known))
+            self._known[key] = found
+        return found
+
+    def variable(self, name: str, sort: Sort) -> Term:
+        """A new one, unlike all before it even of that name."""
+        self._variables += 1
+        return self.make("variable", (), sort, (name, self._variables))
+
+    def boolean(self, value: bool) -> Term:
+        return self.make("value", (), BOOL, value)
+
+    def literal(self, value: bool | int | Fraction, sort: Sort) -> Term:
+        """A value of that sort: Bool, Int, Real or a bit vector."""
+        return self.make("value", (), sort, Fraction(value) if sort == REAL else value)
+
+    def negation(self, term: Term) -> Term:
+        if term.op == "value":
+            return self.boolean(not term.payload)
+        return term.args[0] if term.op == "not" else self.make("not", (term,), BOOL)
+
+    def conjunction(self, terms: Sequence[Term]) -> Term:
+        """All of them; true for none. Leaves out what is true."""
+        return self._joined("and", True, terms)
+
+    def disjunction(self, terms: Sequence[Term]) -> Term:
+        return self._joined("or", False, terms)
+
+    def _joined(self, op: str, neutral: bool, terms: Sequence[Term]) -> Term:
+        remaining: dict[int, Term] = {}
+        for term in terms:
+            if term.op == "value":
+                if term.payload is not neutral:
+                    return term
+            else:
+                remaining[term.number] = term
+        if not remaining:
+            return self.boolean(neutral)
+        first = next(iter(remaining.values()))
+        return first if len(remaining) == 1 else self.make(op, tuple(remaining.values()), BOOL)
+
+    def implication(self, premise: Term, conclusion: Term) -> Term:
+        return self.disjunction([self.negation(premise), conclusion])
+
+
+def _size(op: str, args: Sequence[Term], payload: Any) -> int:
+    if op == "value":
+        value: int | Fraction = payload
+        return max(value.numerator.bit_length(), value.denominator.bit_length())
+    sizes = [each.size for each in args]
+    if op in ("*", "/"):
+        return sum(sizes)
+    if op in ("+", "-"):
+        return max(sizes) + len(sizes).bit_length()
+    return max(sizes, default=1)
+
+
+def walk(roots: Sequence[Term], without: Container[Term] = (), closed: Container[str] = ()) -> Iterator[Term]:
+    """Every term that occurs in these, once, arguments before what is made of them; `without` leaves out some, and what
+    only they are made of, and `closed` are operators whose arguments are left out."""
+    seen: set[int] = set()
+    stack: list[tuple[Term, bool]] = [(root, False) for root in reversed(roots)]
+    while stack:
+        term, done = stack.pop()
+        if done:
+            yield term
+        elif term.number not in seen and term not in without:
+            seen.add(term.number)
+            if term.args and term.op not in closed:
+                stack.append((term, True))
+                stack.extend([(each, False) for each in reversed(term.args)])
+            else:
+                yield term
+
+
+def functions(roots: Sequence[Term]) -> list[Function]:
+    """Declared symbols that occur, in order of first occurrence."""
+    return list(dict.fromkeys(term.payload for term in walk(roots) if term.op == "apply"))
