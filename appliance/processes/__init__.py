@@ -1,1 +1,0 @@
-"""What concerns a process, whatever it does."""
