@@ -936,6 +936,11 @@ for place in head_files(settings, settings.data):
 
 # --- what comes after -------------------------------------------------------------------------------------------------
 
+reference_pages() {
+    if ! plan "assay docs build: reference pages in docs/reference"; then return 0; fi
+    "$VENV/bin/assay" docs build --out "$ROOT/docs/reference" >&2 || detail "left out: the program works without them"
+}
+
 doctor() {
     if ! plan "assay doctor: what this machine can do"; then return 0; fi
     if [ ${#ADMIN[@]} -gt 0 ]; then detail "through sudo, like everything that starts sandboxes: they need root"; fi
@@ -1033,6 +1038,7 @@ main() {
     guest_packages
     vllm_environment
     lean_toolchain
+    reference_pages
     exec 9<&- # the installation is done: what follows may take long, and needs no lock
     doctor
     case "$MODE" in

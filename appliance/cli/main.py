@@ -77,6 +77,7 @@ COMMANDS = {
     ),
     "rollouts": CommandRow("training.rollouts:app", "List what the model tried, and read one attempt."),
     "prune": CommandRow("service.prune:prune", "Drop the tokens of old training rollouts from the ledger."),
+    "docs": CommandRow("show.docs:app", "Write the reference pages."),
     "logs": CommandRow(
         "show.logs:logs", "The last lines of what the daemon, its worker, its broker or its gateway did."
     ),

@@ -97,7 +97,7 @@ class PairsFile:
             more = f"\nand {faulty - SHOWN} more lines" if faulty > SHOWN else ""
             raise UsageError(
                 f"{self._name} cannot be used; nothing was checked\n" + "\n".join(faults) + more,
-                "correct these lines; docs/cli.md describes a line, docs/verifiers/ the fields of a spec",
+                "correct these lines; docs/verifiers.md describes a line, docs/verifiers/ the fields of a spec",
             )
         if not count:
             raise UsageError(f"{self._name} holds no pairs", "write one JSON object on each line")

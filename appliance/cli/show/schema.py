@@ -18,7 +18,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema of what a command prints with --json, or list the commands that have one.
 
-    Fields are only added. docs/json.md has all of them on one page.
+    Fields are only added. `assay docs build` writes all of them on one page.
 
     Example: assay schema jobs ls
     """

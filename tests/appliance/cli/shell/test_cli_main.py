@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 import typer
 from forked_commands import run_forked
+from sandbox_commands import in_process
 from typer.testing import CliRunner
 
 from appliance.cli.main import COMMANDS, NO_READER, app
+from appliance.cli.show.docs import PAGES, cli_page
 from appliance.cli.show.printing import cycle_state, show_table
 from appliance.errors import ExitCode
 from appliance.records.cycles import Cycle, CycleState
 
 ASSAY = (sys.executable, "-m", "appliance.cli.main")
 RUN = "from appliance.cli.entry import main; main()"
-DOCS = Path(__file__).parents[4] / "docs" / "cli.md"
 
 
 def run(tmp_path: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -64,17 +65,26 @@ def test_the_commands_are_those_that_the_product_promises() -> None:
     assert {"/".join(command) for command in commands()} >= set(promised.split())
 
 
-def test_every_command_is_documented_with_its_options() -> None:
-    text = DOCS.read_text()
+def test_the_page_of_commands_has_every_command_with_its_options() -> None:
+    sections = dict(re.findall(r"(?ms)^## (assay[^\n]*)\n(.*?)(?=^## |\Z)", cli_page()))
     for command in commands():
-        assert f"`assay {' '.join(command)}" in text, command
+        text = sections[f"assay {' '.join(command)}"]
         group = typer.main.get_command(app)
         for part in command:
             group = group.get_command(None, part)
         for parameter in group.params:
             for option in parameter.opts:
-                if option.startswith("--") and option != "--help":
-                    assert f"`{option}" in text, (command, option)
+                assert not option.startswith("--") or option in text, (command, option)
+
+
+def test_docs_build_writes_every_page_and_says_where(tmp_path) -> None:
+    out = tmp_path / "reference"
+    ran = in_process(["docs", "build", "--out", str(out)])
+    assert (ran.returncode, {page.name for page in out.iterdir()}) == (0, set(PAGES))
+    assert all(page.read_text().startswith("# ") for page in out.iterdir())
+    (tmp_path / "file").write_text("")
+    refused = in_process(["docs", "build", "--out", str(tmp_path / "file")])
+    assert (refused.returncode, "cannot write to" in refused.stderr) == (2, True)
 
 
 INTERRUPTED = """
@@ -132,7 +142,7 @@ def test_a_table_fits_the_terminal_but_for_its_names_and_is_whole_in_a_pipe(caps
 
 
 def test_every_exit_code_is_documented() -> None:
-    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", DOCS.read_text(), re.MULTILINE)}
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", cli_page(), re.MULTILINE)}
     assert documented == {int(code) for code in ExitCode} | {130, NO_READER}
 
 
