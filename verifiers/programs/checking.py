@@ -1,5 +1,7 @@
-"""Which specs cannot decide anything, or would accept a program that does nothing. Cheap: nothing is run, so what only
-generated tests or properties would tell is found out by the verifier, before it looks at a submission."""
+"""Static checks for program specs that decide nothing or accept a program that does nothing.
+
+Cheap: no code runs. What needs generated tests or properties is checked by the verifier before it reads a submission.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ OF_A_MODULE = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__
 
 class SourceNames(NamedTuple):
     outermost: frozenset[str]
-    """Defined at the top of the module."""
+    """Names that are bound at the top level of the module."""
     unknown: tuple[str, ...]
-    """Used, and bound nowhere, in the order of the source."""
+    """Names that are used but bound nowhere, in source order."""
     anything: bool
-    """Whether names may come from elsewhere, and nothing can be said."""
+    """True if names may come from elsewhere (`import *`, `exec`), so that `unknown` proves nothing."""
 
 
 def names_of(tree: ast.Module) -> SourceNames:
@@ -64,7 +66,7 @@ def names_of(tree: ast.Module) -> SourceNames:
 
 
 def _outermost(body: list[ast.stmt]) -> set[str]:
-    """What a module's own statements bind, those inside of conditions and loops too."""
+    """Names that a module's own statements bind, including those in conditions and loops."""
     found: set[str] = set()
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -85,7 +87,7 @@ def _outermost(body: list[ast.stmt]) -> set[str]:
 
 @lru_cache(maxsize=256)
 def check(spec: ProgramSpec) -> None:
-    """Raises SpecError."""
+    """Raises SpecError for a spec that cannot be used."""
     if spec.function:
         _check_function(spec)
     else:
@@ -124,7 +126,7 @@ def _check_source(name: str, source: str, wanted: str, inputs: int) -> None:
 
 
 def _check_judging(name: str, function: ast.FunctionDef, inputs: int) -> None:
-    """For a property and a driver: both are about what comes first."""
+    """Checks a property or driver: its number of arguments, and that it uses its first one."""
     takes = function.args
     plain = [*takes.posonlyargs, *takes.args]
     about = "solution" if function.name == "drive" else "result"

@@ -1,7 +1,8 @@
-"""Programs that a set of tests should pass, and neighbours of these that it should not. Pure: the tests decide on each.
+"""Programs that a set of tests should accept, and mutants of these that it should reject. Pure: the tests decide on
+each.
 
-The right program is the spec's reference, or what the job came to. Its neighbours are changed in one place
-(`data.mutants`). One that passes may compute the same all the same, which nobody can decide; it is shown.
+The right program is the spec's reference or the job's result. Its mutants are changed in one place (`data.mutants`). A
+mutant that passes may be equivalent, which is undecidable; it is shown.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ IDLE = (
     "an empty program",
     "a class without methods",
 )
-"""Of the programs that do nothing, those that are shown."""
+"""Trivial programs that are shown."""
 
 
 def examples(spec: ProgramSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:

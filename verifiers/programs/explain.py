@@ -1,5 +1,5 @@
-"""A program's tests in plain words: what is called, with what, what has to come out, how it is compared; and what a
-verdict about it carries. Pure."""
+"""Plain-text explanation of a program's tests: calls, expected results and comparison; and the claims of a verdict.
+Pure."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def visible(spec: ProgramSpec) -> str:
 
 
 def question(spec: ProgramSpec, asked: str | None) -> str | None:
-    """What a person asked, with those tests that the spec calls visible."""
+    """Returns a person's question, followed by the spec's visible tests."""
     return None if asked is None else "\n\n".join([asked, *_visible_tests(spec)])
 
 

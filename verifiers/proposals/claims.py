@@ -1,6 +1,6 @@
-"""What can be found for a claim without anybody's idea: that it follows, values, the best values, a small term.
+"""Proposals for SMT claims by Z3: entailment, satisfying values, optimal values, a small term.
 
-Values are Z3's; the verifier looks at them again in its own arithmetic.
+The verifier checks Z3's values again in its own arithmetic.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _best(
     bench: Bench,
     more_time: Callable[[], bool],
 ) -> tuple[Interpretation, str]:
-    """Reals by Z3's simplex; whole numbers by steps that double while they succeed, and halve when they do not."""
+    """Optimizes reals by Z3's simplex, and integers by steps that double on success and halve on failure."""
     claim = asked.claim
     if objective.term.sort == REAL:
         answer = Z3(asked.spec.effort).best(must, objective.term, least=objective.least, asked=claim.declared)
@@ -119,7 +119,7 @@ def _fits(objective: OptimizationGoal, wanted: int) -> bool:
 
 
 def _beyond(claim: SmtClaim, objective: OptimizationGoal, wanted: int) -> Term:
-    """At least as good as this."""
+    """Constraint that the objective is at least as good as `wanted`."""
     sort = objective.term.sort
     bound = claim.terms.literal(Fraction(wanted) if sort == REAL else wanted, sort)
     less, more = ("bvule", "bvuge") if sort.name == "BitVec" else ("<=", ">=")

@@ -1,4 +1,4 @@
-"""Values as a submission has to write them: whole, never cut, one definition for each symbol."""
+"""SMT-LIB text of values as a submission must write them: complete, one definition per symbol."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ MOST_CHARS = 200_000
 
 
 def definition_text(function: Function, value: Value | FunctionTable | None) -> str:
-    """`(define-fun f ((a0 Int)) Int ...)`; None, where a solver does not care, gives zero, false, or the like.
+    """Renders `(define-fun f ((a0 Int)) Int ...)`. A value of None (the solver left it open) becomes zero, false, or
+    similar.
 
-    Raises ClaimError for what cannot be written down."""
+    Raises ClaimError for a value that SMT-LIB cannot express or that is too long.
+    """
     if not isinstance(value, FunctionTable):
         value = FunctionTable({}, zero(function.range) if value is None else value)
     parameters = [f"a{place}" for place in range(len(function.domain))]
@@ -57,7 +59,7 @@ def plain(value: Value, sort: Sort) -> str:
 
 
 def zero(sort: Sort) -> Value:
-    """Some value of the sort. Raises ClaimError where there is none that can be written."""
+    """Returns a simple value of the sort. Raises ClaimError for declared sorts, whose elements have no literals."""
     match sort.name:
         case "Bool":
             return False

@@ -1,7 +1,7 @@
-"""Integers and rationals that make a predicate true, from Z3: the predicate becomes a claim of ours, text by text.
+"""Integers and rationals that make a predicate true, from Z3: the predicate is translated into an SMT-LIB claim.
 
-Only what means the same in both languages is translated: sums, products, comparisons, whole powers, and remainder and
-quotient by a positive constant, where rounding down (Python) and Euclid (SMT-LIB) agree.
+Only constructs with the same meaning in both languages are translated: sums, products, comparisons, integer powers, and
+remainder and quotient by a positive constant, where floor division (Python) and Euclidean division (SMT-LIB) agree.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MOST = 3
 MOST_POWER = 12
 EFFORT = 4_000_000
 NONE = {"integer": "no integer", "rational": "no rational number", "real": "no real number"}
-"""What is impossible for all real numbers is so for the rational ones."""
+"""Note for an unsatisfiable predicate, by domain. Impossible for all reals implies impossible for rationals."""
 
 
 class NoWord(Exception):
-    """Nothing in SMT-LIB says this."""
+    """The predicate cannot be expressed in SMT-LIB."""
 
 
 def by_z3(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> ProposalReply:

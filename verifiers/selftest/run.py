@@ -1,7 +1,7 @@
-"""The self-test: every known attack, idle agent and honest control through the verifiers as they run here.
+"""The self-test: runs every known attack, idle agent and honest control through the verifiers as installed.
 
-Nothing that was not seen to be refused counts as refused. A case whose verdict is `infra_error`, whose check raised, or
-whose verifier cannot be had on this machine, is listed as not run with the reason, and the report is then not complete.
+Only an attack with a verdict counts as refused. A case with the verdict `infra_error`, with a check that raised, or
+whose verifier is not available here, is listed as not run with the reason, and the report is not complete.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ MAX_REASON = 500
 
 Clock = Callable[[], float]
 Progress = Callable[[int, int, SelfTestEntry | NotRun], None]
-"""How many are done, of how many, and the one that came last; on the thread that runs the self-test."""
+"""Callback after each case: cases done, cases in total, latest result; called on the self-test's own thread."""
 
 
 class SingleChecker(Protocol):
-    """What is tested: the door through which everybody else goes, too (`verifiers.checker.Checker`)."""
+    """Checker under test: the same interface as `verifiers.checker.Checker`."""
 
     def check(self, spec: Spec, submission: str) -> Verdict:
-        """Safe to call from several threads."""
+        """Returns the verdict on one submission. Safe to call from several threads."""
 
 
 def run_selftest(
@@ -47,9 +47,9 @@ def run_selftest(
     progress: Progress | None = None,
     clock: Clock = time.monotonic,
 ) -> SelfTest:
-    """Runs all cases, `jobs` at once. `only`: kinds of verifiers; the report of a part is never complete.
+    """Runs all cases, `jobs` concurrently. `only`: kinds of verifiers; the report of a part is never complete.
 
-    The order of the report is that of the cases. `made_at` must have a time zone (ValueError).
+    The report is in the order of the cases. `made_at` must have a time zone (ValueError).
     """
     if made_at.tzinfo is None:
         raise ValueError("the time of a self-test needs a time zone")
@@ -71,7 +71,7 @@ def run_selftest(
 
 
 def selftest_digest(questions: Iterable[TaskQuestion] = ()) -> str:
-    """The digest that a self-test of what is installed now would have."""
+    """Returns the digest that a self-test of the installed verifiers would have."""
     return _digest(trials(questions))
 
 
