@@ -1,8 +1,7 @@
-"""A claim in SMT-LIB in plain words: who is quantified over, what is assumed, what is to follow; and what a verdict
-about it carries. Pure.
+"""Plain-text explanation of a claim: quantified symbols, assumptions, goal; and the claims of a verdict. Pure.
 
-Terms are written with operators between their arguments and a bracket around each, so that nothing rests on which of
-them binds more. What cannot be read is shown as it is.
+Terms are written infix with parentheses around each, so that the text does not depend on precedence. Unreadable claims
+are shown verbatim.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ WITH_HOLES = "Define {holes} with `define-fun`, so that the assumptions of this 
 
 @dataclass
 class ClaimPieces:
-    """What a claim is made of, in its order."""
+    """Parts of a claim, in order."""
 
     constants: list[str] = field(default_factory=list)
-    """`x: Int`, and `f: any function of (Int) to Int`."""
+    """Declared symbols: `x: Int`, or `f: any function of (Int) to Int`."""
     definitions: list[str] = field(default_factory=list)
     asserted: list[tuple[str, Node]] = field(default_factory=list)
-    """Name and term; the name is empty where it has none."""
+    """Name and term of each assertion; unnamed ones have an empty name."""
     objective: tuple[str, Node] | None = None
 
 
@@ -58,7 +57,7 @@ def visible(spec: SmtSpec) -> str:
 
 
 def question(spec: SmtSpec, asked: str | None) -> str:
-    """A claim is its own question, unless a person asks another one."""
+    """Returns the person's question or, without one, a question made from the claim."""
     if asked is not None:
         return asked
     wanted = WITH_HOLES if spec.question == "entails" and spec.holes else ASKED[spec.question]
@@ -112,7 +111,7 @@ def _rules(spec: SmtSpec) -> Iterator[str]:
 
 
 def claim_lines(spec: SmtSpec) -> list[str]:
-    """The claim itself, in words; as it is written where it cannot be read, or is nested too deeply for words."""
+    """Returns the claim as plain text, or verbatim if it cannot be read or is nested too deeply."""
     try:
         return list(_claim(spec, parts_of(read(spec.claim, CLAIM))))
     except (ClaimError, RecursionError):
@@ -165,7 +164,7 @@ def _numbered(asserted: list[tuple[str, Node]]) -> Iterator[str]:
 
 
 def split(asserted: list[tuple[str, Node]], goal: str) -> tuple[list[tuple[str, Node]], Node | None]:
-    """Assumptions and goal, as the verifier splits them."""
+    """Splits assertions into assumptions and goal, as the verifier does."""
     for place, (name, node) in enumerate(asserted):
         if name == goal:
             return [*asserted[:place], *asserted[place + 1 :]], node
@@ -202,7 +201,7 @@ def parts_of(nodes: list[Node]) -> ClaimPieces:
 
 
 def named(body: Node) -> tuple[str, Node]:
-    """The name of an assertion, empty where it has none, and its term."""
+    """Returns the name of an assertion (empty if it has none) and its term."""
     match body:
         case Form((Atom("symbol", "!"), inner, *attributes)):
             found = [
@@ -226,7 +225,7 @@ def sort_words(node: Node) -> str:
 
 
 def term(node: Node) -> str:
-    """With operators between their arguments; brackets around everything but the outermost."""
+    """Renders a term infix, with parentheses around everything but the outermost."""
     text = _term(node)
     return text[1:-1] if text.startswith("(") and _closes_last(text) else text
 
@@ -279,7 +278,7 @@ def _bound(node: Node) -> str:
 
 
 def source(node: Node) -> str:
-    """As SMT-LIB writes it."""
+    """Renders an expression as SMT-LIB."""
     if isinstance(node, Form):
         return f"({' '.join(map(source, node.items))})"
     match node.kind:

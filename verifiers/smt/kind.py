@@ -1,4 +1,4 @@
-"""The kind `smt`: a claim in SMT-LIB that solvers prove, with the terms that are handed in."""
+"""The kind `smt`: a claim in SMT-LIB that solvers prove, given the submitted terms."""
 
 from __future__ import annotations
 

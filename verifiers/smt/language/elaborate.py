@@ -1,4 +1,5 @@
-"""S-expressions to terms: names looked up, sorts checked, `let` and definitions written out. Without recursion."""
+"""Elaborates S-expressions into terms: resolves names, checks sorts, expands `let` and definitions. Without recursion.
+"""
 
 from __future__ import annotations
 
@@ -23,33 +24,33 @@ SORTS = frozenset({"Bool", "Int", "Real", "BitVec", "Array"})
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A symbol that stands for a term over its parameters."""
+    """A symbol defined as a term over its parameters."""
 
     name: str
     parameters: tuple[tuple[str, Sort], ...]
     range: Sort
     body: Node
     sees: frozenset[str] | None = None
-    """The declared symbols that may occur in its body; None: all."""
+    """Declared symbols that may occur in its body; None for all."""
 
 
 @dataclass(slots=True)
 class Names:
-    """What is declared so far."""
+    """Sorts, functions and definitions declared so far."""
 
     sorts: dict[str, Sort] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     definitions: dict[str, Definition] = field(default_factory=dict)
 
     def free(self, name: str, at: int) -> str:
-        """The name, which nobody has yet. Raises ClaimError."""
+        """Returns the name if it is unused. Raises ClaimError."""
         taken = name in self.functions or name in self.definitions or name in RESERVED
         if taken:
             raise ClaimError(f"{escaped(name)} is declared already", at)
         return name
 
     def sort(self, node: Node) -> Sort:
-        """Raises ClaimError. Recursion here is as deep as the sort, which may be eight deep."""
+        """Parses a sort, nested at most eight deep. Raises ClaimError."""
         return self._sort(node, 8)
 
     def _sort(self, node: Node, depth: int) -> Sort:
@@ -72,7 +73,7 @@ class Names:
         raise ClaimError("there is no such sort", node.at)
 
     def variables(self, node: Node, what: str) -> list[tuple[str, Sort]]:
-        """`((x Int) (y Bool))`, each name once. Raises ClaimError."""
+        """Parses `((x Int) (y Bool))` with distinct names. Raises ClaimError."""
         found: dict[str, Sort] = {}
         for pair in form(node, what):
             name_node, sort_node = form(pair, what, 2)
@@ -88,9 +89,9 @@ class Names:
 @dataclass(slots=True)
 class Scope:
     locals: dict[str, list[Term]]
-    """What each name stands for, the innermost last."""
+    """Terms that each name is bound to, innermost last."""
     sees: frozenset[str] | None
-    """Which declared symbols may occur; None: all."""
+    """Declared symbols that may occur; None for all."""
 
 
 Place = tuple[Node, Scope]
@@ -99,19 +100,20 @@ Elaboration = Generator[Place, Term, Term]
 
 @dataclass(slots=True)
 class Elaborator:
-    """One per claim, so that the budget is one."""
+    """Elaborates one claim, with one budget of steps."""
 
     terms: Terms
     names: Names
     steps: int = 0
 
     def term(self, node: Node, variables: dict[str, Term] | None = None, sees: frozenset[str] | None = None) -> Term:
-        """The term that this expression is. Raises ClaimError."""
+        """Returns the term of an expression. Raises ClaimError."""
         scope = Scope({name: [term] for name, term in (variables or {}).items()}, sees)
         return recurse((node, scope), self._visit)
 
     def check(self, definition: Definition) -> Term:
-        """The body, with variables for the parameters. Raises ClaimError where it has not the sort that it says."""
+        """Returns the body with variables for the parameters. Raises ClaimError if its sort differs from the declared
+        one."""
         variables = {name: self.terms.variable(name, sort) for name, sort in definition.parameters}
         return coerced(self.terms, self.term(definition.body, variables, definition.sees), definition.range)
 
@@ -195,7 +197,7 @@ class Elaborator:
         return self.terms.make(op, (made,), BOOL, tuple(bound.values()))
 
     def _within(self, bound: dict[str, Term], body: Node, scope: Scope) -> Elaboration:
-        """The body, in which these names stand for these terms."""
+        """Elaborates the body with these names bound to these terms."""
         for name, term in bound.items():
             scope.locals.setdefault(name, []).append(term)
         made = yield body, scope
@@ -252,7 +254,7 @@ class Elaborator:
 
 @contextmanager
 def _located(node: Node) -> Iterator[None]:
-    """Says of an error that it is there."""
+    """Adds the position to a ClaimError."""
     try:
         yield
     except ClaimError as error:

@@ -1,4 +1,4 @@
-"""Commands to a claim: what is declared, what is asserted, what is to be best. Commands not listed here are refused."""
+"""Reads commands into a claim: declarations, assertions, an objective. Unlisted commands are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TAMPERING = frozenset(
         "check-sat-assuming", "declare-tactic", "model-add", "model-del", "query",
     }
 )  # fmt: skip
-"""Commands that speak to a solver about anything but a claim, or make it write."""
+"""Commands that control a solver or make it write, instead of stating a claim."""
 COMMANDS = TAMPERING | frozenset(
     {
         "assert", "assert-soft", "check-sat", "declare-const", "declare-fun", "declare-sort", "declare-datatype",
@@ -36,10 +36,10 @@ DEFINES = ("define-fun", "define-const")
 @dataclass(frozen=True, slots=True)
 class Assertion:
     name: str
-    """As given, or `assertion N`, counted from one."""
+    """Given name, or `assertion N`, counted from one."""
     term: Term
     body: Node
-    """As it is written, without its name."""
+    """Source expression, without its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class SmtClaim:
     assertions: list[Assertion] = field(default_factory=list)
     objective: OptimizationGoal | None = None
     declared: list[Function] = field(default_factory=list)
-    """In order, also those that a submission defines."""
+    """Declared functions in order, including those that a submission defines."""
     elaborator: Elaborator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,10 +67,10 @@ class SmtClaim:
 def read_claim(
     nodes: Sequence[Node], fills: Mapping[str, Definition] | None = None, terms: Terms | None = None
 ) -> SmtClaim:
-    """The claim, with these definitions in the place of declared symbols. Raises ClaimError.
+    """Returns the claim, with the definitions in `fills` replacing declared symbols. Raises ClaimError.
 
-    A fill has the arguments and sorts that the declaration says, or it is refused. Claims whose terms meet at one bench
-    share `terms`. Fills that nothing declares are what the others use.
+    A fill must have the arguments and sorts of its declaration. Claims whose terms are used together share `terms`.
+    Fills without a declaration are auxiliary functions of the others.
     """
     claim = SmtClaim(terms or Terms())
     fills = fills or {}
@@ -116,7 +116,7 @@ def read_claim(
 
 
 def definition(node: Node, names: Names) -> Definition:
-    """`(define-fun f ((x Int)) Int x)` or `(define-const c Int 1)`. Raises ClaimError."""
+    """Parses `(define-fun f ((x Int)) Int x)` or `(define-const c Int 1)`. Raises ClaimError."""
     items = form(node, "a definition")
     match items:
         case (Atom("symbol", "define-const"), name, sort, body):
@@ -128,7 +128,7 @@ def definition(node: Node, names: Names) -> Definition:
 
 
 def define(claim: SmtClaim, made: Definition, at: int) -> None:
-    """Adds it, once it is known to be well sorted; it may use only what was there before. Raises ClaimError."""
+    """Adds a definition after checking its sorts; it may use only earlier symbols. Raises ClaimError."""
     claim.names.free(made.name, at)
     claim.elaborator.check(made)
     claim.names.definitions[made.name] = made
@@ -191,5 +191,5 @@ def _assert(claim: SmtClaim, node: Node) -> None:
 
 
 def read_text(text: str) -> SmtClaim:
-    """The claim in this text. Raises ClaimError."""
+    """Parses a claim. Raises ClaimError."""
     return read_claim(read(text, CLAIM))
