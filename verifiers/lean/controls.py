@@ -1,5 +1,5 @@
-"""What a server tries before it believes itself: that Lean works, and that each shortcut accepts what is true and
-refuses what is not, here and with this version."""
+"""Self-checks of a Lean server at its start: Lean works, and each shortcut accepts true and rejects false input with
+this version."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ inductive probe.Tree : Type where
 def probe.swap.{u, v} (A : Sort u) (B : Sort v) (p : probe.Pair A B) : probe.Pair B A :=
   let a := p.one; (fun b => probe.Pair.mk b a) p.two
 """
-"""A declaration of each kind, and a term of most."""
+"""A declaration of each kind, and most forms of terms."""
 FALSE_PROBE = "set_option debug.skipKernelTC true\ntheorem probe : False := by decide +kernel\n"
-"""What only a replay finds."""
+"""Falsehood that only a replay detects."""
 STATED = "theorem probe.stated : True := sorry\n"
 CHECK = "\ntheorem probe.check : type_of% @probe.stated := @probe\n#print axioms probe.check\n"
 LIMITS: dict[str, Any] = {"seconds": 60.0, "memory_mib": 4096}
 
 
 def probe(lean: Lean) -> str:
-    """What is wrong with this Lean; nothing when a small theorem compiles to a file that can be examined."""
+    """Returns what is wrong with this Lean; empty if a small theorem compiles to a file that can be examined."""
     answer = LeanStep(lean, LIMITS | {"source": FORMS + PROBE, "module": "Probe", "keep": True}).run()
     if answer["ended"] == "exited" and answer["code"] == 0 and "file" in answer:
         try:
@@ -47,14 +47,14 @@ def probe(lean: Lean) -> str:
 
 
 def compiled_probes(lean: Lean) -> list[str]:
-    """A true file and one that only a replay finds to be false."""
+    """Returns a true compiled file and one that only a replay finds false."""
     step = LIMITS | {"module": "Probe", "keep": True}
     return [LeanStep(lean, step | {"source": source}).run().get("file", "") for source in (PROBE, FALSE_PROBE)]
 
 
 def prove_replay(lean: Lean, made: Sequence[str]) -> str:
-    """How a replay accepts a file that is true and refuses one that is not: by the shared library, by the toolchain's
-    own tool, or not at all. `made` are `compiled_probes`."""
+    """Returns the kind of replay that accepts a true file and rejects a false one: `library`, `tool`, or empty. `made`
+    are `compiled_probes`."""
     limits = LIMITS | {"module": "Probe"}
     if not all(made):
         return ""
@@ -71,9 +71,11 @@ def prove_replay(lean: Lean, made: Sequence[str]) -> str:
 
 
 def prove_headers(lean: Lean, made: Sequence[str], foreign: Sequence[int] = ()) -> str:
-    """What is wrong with headers that are imported beforehand; nothing when a file that is compiled with one is, byte
-    by byte, what Lean's command line makes of it, and a check with one tells true, false, open and other proofs
-    apart. `made` are `compiled_probes`."""
+    """Returns what is wrong with preimported headers; empty if they work. `made` are `compiled_probes`.
+
+    They work if a file compiled with one equals the command line's byte for byte, and if a check with one distinguishes
+    true, false, open and other proofs.
+    """
     if not lean.warm:
         return "this Lean does not bear to be set up beforehand"
     if not all(made):

@@ -1,13 +1,12 @@
-"""Whether what a compiled file declares is what Lean itself would have put there.
+"""Checks that a compiled file declares only what Lean itself would have written.
 
-The kernel believes what stands beside each term: which of its variables have a binder, whether it has universe
-parameters, how deep a universe level is. An import believes that a declaration's name is the one that it is listed
-under, and that an inductive type is as it says of itself. Whoever writes such a file by hand can lie about all of
-these, and a replay by the same kernel finds none of it. So all of it is looked at here, before Lean sees the file.
+The kernel trusts the data beside each term: how far its bound variables reach, if it has universe parameters, how deep
+a universe level is. An import trusts that a declaration has the name it is listed under, and that an inductive type
+describes itself correctly. A hand-written file can lie about all of these, and a replay by the same kernel detects none
+of it. So all of it is checked here, before Lean sees the file.
 
-What always holds: only the standard library; linear in the file. A form that is not known is OleanError; what no Lean
-writes is AlteredError. Hashes are only compared with each other: a wrong one makes equal things unequal, never the
-other way.
+Invariants: only the standard library; linear in the file. An unknown form is OleanError; what no Lean writes is
+AlteredError. Hashes are only compared with each other: a wrong one makes equal things unequal, never the reverse.
 Source: src/Lean/Expr.lean, src/Lean/Level.lean, src/Lean/Declaration.lean, src/Lean/Replay.lean; Lean 4.35.
 """
 
@@ -35,17 +34,19 @@ from verifiers.lean.olean import CONSTANTS, NAMES, STR, Olean
 INDUCTIVE, CONSTRUCTOR, RECURSOR = 5, 6, 7
 DEFINITION, OPAQUE, SAFE = 1, 3, 1
 UNSAFE = {INDUCTIVE: 8, CONSTRUCTOR: 0, RECURSOR: 8}
-"""Which bit behind its fields says that it is unsafe: no submission may have such a type, and a replay skips it."""
+"""Bit behind the fields that marks a declaration unsafe: no submission may have such a type, and a replay skips it."""
 LEVEL_HASH, LEVEL_PARAMETER, LEVEL_DEPTH = 32, 1 << 1, 8
 TERM_FLAGS, TERM_PARAMETER, LOOSE = (1 << 64) - (1 << 40), 1 << 43, 44
-"""The rest is a hash, and how deep it is about."""
+"""Checked bits of a term's data; the rest is a hash and an approximate depth."""
 MOST_BOUND = (1 << 20) - 1
 
 
 def examine(olean: Olean, modules: Iterable[str] | None = None, form: tuple[int, bool] | None = None) -> list[int]:
-    """Where its terms with a note lie: the note itself may be anything, and has to be taken out. `modules` are all that
-    it may import, `form` is what this Lean's files have. Raises AlteredError, and OleanError for an object that is not
-    known."""
+    """Returns the offsets of terms with a note, whose notes are arbitrary data and must be removed. Raises
+    AlteredError, and OleanError for an unknown object.
+
+    `modules` are all permitted imports, `form` is the form of this Lean's files.
+    """
     if form is not None and olean.form != form:
         raise AlteredError("it is of another form than this Lean's files")
     if modules is not None and (others := set(olean.imports()).difference(modules)):
@@ -57,8 +58,8 @@ def examine(olean: Olean, modules: Iterable[str] | None = None, form: tuple[int,
 
 
 def _compare_levels(objects: OleanObjects) -> dict[int, bool]:
-    """Whether each universe level has parameters, by pointer. What it is made of lies before it. How deep it is decides
-    for the kernel which of two numbers is the higher one."""
+    """Checks universe levels. Returns, by pointer, if each has parameters. Parts precede the whole in the file. The
+    kernel uses the stored depth to compare levels."""
     found, depths = {NOTHING: False}, {NOTHING: 0}
     for at in sorted(objects.seen[Slot.LEVEL]):
         parts = () if objects.tag(at) == PARAMETER else objects.fields(at)
@@ -97,10 +98,10 @@ def _compare_terms(objects: OleanObjects, levels: dict[int, bool]) -> None:
 
 
 class DeclarationNames:
-    """A file's names as numbers, the same for equal ones."""
+    """Names of a file as numbers; equal names have equal numbers."""
 
     def __init__(self, objects: OleanObjects) -> None:
-        """Raises AlteredError where two equal names have not one hash."""
+        """Raises AlteredError if two equal names have different hashes."""
         self._objects = objects
         self._numbers = {NOTHING: 0}
         """By pointer."""
@@ -116,9 +117,9 @@ class DeclarationNames:
             self._numbers[at + objects.base] = number
 
     def compare(self) -> None:
-        """Raises AlteredError where a declaration is listed under another name than its own, or two are under one;
-        where an inductive type says something else of itself than its recursor and its constructors do, which a replay
-        compares; or where a replay would take something for another thing than an import does."""
+        """Raises AlteredError for a declaration listed under another name, for duplicate names, for an inductive type
+        that differs from its recursor and constructors, and for anything that a replay and an import would treat
+        differently."""
         objects = self._objects
         names, infos = objects.olean.listed(NAMES), objects.olean.listed(CONSTANTS)
         if len(names) != len(infos):
@@ -140,7 +141,8 @@ class DeclarationNames:
         self._check_rest(known)
 
     def _check_rest(self, known: dict[int, int]) -> None:
-        """What a replay leaves out, the kernel may have made itself under that name, and as something else."""
+        """Raises AlteredError if a checked declaration uses one that a replay skips: the kernel may have created
+        something else under that name."""
         left_out = {number for number, at in known.items() if self._is_left_out(at)}
         if not left_out:
             return

@@ -1,4 +1,4 @@
-"""A statement in Lean in plain words, and what a verdict about its proof carries. Pure."""
+"""Plain-text explanation of a Lean statement, and the claims of a verdict about its proof. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def visible(spec: LeanSpec) -> str:
 
 
 def question(spec: LeanSpec, asked: str | None) -> str:
-    """A theorem is its own question, unless a person asks another one."""
+    """Returns the person's question or, without one, a question made from the theorem."""
     return asked if asked is not None else f"Prove this in Lean 4.\n\n{spec.statement.strip()}"
 
 

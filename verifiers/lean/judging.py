@@ -1,4 +1,4 @@
-"""From what Lean did to what is said of the submission. Pure."""
+"""Judgements from the results of Lean. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_MESSAGES = 5
 MOST_MESSAGE = 1500
 REFUSED = re.compile(r"\(kernel\)|Invalid (?:constructor|recursor)|No such constructor|Declared again")
 UNDECIDED = re.compile(r"deep recursion|deterministic timeout|excessive memory")
-"""What a kernel says that gives up."""
+"""Messages of a kernel that gives up."""
 TIMEOUTS = ("(deterministic) timeout", "maximum number of heartbeats")
 
 
@@ -29,7 +29,7 @@ def failed(ground: Ground, reason: str, **evidence: Any) -> Judgement:
 
 
 def suspected(reason: str, **evidence: Any) -> Judgement:
-    """It has something that no honest submission has."""
+    """Returns a judgement for content that no honest submission has."""
     return Judgement(Ground.FORBIDDEN, reason, evidence, suspected=True)
 
 
@@ -47,7 +47,7 @@ def forbidden(found: Sequence[ScreeningFinding]) -> Judgement:
 
 
 def compile_failure(ran: Ran, source: LeanSource, seconds: float, memory_mib: int) -> Judgement:
-    """Of a submission that did not come out of Lean as a compiled file."""
+    """Judges a submission that did not compile."""
     if ran.ended == "timeout":
         return failed(Ground.TIMEOUT, f"Lean did not come to an end with it within {seconds:g} s")
     if ran.ended == "memory":
@@ -72,7 +72,7 @@ def compile_failure(ran: Ran, source: LeanSource, seconds: float, memory_mib: in
 
 
 def outcome_of_check(checked: Ran, statement: LeanStatement, source: LeanSource, mark: str) -> Judgement:
-    """Of the run of our own file, which imports the statement and what is left of the submission's."""
+    """Judges the run of our check file, which imports the statement and the stripped submission."""
     name = escaped(statement.full_name)
     if checked.ended == "timeout":
         return failed(Ground.TIMEOUT, "whether it proves the statement could not be told in time")
@@ -110,8 +110,10 @@ def outcome_of_check(checked: Ran, statement: LeanStatement, source: LeanSource,
 
 
 def outcome_of_replay(judged: Judgement, replay: str | None, *, required: bool) -> Judgement:
-    """A pass after the replay, which said `yes`, how it ended, or what it has against the file; None where this machine
-    has no replay. Where it has one, nothing passes without it."""
+    """Judges a pass after its replay: `yes`, how it ended, or its objection; None if this machine has no replay.
+
+    Where a replay is available, nothing passes without it.
+    """
     if replay == "yes":
         return judged.noting(kernel_replayed="yes")
     if replay is None:
@@ -133,13 +135,13 @@ def outcome_of_replay(judged: Judgement, replay: str | None, *, required: bool) 
 
 
 def differs(checked: Ran) -> bool:
-    """Whether Lean says that the theorem is of another type than the statement. An environment that the kernel made
-    lacks some of what the elaborator may want, which is no difference."""
+    """True if Lean says that the theorem's type differs from the statement. A kernel environment lacks data that the
+    elaborator may want; such errors are not a difference."""
     return checked.refused and checked.errors[0].text.lower().startswith("type mismatch")
 
 
 def _broke_off(ran: Ran) -> Judgement:
-    """Of a run that ends so whenever it is begun, where others do not."""
+    """Judges a run that crashes every time, where others do not."""
     output = escaped(ran.err.strip() or ran.out.strip())
     return failed(Ground.MEMORY, f"Lean breaks off at it, by {ran.ended} {ran.code}", output=output)
 
@@ -155,7 +157,7 @@ def _missing(checked: Ran, statement: LeanStatement, source: LeanSource) -> Judg
 
 
 def _another(checked: Ran, statement: LeanStatement, source: LeanSource, mark: str) -> Judgement:
-    """The theorem is there, and is no proof of the statement."""
+    """Judges a theorem that exists but does not prove the statement."""
     text = statement.unmarked(checked.errors[0].text, mark)
     errors = [escaped(text, MOST_MESSAGE)]
     if any(sign in text for sign in TIMEOUTS):

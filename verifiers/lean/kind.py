@@ -1,4 +1,4 @@
-"""The kind `lean`: a theorem that Lean's kernel accepts a proof of."""
+"""The kind `lean`: a theorem whose proof Lean's kernel must accept."""
 
 from __future__ import annotations
 

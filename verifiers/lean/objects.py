@@ -1,11 +1,11 @@
-"""The objects of a compiled Lean file: where each begins, and that each is of the kind that its place asks for.
+"""Objects of a compiled Lean file: finds where each begins and checks that each has the kind that its place requires.
 
-Lean takes a compiled file as it lies and never asks an object what it is, so that a file made by hand could have it
-take one thing for another, or read outside of the file.
+Lean maps a compiled file and never checks what an object is, so a hand-made file could make it confuse types or read
+outside the file.
 
-What always holds: only the standard library; nothing outside the bytes is looked at; linear in the file; no object is
-reached from itself. A form that is not known is OleanError; what no Lean writes is AlteredError.
-Source: src/runtime/compact.cpp, src/Lean/Expr.lean, src/Lean/Level.lean, src/Lean/Declaration.lean; Lean 4.35.
+Invariants: only the standard library; nothing outside the bytes is read; linear in the file; no object reaches itself.
+An unknown form is OleanError; what no Lean writes is AlteredError. Source: src/runtime/compact.cpp, src/Lean/Expr.lean,
+src/Lean/Level.lean, src/Lean/Declaration.lean; Lean 4.35.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from verifiers.lean.olean import (
 )
 
 NOTHING = 1
-"""The boxed value 0: the empty list, the anonymous name, the universe level zero."""
+"""Boxed 0: the empty list, the anonymous name, the universe level zero."""
 CONSTRUCTORS = 244
-"""The highest tag of an object that a constructor made."""
+"""Highest tag of a constructor object."""
 SCALARS, BIG, THUNK, TASK = 248, 250, 251, 252
 LARGEST_SMALL = (1 << 63) - 1
-"""Numbers up to it are never objects."""
+"""Largest number that is stored without an object."""
 BOUND, SORT, CONST, APP, LAMBDA, PI, LET, LITERAL, NOTE, PROJECTION = 0, 3, 4, 5, 6, 7, 8, 9, 10, 11
 PARAMETER = 4
 
@@ -46,7 +46,7 @@ class AlteredError(OleanError):
 
 
 class Slot(Enum):
-    """What a place asks for."""
+    """Kind of object that a place requires."""
 
     NAME = auto()
     STRING = auto()
@@ -57,7 +57,7 @@ class Slot(Enum):
     HINTS = auto()
     RULE = auto()
     VALUE = auto()
-    """What every declaration has: its name, universe parameters and type."""
+    """Common part of every declaration: name, universe parameters and type."""
     NAMES = auto()
     LEVELS = auto()
     RULES = auto()
@@ -72,15 +72,15 @@ class Slot(Enum):
     CONSTRUCTOR = auto()
     RECURSOR = auto()
     NOTE = auto()
-    """What the elaborator noted beside a term. Nobody looks into it: it is taken out before Lean sees the file."""
+    """Elaborator's note on a term. Not examined: it is removed before Lean sees the file."""
 
 
 class Fields(NamedTuple):
     slots: tuple[Slot, ...]
     scalars: int = 0
-    """Bytes behind them that the place needs."""
+    """Required scalar bytes behind the fields."""
     most: tuple[int, ...] = ()
-    """The highest value of each of the last of these bytes. Lean's own code does not agree on what higher ones mean."""
+    """Maximum value of each of the last scalar bytes. Lean's own code disagrees on the meaning of higher ones."""
 
 
 N, S, T = Slot.NAMES, Slot.NATURAL, Slot.TERM
@@ -128,22 +128,22 @@ FIELDS: dict[tuple[Slot, int], Sequence[Fields]] = {
     (Slot.CONSTRUCTOR, 0): [Fields((Slot.VALUE, Slot.NAME, S, S, S), 1, FLAG)],
     (Slot.RECURSOR, 0): [Fields((Slot.VALUE, N, S, S, S, S, Slot.RULES), 2, FLAG * 2)],
 }  # fmt: skip
-"""By what a place asks for and the object's tag. A free or an open variable has no place in a declaration."""
+"""Layouts by required kind and object tag. Free and meta variables are not allowed in a declaration."""
 BOXED = {
     Slot.NAME: (NOTHING,),
     Slot.LEVEL: (NOTHING,),
     Slot.HINTS: (NOTHING, NOTHING + 2),
     **dict.fromkeys(LISTS, (NOTHING,)),
 }
-"""Values that are no objects."""
+"""Permitted boxed values by kind."""
 WITHOUT_TERMS = (N, S, Slot.NAME, Slot.STRING, Slot.LEVEL, Slot.LEVELS, Slot.LITERAL, Slot.HINTS, Slot.NOTE)
-"""Kinds that hold none."""
+"""Kinds that contain no terms."""
 ALIGNED = 1 << 16
-"""What Lean writes is meant for an address that is a multiple of it. Any other is only a way to have it moved."""
+"""Alignment of the base addresses that Lean writes. Any other only serves to have the file relocated."""
 
 
 class OleanObjects:
-    """One file's, by the bytes between its beginning and theirs. Raises OleanError."""
+    """Objects of one file, by their byte offsets. Raises OleanError."""
 
     def __init__(self, olean: Olean) -> None:
         self.olean = olean
@@ -159,21 +159,21 @@ class OleanObjects:
         return self.words[at >> 3] >> 56
 
     def fields(self, at: int) -> Sequence[int]:
-        """Its pointers, and values that are none."""
+        """Pointers and boxed values of an object."""
         header = self.words[at >> 3]
         return self.words[(at >> 3) + 1 : (at >> 3) + 1 + (header >> 48 & 0xFF)]
 
     def field(self, at: int, index: int) -> int:
-        """Where the object lies that a field leads to."""
+        """Offset of the object that a field points to."""
         return self.words[(at >> 3) + 1 + index] - self.base
 
     def behind(self, at: int) -> int:
-        """The first eight bytes behind its fields."""
+        """First eight bytes behind the fields."""
         header = self.words[at >> 3]
         return self.words[(at >> 3) + 1 + (header >> 48 & 0xFF)]
 
     def listed(self, pointer: int) -> list[int]:
-        """The pointers in a list."""
+        """Pointers in a linked list."""
         found = []
         while pointer != NOTHING:
             first, pointer = self.fields(pointer - self.base)
@@ -193,7 +193,7 @@ class OleanObjects:
         return int.from_bytes(self._data[at + 24 : at + 24 + 8 * limbs], "little")
 
     def terms(self, found: Iterable[tuple[int, Slot]]) -> Iterator[int]:
-        """Where the terms lie that these are made of, each once."""
+        """Yields the offset of every term that these objects contain, once."""
         waiting, seen = list(found), set()
         while waiting:
             at, kind = waiting.pop()
@@ -219,8 +219,8 @@ class OleanObjects:
             raise AlteredError("entries that are something else, too")
 
     def _scanned(self, at: int) -> set[int]:
-        """Where objects begin: they lie one after the other. All of them count, also those that nothing leads to: a
-        file that Lean cannot have at its address is gone through in the same way, and each pointer in it changed."""
+        """Returns the offsets of all consecutive objects, including unreachable ones: Lean relocates a file in the same
+        way, pointer by pointer."""
         words, end, starts = self.words, len(self._data), set()
         if self.olean.form[1]:
             at += 8  # newer versions begin with the pointer to the whole, older ones end with it
@@ -256,7 +256,7 @@ class OleanObjects:
         return starts
 
     def _follow(self) -> None:
-        """Goes through all that the declarations are made of."""
+        """Visits every object that the declarations contain."""
         waiting: list[tuple[int, int, Slot]] = []
         for index, kind in (
             (NAMES, Slot.NAME), (CONSTANTS, Slot.DECLARATION), (IMPORTS, Slot.IMPORT), (EXTRA_NAMES, Slot.NAME)
@@ -283,7 +283,7 @@ class OleanObjects:
             waiting += [(one, at, each) for one, each in zip(self.fields(at), kinds, strict=True)]
 
     def _kinds(self, at: int, kind: Slot) -> Sequence[Slot]:
-        """What its own places ask for. Raises AlteredError where it is not of that kind."""
+        """Returns the kinds that an object's fields require. Raises AlteredError if the object has the wrong kind."""
         header = self.words[at >> 3]
         tag, fields, size = header >> 56, header >> 48 & 0xFF, header >> 32 & 0xFFFF
         if kind is Slot.STRING:
@@ -313,7 +313,7 @@ class OleanObjects:
             raise AlteredError("a text of another length than it says")
 
     def _check_number(self, at: int, tag: int) -> None:
-        """A number has one form: what is small is no object, and no large one begins with zeros."""
+        """Checks that a number is canonical: small ones are no objects, large ones have no leading zeros."""
         length = self.words[(at >> 3) + 1]
         limbs, room = length >> 32, length & 0xFFFF_FFFF
         if (

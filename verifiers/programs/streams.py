@@ -95,8 +95,7 @@ class StreamProgram:
         return self._compared(run, result)
 
     def run(self, run: Run, limit: Limit) -> ExecResult | TestFinding:
-        """Runs the program once. Returns a finding if it could not be built. Raises as `begin`, and PlaceBrokenError.
-        """
+        """Runs the program once. Returns a finding if it could not be built. Raises as `begin`, and PlaceBrokenError."""
         if self._spec.fresh:
             self.close()
         if self._box is None:

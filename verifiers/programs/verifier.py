@@ -54,8 +54,7 @@ def conductor(parts: ConductorParts) -> ProgramVerifier:
 
 
 class ProgramVerifier:
-    """Checks programs. Safe to use from several threads. `close` ends its warm sandboxes; the session pool stays open.
-    """
+    """Checks programs. Safe to use from several threads. `close` ends its warm sandboxes; the session pool stays open."""
 
     name = PROGRAM.name
     version = PROGRAM.version

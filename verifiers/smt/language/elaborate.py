@@ -1,5 +1,4 @@
-"""Elaborates S-expressions into terms: resolves names, checks sorts, expands `let` and definitions. Without recursion.
-"""
+"""Elaborates S-expressions into terms: resolves names, checks sorts, expands `let` and definitions. Without recursion."""
 
 from __future__ import annotations
 
