@@ -109,7 +109,7 @@ class Checker:
         results: dict[int, Verdict | SpecProblem] = {}
         for place, (spec, submission) in enumerate(pairs):
             limit = seconds if seconds is not None else kind_of(spec).seconds
-            if is_decided(spec):  # the worker checks those before it looks at a submission
+            if is_decided(spec):  # the worker checks these specs itself
                 decided.setdefault(limit, []).append(place)
                 continue
             try:
@@ -153,11 +153,11 @@ class Checker:
         except SandboxError as error:
             hint = f" ({error.hint})" if error.hint else ""
             return broken(*identity(spec), f"{error}{hint}")
-        except Exception as error:  # a verifier that breaks is our fault, and one item's only
+        except Exception as error:  # a broken verifier is our fault and affects one item only
             log.exception("the %s verifier broke", spec.kind)
             return broken(*identity(spec), f"the verifier broke: {type(error).__name__}")
 
-    # the parts, each made when it is first needed
+    # parts, made on first use
 
     def _part(self, name: str, make: Callable[[], T]) -> T:
         with self._lock:

@@ -59,9 +59,9 @@ class ToolBox:
     def __init__(self, boxes: ToolBoxes, handle: Handle) -> None:
         self.id = handle.id
         self.isolation: Literal["nsjail", "gvisor"] = handle.profile.backend.value
-        """As a verdict names it."""
+        """Isolation, as verdicts name it."""
         self._boxes, self._handle = boxes, handle
-        # of our own, because the others are closed on another thread as soon as the box is ended
+        # duplicates, because another thread closes the originals when the box ends
         self._requests, self._replies = os.dup(handle.requests), os.dup(handle.replies)
         self._frames = Frames()
         self._ending = threading.Lock()

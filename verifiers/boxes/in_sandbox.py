@@ -1,7 +1,7 @@
 """Runs one of our own Python programs in a fresh sandbox on text that a person wrote, and returns data.
 
 Invariants: nothing of the question is run or parsed in this process. The result is text inside one JSON object of
-bounded size; if there is none, a note says why.
+bounded size; a missing result is explained by a note.
 """
 
 from __future__ import annotations

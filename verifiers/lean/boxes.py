@@ -1,7 +1,7 @@
 """Boxes with Lean: some only compile what models wrote, others only check the result.
 
-Invariants: a box of one role never does the other's work, so whatever a submission does to its compile box, no check
-box has run it. A box that gave no answer is killed. Safe for several threads.
+Invariants: a box of one role never does the other's work, so no check box has ever run a submission's code. A box that
+gave no answer is killed. Safe for several threads.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class LeanBoxes:
         self._busy: set[LeanBox] = set()
         self._closed = False
         self.replays = False
-        """Whether the boxes can give a compiled file to the kernel again; known once there has been one."""
+        """True if the boxes can replay a compiled file; known after the first box."""
         self.headers = ""
-        """`warm`, or why the boxes cannot import headers beforehand; known once there has been one."""
+        """`warm`, or why the boxes cannot preimport headers; known after the first box."""
 
     def ask(self, role: Role, message: dict[str, Any]) -> tuple[dict[str, Any], str]:
         """Returns the answer and the box's isolation. Raises LeanUnavailable, and the box's own errors (BoxLost)."""

@@ -74,7 +74,7 @@ def _compare_levels(objects: OleanObjects) -> dict[int, bool]:
 def _compare_terms(objects: OleanObjects, levels: dict[int, bool]) -> None:
     base = objects.base
     found: dict[int, tuple[bool, int]] = {}
-    """Whether each has universe parameters, and how many binders outside of it its variables reach."""
+    """By offset: True for universe parameters, and the number of outer binders that its variables reach."""
     for at in sorted(objects.seen[Slot.TERM]):
         fields, tag = objects.fields(at), objects.tag(at)
         parameter, loose = False, 0
@@ -104,9 +104,9 @@ class DeclarationNames:
         """Raises AlteredError if two equal names have different hashes."""
         self._objects = objects
         self._numbers = {NOTHING: 0}
-        """By pointer."""
+        """Numbers by pointer."""
         self._known: dict[tuple[int, bytes | int], int] = {}
-        """By what is before the last part, and the last part."""
+        """Numbers by prefix and last part."""
         hashes: dict[int, int] = {}
         for at in sorted(objects.seen[Slot.NAME]):
             before, last = objects.fields(at)
@@ -181,7 +181,7 @@ class DeclarationNames:
         if any(objects.tag(one) != CONSTRUCTOR for one in made):
             raise AlteredError("an inductive type with constructors that are none")
         if objects.behind(inductive) & 1:
-            return  # it says that it is recursive, which takes nothing for granted
+            return  # it claims to be recursive, which is the safe case
         for info in made:
             term = self._value(info)[2] - objects.base
             while objects.tag(term) == PI:

@@ -120,7 +120,7 @@ class Native:
     def replay(self, module: int, kernel: int) -> int:
         """Adds a module's declarations to a kernel environment, checking each. Raises LeanRefused."""
         declared = self._map(elements(field(module, NAMES)), elements(field(module, CONSTANTS)))
-        os.environ[BREAKING] = "1"  # what a replay does not expect, it would go on without
+        os.environ[BREAKING] = "1"  # else a replay skips what it does not expect
         try:
             return self.act("l_Lean_Kernel_Environment_replay", declared, kernel)
         finally:
@@ -130,7 +130,7 @@ class Native:
         """Returns the name of a module's first declaration that a kernel environment already has; 0 if none."""
         names = elements(field(module, NAMES))
         owners = ctypes.c_int32.from_address(kernel)
-        owners.value += len(names) * ((owners.value > 0) - (owners.value < 0))  # each question takes one
+        owners.value += len(names) * ((owners.value > 0) - (owners.value < 0))  # each lookup consumes one reference
         found = [name for name in names if self.call("lean_environment_find", kernel, name) != NOTHING]
         return found[0] if found else 0
 
@@ -164,7 +164,7 @@ class Native:
 
     def object(self, tag: int, words: list[int], fields: int = 0) -> int:
         """Allocates a Lean object in our memory: a reference count of 0 means that it is never freed."""
-        size = POINTER * (1 + len(words)) if tag != ARRAY else 1  # arrays say themselves how long they are
+        size = POINTER * (1 + len(words)) if tag != ARRAY else 1  # arrays store their own length
         memory = (ctypes.c_uint64 * (1 + len(words)))(tag << 56 | fields << 48 | size << 32, *words)
         self._memory.append(memory)
         return ctypes.addressof(memory)

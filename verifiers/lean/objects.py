@@ -123,7 +123,7 @@ FIELDS: dict[tuple[Slot, int], Sequence[Fields]] = {
     (Slot.THEOREM, 0): [Fields((Slot.VALUE, T, N))],
     (Slot.OPAQUE, 0): [Fields((Slot.VALUE, T, N), 1, FLAG)],
     (Slot.QUOTIENT, 0): [Fields((Slot.VALUE,), 1, QUOTIENT)],
-    # Older versions do not say how many nested types there are.
+    # Older versions do not store the number of nested types.
     (Slot.INDUCTIVE, 0): [Fields((Slot.VALUE, S, S, N, N, *more), 3, FLAG * 3) for more in ((S,), ())],
     (Slot.CONSTRUCTOR, 0): [Fields((Slot.VALUE, Slot.NAME, S, S, S), 1, FLAG)],
     (Slot.RECURSOR, 0): [Fields((Slot.VALUE, N, S, S, S, S, Slot.RULES), 2, FLAG * 2)],
@@ -223,7 +223,7 @@ class OleanObjects:
         way, pointer by pointer."""
         words, end, starts = self.words, len(self._data), set()
         if self.olean.form[1]:
-            at += 8  # newer versions begin with the pointer to the whole, older ones end with it
+            at += 8  # newer versions begin with the root pointer, older ones end with it
         else:
             end -= 8
         while at < end:

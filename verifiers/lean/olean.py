@@ -88,7 +88,7 @@ class Olean:
         return bytes(changed)
 
     def _find_root(self, header: int) -> int:
-        # The pointer to the whole was last in older versions and is first in newer ones.
+        # Older versions put the root pointer last, newer ones first.
         for at in (header, len(self._data) - 8):
             self._form = self._data[5], at == header
             try:

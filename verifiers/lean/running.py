@@ -42,7 +42,7 @@ REPLAY_TOOL = "ASSAY_LEAN_REPLAY"
 """Environment variable with the path of the toolchain's own replay program, if it has one."""
 UNREADABLE, COLD, ALTERED = 71, 72, 73
 NO_END = {UNREADABLE: "unreadable", COLD: "cold", ALTERED: "altered"}
-"""How a step ended that did not reach Lean, by the exit code of its process."""
+"""Outcome of a step that did not reach Lean, by the exit code of its process."""
 RESERVED = frozenset(
     [f"Nat.{name}" for name in (
         "zero", "succ", "add", "sub", "mul", "div", "mod", "gcd", "pow", "log2", "beq", "ble", "land", "lor", "xor",
@@ -64,11 +64,11 @@ class Lean:
         self.library.lean_main.restype = ctypes.c_int
         self.warm = False
         self.replays = ""
-        """How its kernel can be given a file again, as `prove_replay` found: `library`, `tool`, or not at all."""
+        """Kind of replay that `prove_replay` found: `library`, `tool`, or empty."""
         self.form: tuple[int, bool] | None = None
-        """Of its compiled files; known once one was read (`controls.probe`)."""
+        """Form of its compiled files; known once one was read (`controls.probe`)."""
         self.plain = b""
-        """A compiled file that imported nothing by name; empty before there is one (`controls.prove_headers`)."""
+        """A compiled file that imported nothing by name; empty until `controls.prove_headers`."""
         self.tool = os.environ.get(REPLAY_TOOL, "")
 
     def set_up(self) -> None:
@@ -172,7 +172,7 @@ class LeanStep:
             some = take(LOOK_SECONDS * 1000 if waiting else 1)
             if not (some and waiting) and _is_over(child):
                 while waiting and take(0):
-                    pass  # what it wrote last
+                    pass  # its last output
                 return "exited", peak
             if self._written > MOST_OUTPUT:
                 return "output", peak

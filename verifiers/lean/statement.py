@@ -80,7 +80,7 @@ class LeanStatement:
         """Returns the trusted source without the theorem."""
         edits = self._visible()
         for command in self.header.declared():
-            if command.keyword == "instance":  # it is local to the statement's file, and this is another one
+            if command.keyword == "instance":  # local to the statement's file, but needed in this one
                 edits += [(word.start, word.end, "") for word in command.words[: command.key] if word.text == "local"]
         end = self.header.commands[-1].end if self.header.commands else self.imports_end
         return self._import_lines + edited(self.source, self.imports_end, end, edits) + "\n"

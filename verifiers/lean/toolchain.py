@@ -129,7 +129,7 @@ def program(toolchain: Toolchain) -> Program:
     tool = toolchain.replay_tool
     python = Path(sys.executable)
     libraries = {path.resolve().parent for path in toolchain.compiled.glob("*.so")}
-    # Where this Python's own parts lie, and no package of its environment.
+    # The folders of this Python, without the packages of its environment.
     folders = {
         Path(sys.base_prefix), python.resolve().parent, own, own.parent / "boxes", own.parents[1] / "runtime",
         toolchain.compiled.resolve(), toolchain.compiled, *libraries, *toolchain.projects,
@@ -160,7 +160,7 @@ def project_folders(project: Path) -> tuple[Path, ...]:
 
 
 def _toolchain(root: Path, source: str, projects: tuple[Path, ...]) -> Toolchain | None:
-    root = Path(os.path.normpath(root.expanduser().absolute()))  # a mount takes no `..`
+    root = Path(os.path.normpath(root.expanduser().absolute()))  # mounts do not accept `..`
     first = root / "lib" / "lean" / "Init.olean"
     if not first.is_file() or not (root / "lib" / "lean" / LIBRARY).exists():
         return None

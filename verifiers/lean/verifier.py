@@ -110,7 +110,7 @@ class LeanVerifier:
             launch = lambda: boxes.box(PROGRAM, memory_mib=memory_mib, tmp_mib=TMP_MIB, pids=128)  # noqa: E731
         self._launch, self._alone = launch, alone
         self._others: set[LeanVerifier] = set()
-        """For statements with code of their own, while they are asked."""
+        """Verifiers in use for statements with code of their own."""
         self._boxes = LeanBoxes(launch, most or len(os.sched_getaffinity(0)))
         self._memory_mib = memory_mib - TMP_MIB
         self._mark = f"assay_{secrets.token_hex(8)}"

@@ -105,9 +105,9 @@ class CandidateClock(SubmissionClock):
         super().__init__(own, patience * own, name)
         self._measured = measured
         self._quick = 0.0
-        """Wall clock of the calls that were not measured one by one."""
+        """Wall clock of calls without their own CPU measurement, in seconds."""
         self._known = 0.0
-        """Processor time of those that were, in places that are read."""
+        """CPU time of measured calls, in sandboxes whose total is read, in seconds."""
         self._read: dict[object, tuple[Callable[[], float], float]] = {}
         self._closed = 0.0
 

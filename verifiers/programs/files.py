@@ -16,7 +16,7 @@
     expected = "14"
     visible = true
 
-`arguments` and `expected` are Python literals in text. Any other TOML value stands for itself: `expected = 14`,
+`arguments` and `expected` are Python literals in text. Any other TOML value is taken as it is: `expected = 14`,
 `arguments = [[1, 2, 3], "text"]` (a list of the arguments). The keys are those of `ProgramSpec`.
 """
 

@@ -48,7 +48,7 @@ class Candidate:
         self.guest, self._other = (
             Guest(opening, source, wanted=wanted, driver=spec.driver, seed=seed, clock=clock) for _ in range(2)
         )
-        """The other one is for the second calls of relations: what it returns cannot be what the first remembered."""
+        """`_other` serves the second calls of relations: its results cannot be what the first guest remembered."""
 
     @property
     def clock(self) -> CandidateClock:

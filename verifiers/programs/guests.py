@@ -27,7 +27,7 @@ CALLER = "programs"
 MOST_CALLS = 800
 """Maximum number of calls per session; the sandbox allows a thousand."""
 LOAD_SECONDS = 2.0
-"""Minimum time limit for loading a source, in seconds, whatever the limit of one test."""
+"""Minimum time limit for loading a source, in seconds, regardless of the limit of one test."""
 SPEC_SECONDS = 30.0
 """Minimum time limit of one call of a spec's own code, in seconds, within its total."""
 LARGE_CHARS = 20_000
@@ -127,10 +127,10 @@ class Guest(ClosesOnExit):
         self.own = self.own or self.opening.own
         self._place: Session | Sandbox | None = None
         self._sandbox: Sandbox | None = None
-        """The same, where it is one of its own."""
+        """The current sandbox, if it is a separate one."""
         self._calls = 0
         self._excused = False
-        """A place that ended while it was asked has been forgiven once: the next is the program's doing."""
+        """True once a dead sandbox was excused: the next death counts against the program."""
 
     @property
     def alive(self) -> bool:
@@ -192,7 +192,7 @@ class Guest(ClosesOnExit):
 
     def _call(self, function: str, arguments: Arguments, limit: Limit) -> ProgramReply:
         text = arguments_text(arguments)
-        if len(text) > LARGE_CHARS and not self.own:  # where a call may take as long as reading them does
+        if len(text) > LARGE_CHARS and not self.own:  # calls there may be as slow as parsing the arguments
             self.own = True
             self.close()
         if self._calls >= MOST_CALLS:
@@ -227,7 +227,7 @@ class Guest(ClosesOnExit):
         return reply
 
     def _read(self, result: CallResult, nonce: str, limit: Limit) -> ProgramReply:
-        """Parses the reply. A call that ended abnormally has no reply, whatever was printed before. Raises
+        """Parses the reply. A call that ended abnormally has no reply, even if one was printed before. Raises
         PlaceBrokenError the first time that the interpreter ended."""
         if result.status is CallStatus.CALLS:
             raise InfrastructureError("the session has had all its calls", hint="Allow more calls of a session.")

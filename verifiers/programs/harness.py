@@ -96,7 +96,7 @@ def _assay_begin(seed, most):
     left = [most]
 
     def plain(value, depth):
-        # What is written down has a sign for each value at least, so that more of them cannot be told anyway.
+        # Each value takes at least one character, so more values than that cannot be reported.
         left[0] -= 1
         if left[0] < 0:
             raise Odd("more than fits into " + code_of(most) + " bytes of output")

@@ -167,7 +167,7 @@ class _ReplyReader:
             plain: Value = found
             return plain
         if type(found) is list:
-            if PLAIN.issuperset(map(type, found)):  # long rows of numbers, without a call for each
+            if PLAIN.issuperset(map(type, found)):  # fast path for long rows of numbers
                 self._items += len(found)
                 return found if self._items <= MOST_ITEMS and depth <= MOST_DEPTH else _refuse("so much")
             return [self.value(item, depth + 1) for item in found]

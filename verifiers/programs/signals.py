@@ -1,10 +1,11 @@
 """Signals in a source, or noticed by its sandbox, that look like an attempt to cheat the judge.
 
-A program that passes every test has passed, whatever it imports: results are compared out of its reach. A program that
-fails and has a strong signal is called `hack_suspected` instead of wrong, so that a person looks at it. Two things are
-suspicious even if every test passed: naming the harness, which no honest program knows, and any strong signal if the
-spec asks for that (`suspicion`). Weak signals (an import of `gc` or `signal`, a class with `__eq__`) are shown beside a
-verdict and change nothing. Well-hidden attempts are not seen here; they fail because they do not compute the answer.
+A program that passes every test has passed, no matter what it imports: results are compared out of its reach. A program
+that fails and has a strong signal is called `hack_suspected` instead of wrong, so that a person looks at it. Two things
+are suspicious even if every test passed: naming the harness, which no honest program knows, and any strong signal if
+the spec asks for that (`suspicion`). Weak signals (an import of `gc` or `signal`, a class with `__eq__`) are shown
+beside a verdict and change nothing. Well-hidden attempts are not seen here; they fail because they do not compute the
+answer.
 
 The source is scanned as a sequence of words and strings, in linear time; it is never parsed here.
 """

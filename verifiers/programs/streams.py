@@ -37,9 +37,9 @@ class StreamProgram:
         self._source = source.encode("utf-8", "surrogatepass")
         self._box: Sandbox | None = None
         self._ran = False
-        """Whether anything of the program has run in it."""
+        """True once the program has run in the current sandbox."""
         self._excused = False
-        """A sandbox that ended during a run has been forgiven once: the next is the program's doing."""
+        """True once a dead sandbox was excused: the next death counts against the program."""
         self.signals: tuple[str, ...] = ()
 
     def close(self) -> None:

@@ -96,7 +96,7 @@ def _functions(spec: ProgramSpec, told: Sequence[PlannedTest]) -> Iterator[IdleP
     if spec.inputs or any(any(trial.arguments) for trial in told):
         constants += {literal(value): value for value in results[:MOST_EXPECTED]}.values()
         constants += _between([(trial.expected, trial.compare) for trial in told if not trial.raises])
-    else:  # a constant may be what is asked
+    else:  # the task may be a constant
         constants = [one for one in constants if one is None or any(not agree(v, one, EXACT) for v in results)]
     yield from (IdleProgram(f"a function that returns {clip(literal(one), 60)}", _always(one)) for one in constants)
     for name in {"ValueError", *(trial.raises for trial in told if trial.raises)}:
@@ -270,7 +270,7 @@ def trivial(spec: ProgramSpec) -> dict[str, str]:
     others = "".join(
         f"def {relation.other}(*given, **named):\n    return None\n" for relation in spec.relations if relation.other
     )
-    if spec.driver:  # what is asked for may be anything
+    if spec.driver:  # the driver may use anything
         return {"a class without methods": f"class {name}:\n    pass\n"}
     bodies = {
         f"a function that returns {value}": f"return {value}" for value in CONSTANTS if value not in ("nan", "inf")

@@ -88,7 +88,7 @@ def _bodies(asked: SmtProblem, hole: Function, more_time: Callable[[], bool]) ->
             continue
         if hole.range == BOOL:
             if len(set(values)) == 1:
-                continue  # true or false everywhere it was looked at
+                continue  # constant on all samples
             if len(atoms) < MOST_ATOMS:
                 atoms.append(small.text)
         yield small.text

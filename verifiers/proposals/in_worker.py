@@ -11,7 +11,7 @@ from verifiers.contract.solver import Proposal, Solver, SolverTools
 from verifiers.registry import ways
 
 MOST_FIGURES = 4
-"""Maximum number of proposals. The spec knows the answer, so many proposals would be guesses."""
+"""Maximum number of proposals. The spec knows the answer, so a long list would be guessing."""
 DATA_SECONDS = 10.0
 MOST_SECONDS = 5.0
 """Time limit per way, in seconds: bounds how long cancelling a job takes."""

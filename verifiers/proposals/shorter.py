@@ -46,7 +46,7 @@ def shorter_terms(asked: SmtProblem, more_time: Callable[[], bool]) -> tuple[str
             if finding.possible is Possible.NO:
                 return (small.text,)
             if finding.possible is Possible.YES:
-                # Where it differs is one more sample, and the search begins anew (counterexample-guided synthesis).
+                # The counterexample becomes a sample, and the search restarts (counterexample-guided synthesis).
                 samples.append({each: finding.interpretation.get(each, zero(each.range)) for each in inputs})
                 break
         else:

@@ -100,7 +100,7 @@ def _run_all(
                 if progress is not None:
                     progress(done, len(chosen), result[0])
         except BaseException:
-            # Whoever stops it does not wait for hundreds of cases.
+            # An interrupt does not wait for hundreds of cases.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [future.result() for future in futures]

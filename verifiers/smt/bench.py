@@ -139,7 +139,7 @@ class Bench:
             return SolverFinding(
                 Possible.YES, {**answers, "arithmetic": "holds"}, False, first.interpretation, values, True
             )
-        # Without quantifiers Z3 has looked at its values itself, and cvc5 has loops that no effort ends.
+        # Without quantifiers Z3 has checked its values itself, and cvc5 has loops that no effort limit ends.
         other = self._ask_second(assertions) if quantified or self._second == "required" else None
         if other is not None:
             answers["cvc5"] = _described(other)

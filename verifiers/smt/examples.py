@@ -52,7 +52,7 @@ def _shown(try_: AskVerifier, inputs: list[ExampleInput]) -> ExampleReport:
     return ExampleReport(tuple(try_(distinct(inputs))))
 
 
-# what follows from assumptions
+# entailments
 
 
 def _entailed(spec: SmtSpec, nodes: list[Node], try_: AskVerifier) -> ExampleReport:

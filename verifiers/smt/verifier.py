@@ -46,7 +46,7 @@ class SmtVerifier:
         except ClaimError as error:
             raise SpecError(f"the claim cannot be used: {error}") from None
         except SolverBroke:
-            return  # what it is worth is not known; the verdict will say so
+            return  # undecided here; the verdict will say so
 
     def verify(self, spec: SmtSpec, submission: str) -> Verdict:
         """Returns the verdict. Raises MemoryError if a solver ran out of memory: this process must then end."""

@@ -1,7 +1,7 @@
 """Z3 through its API: from our terms to an answer. Its parser, its commands and options from text are never used.
 
 Its limit is effort (`rlimit`), not time: so a query has the same answer on every machine, and Z3 starts no timer
-thread. Wall clock is limited by whoever started this process. Importing this imports Z3.
+thread. Wall clock is limited by the process that started this one. Importing this imports Z3.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class ConfinedProcess:
         return 0
 
     def give_way(self, others_first: bool) -> None:
-        """Does nothing: only root has cgroups. Slow workers are niced."""
+        """Ignored: only root has cgroups. Slow workers are niced."""
 
     def kill(self) -> str:
         """Kills zygote and workers immediately. Returns why the zygote had ended. Killing twice is fine."""

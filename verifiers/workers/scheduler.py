@@ -87,16 +87,16 @@ class WorkerScheduler:
     def __init__(self, channel: Channel, workers: int, memory_mib: int, waiting: WaitingBatches) -> None:
         self._channel, self._workers, self._memory_mib, self._waiting = channel, workers, memory_mib, waiting
         self._alone: deque[WorkItem] = deque()
-        """To be decided in a worker of their own."""
+        """Items to decide in a worker of their own."""
         self._slots: dict[int, WorkerSlot] = {}
         self._numbers = 0
         self._reader = messages.message_reader()
         self._unsent = bytearray()
         self._oom = 0
         self._has: set[str] = set()
-        """Packages that the zygote has loaded, or is told to."""
+        """Packages that the zygote has imported or was asked to import."""
         self._loading: dict[str, float] = {}
-        """Those that it has not yet loaded, and when it should have."""
+        """Packages not imported yet, with their deadlines."""
         self.requests, self.replies = channel.descriptors
 
     @property
@@ -138,7 +138,7 @@ class WorkerScheduler:
             if not item.settled:
                 slot = self._new_slot()
                 slot.slow = True
-                # After memory ran out: both attempts take no longer than one that runs out of time.
+                # After running out of memory, both attempts together take no longer than one timeout.
                 self._send(slot, [item], seconds=max(1.0, item.batch.seconds - item.spent), gives_way=False)
         while self._waiting:
             working = [worker for worker in self._slots.values() if not worker.slow]
@@ -245,7 +245,7 @@ class WorkerScheduler:
         worker.slow = worker.killed = True
         self._unsent += messages.pack(worker.number, messages.MessageKind.KILL)
 
-    # what comes back
+    # replies
 
     def _receive(self, number: int, kind: int, body: bytes) -> None:
         if kind == messages.MessageKind.LOADED:
@@ -262,7 +262,7 @@ class WorkerScheduler:
                     while (answer := worker.frames.next()) is not None:
                         self._answer(worker, answer)
                 except (ValueError, KeyError, TypeError, FrameError):
-                    self._end(worker)  # what it has not answered is blamed and requeued at its end
+                    self._end(worker)  # its unanswered items are attributed and requeued at its end
                 if worker.slow and not worker.items and not worker.killed:
                     self._end(worker)
             case messages.MessageKind.SLOW:
@@ -331,7 +331,7 @@ class WorkerScheduler:
             self._lost(item, kind, float(ended["cpu"]), why, took=float(ended["took"]), fresh=worker.answered == 0)
         self._requeue(others, why)
 
-    # who is to blame
+    # attribution
 
     def _lost(self, item: WorkItem, kind: str, cpu: float, why: str, *, took: float, fresh: bool = False) -> None:
         """Attributes a lost item and settles or retries it. `took`: seconds since its worker started it."""

@@ -76,7 +76,7 @@ class VerifierService:
         self._slow_since: float | None = None
         self._gives_way = False
         self._preloads = False
-        """Whether all is imported ahead of the first item that needs it."""
+        """True if all packages are imported before the first item."""
 
     def __enter__(self) -> Self:
         return self
@@ -160,7 +160,7 @@ class VerifierService:
                 raise ValueError("this verifier service is closed")
             self._new.append(batch)
             if self._thread is None:
-                # one thread for all its life: the kernel ends a confined process with the thread that started it
+                # one thread for its whole life: the kernel kills a confined process with the thread that started it
                 self._thread = threading.Thread(target=self._run, name="verifier-service", daemon=True)
                 self._thread.start()
         self._wake()
@@ -233,7 +233,7 @@ class VerifierService:
         """Starts a zygote. If that fails, all waiting items get `infra_error` with the reason."""
         try:
             self._channel = self._launched()
-            if not isinstance(self._channel, BoxChannel):  # there the broker has seen that it is ready
+            if not isinstance(self._channel, BoxChannel):  # the broker has already waited for READY
                 self._await_ready(self._channel)
             self._slow_since, self._gives_way = None, False
             self._scheduler = WorkerScheduler(self._channel, self.workers, self._memory_mib, self._waiting)

@@ -49,7 +49,7 @@ def decided(index: int, spec: str, submission: str, way: str = "", seconds: floa
     except SpecError as error:
         return encode({"index": index, "kind": "spec_problem", "message": str(error)[:1000], "hint": error.hint[:1000]})
     except MemoryError:
-        raise  # what it holds is freed first: `serve` reports it
+        raise  # `serve` reports it, after this frame's memory is freed
     except RecursionError:
         return encode({"index": index, "kind": "recursion", "seconds": time.perf_counter() - started})
     except Exception as error:  # noqa: BLE001 - a verifier that breaks is our fault and is reported as such

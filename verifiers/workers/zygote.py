@@ -77,7 +77,7 @@ class WorkerZygote:
         self._poll.register(source, select.POLLIN)
         self._by_descriptor: dict[int, ForkedWorker] = {}
         self._dying: set[int] = set()
-        """Killed and reported, and not yet reaped."""
+        """Process ids that were killed and reported but not yet reaped."""
 
     def serve(self) -> None:
         """Serves until the other side closes its end, then kills all workers."""
@@ -192,7 +192,7 @@ class WorkerZygote:
         if age < SLOW_SECONDS:
             return
         worker.cpu = max(0.0, computed_by(worker.pid) - before)
-        # Who computes little has perhaps given way to a full machine: only of one that is stopped it is known.
+        # A process that computes little may be starved by a busy machine; only a stopped one is certainly idle.
         patience = PATIENCE if worker.gives_way else LAST_PATIENCE
         over = is_over(worker.cpu, age, worker.seconds, least=PATIENCE * worker.seconds, patience=patience)
         if over or (age >= worker.seconds and _is_stopped(worker.pid)):
@@ -203,13 +203,13 @@ class WorkerZygote:
             self._write(worker.number, MessageKind.SLOW, INDEX.pack(item))
         if worker.gives_way and not worker.lowered and worker.cpu >= GIVES_WAY_SECONDS:
             worker.lowered = True
-            with contextlib.suppress(OSError):  # then it does not, and only takes time from others
+            with contextlib.suppress(OSError):  # best effort: it then only takes time from others
                 os.setpriority(os.PRIO_PROCESS, worker.pid, os.getpriority(os.PRIO_PROCESS, 0) + LOWER)
 
     def _kill(self, worker: ForkedWorker, why: str) -> None:
         if worker.why == "died":
             worker.why = why
-        os.kill(worker.pid, signal.SIGKILL)  # it is not reaped before its pipe has ended
+        os.kill(worker.pid, signal.SIGKILL)  # reaped at the end of its pipe
 
     def _time_out(self, worker: ForkedWorker) -> None:
         """Kills a worker and reports it immediately: at low priority, even dying may take long."""
@@ -251,7 +251,7 @@ def _is_stopped(child: int) -> bool:
     """True if a signal stopped the process; the kernel tells regardless of CPU load."""
     try:
         return os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:  # it has ended, which its pipe will say
+    except ChildProcessError:  # it has ended; its pipe will report that
         return False
 
 

@@ -186,10 +186,10 @@ class Search:
         self.bank: dict[int, list[Expression]] = {size: [] for size in range(1, MOST_SIZE + 3)}
         self.known: dict[str, Expression] = {}
         self.matching: dict[tuple[bool, ...], Expression] = {}
-        """The first expression that is right on just these examples."""
+        """First expression that is right on exactly these examples."""
         few = len(wanted) < FEW_EXAMPLES
         self.constants, self.later = ([0, 1], [2, 3, 10]) if few else ([0, 1, 2, 3, 10], [])
-        """Where few examples are shown, a constant must not stand for what happens to be equal to it there."""
+        """With few examples, constants that happen to fit come later."""
 
     @property
     def over(self) -> bool:

@@ -221,7 +221,7 @@ def commands(text: str, words: Sequence[LeanToken]) -> list[Command]:
         key, attached = _before(text, words, at)
         end = _end(text, words, key)
         while end < len(words) and words[end - 1].text == "in":
-            key, attached = _before(text, words, end)[0], end  # joined to what follows, whatever it is
+            key, attached = _before(text, words, end)[0], end  # joined to whatever follows
             end = _end(text, words, key)
         found.append(Command(tuple(words[at:end]), min(key, end - 1) - at, attached - at))
         at = end
@@ -240,7 +240,7 @@ def _end(text: str, words: Sequence[LeanToken], key: int) -> int:
         elif (depth == 0 or outermost) and _begins(text, words, end):
             break
         elif outermost and keyword in CONTEXT and words[end].kind is TokenKind.NAME:
-            break  # those go on indented
+            break  # their continuation lines are indented
         depth = max(0, depth + turn(words[end]))
         end += 1
     return end
@@ -272,7 +272,7 @@ def _after_bracket(words: Sequence[LeanToken], at: int) -> int:
 
 
 def _in(text: str, words: Sequence[LeanToken], at: int) -> int | None:
-    """Index of the `in` that joins the command at `at` to the next one; None if there is none."""
+    """Index of the `in` that joins the command at `at` to the next one, or None."""
     depth = 0
     for index in range(at + 1, min(at + MOST_WORDS, len(words) - 1)):
         word = words[index]

@@ -38,7 +38,7 @@ def header_of(commands: Sequence[Command]) -> StatementContext:
 
 def is_context(command: Command) -> bool:
     if command.attached:
-        return False  # it holds for the one command that it is attached to
+        return False  # applies only to the command that follows `in`
     if command.keyword == "attribute":
         bracket = command.words[command.key + 2 : command.key + 3]
         return bool(bracket) and (bracket[0].text in ("local", "-"))

@@ -107,9 +107,9 @@ def words(text: str) -> Iterator[LeanToken]:
             (position > 0 and ROOM.match(text[position - 1]) is None) or NESTED.match(text, position) is not None
         )
         if found.group() == "«":
-            doubtful = True  # a name that is too long, or goes over lines: Lean reads it up to `»`, whatever is in it
+            doubtful = True  # a name that is too long or spans lines: Lean reads up to `»` regardless
         if group == "unclosed" or (group in ("raw", "string") and closed is None):
-            doubtful = True  # Lean gives up on it, and goes on reading somewhere
+            doubtful = True  # Lean reports an error and resumes elsewhere
         yield LeanToken(KINDS[group], text[position:end], position, doubtful)
         position = end
 

@@ -53,7 +53,7 @@ NAMES = _by_word({
     "a declaration added behind the elaborator": "addDecl addDeclCore addDeclWithoutChecking",
     "an option that switches the kernel off": "skipKernelTC",
 })  # fmt: skip
-"""Forbidden last parts of names, the same whatever namespaces are open."""
+"""Forbidden last parts of names, regardless of open namespaces."""
 CHEATS = KEYWORDS | NAMES
 NEEDLESS_KEYWORDS = _by_word({
     "trusts the compiler beside the kernel": "native_decide bv_decide",
@@ -169,7 +169,7 @@ def _findings(text: str, every: Sequence[LeanToken], allowed: frozenset[str]) ->
     if any(word.kind is not TokenKind.COMMENT and (word.doubtful or _interpolates(word)) for word in every):
         yield from _anywhere(without_comments(text, every))
     if _swallows(code):
-        # A symbol of its own may swallow the first letters of a keyword, so that keywords are looked for inside words.
+        # A declared symbol may swallow the first letters of a keyword, so search inside words too.
         yield from (
             (word.start + at, found, what, True) for word in code for at, found, what, _ in _anywhere(word.text)
         )

@@ -150,7 +150,7 @@ def _list(generator: Lists, random: Random, size: float) -> Value:
     items: list[Value] = []
     seen: set[str] = set()
     for _ in range(4 * wanted if generator.distinct else wanted):
-        # repeated items are where programs go wrong, so they come more often than by chance
+        # programs often fail on repeated items, so these come more often than by chance
         again = items and not generator.distinct and random.random() < 0.15
         item = random.choice(items) if again else draw(generator.of, random, size)
         if not generator.distinct or literal(item) not in seen:

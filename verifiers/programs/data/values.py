@@ -59,7 +59,7 @@ def parsed(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
         try:
             with PARSING:
                 return ast.parse(text, mode=mode)
-        except SystemError:  # somebody else's thread parses, too
+        except SystemError:  # another thread is parsing too
             continue
         except (ValueError, RecursionError, MemoryError) as error:
             raise SyntaxError(str(error)) from error
