@@ -104,7 +104,7 @@ class ToolBox:
             if isinstance(message, dict):
                 return message
             if message is not None:
-                raise BoxLost("died", "an answer that is no object")
+                raise BoxLost("died", "the answer is not an object")
             if not _wait(self._replies, select.POLLIN, deadline):
                 raise BoxLost("timeout", "no answer in time")
             try:
@@ -244,7 +244,7 @@ class ToolBoxes(ClosesOnExit):
         except TimeoutError:
             reactor.call(cancel)
             raise InfrastructureError(
-                f"the broker gave no answer within {seconds:g} s", hint="`assay doctor` says what works here."
+                f"the broker gave no answer within {seconds:g} s", hint="Run `assay doctor` to see what works here."
             ) from None
         if isinstance(found, SandboxError):
             raise found

@@ -42,7 +42,7 @@ def ask(
     broke.
     """
     if tools.sessions is None:
-        raise InfrastructureError("no sandbox can be had here", hint="run `assay doctor`")
+        raise InfrastructureError("no sandbox is available here", hint="Run `assay doctor`.")
     limits = Limits(call_seconds=CALL_SECONDS, memory_mib=MEMORY_MIB, output_bytes=OUTPUT_BYTES)
     source = (GUEST / f"{program}.py").read_text(encoding="utf-8")
     given = json.dumps(list(arguments))

@@ -96,7 +96,7 @@ class LeanBoxes:
         if description.get("problem"):
             box.kill()
             raise LeanUnavailable(
-                f"Lean does not work here: {description['problem']}", "`assay doctor` says which Lean this is."
+                f"Lean does not work here: {description['problem']}", "Run `assay doctor` to see which Lean this is."
             )
         self.replays = description.get("replay") in ("library", "tool")
         self.headers = str(description.get("headers", ""))[:1000]

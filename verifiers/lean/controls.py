@@ -39,7 +39,7 @@ def probe(lean: Lean) -> str:
             olean = Olean(base64.b64decode(answer["file"]))
             examine(olean, ["Init"])
         except OleanError as error:
-            return f"its compiled files are of a form that is not known here: {error}"
+            return f"its compiled files are of an unknown form: {error}"
         lean.form = olean.form
         return ""
     output = (answer["out"] + answer["err"]).strip()[:1000]
@@ -77,9 +77,9 @@ def prove_headers(lean: Lean, made: Sequence[str], foreign: Sequence[int] = ()) 
     true, false, open and other proofs.
     """
     if not lean.warm:
-        return "this Lean does not bear to be set up beforehand"
+        return "this Lean cannot be initialized before a fork"
     if not all(made):
-        return "what is compiled to try it with does not compile"
+        return "the test files do not compile"
     lean.plain = base64.b64decode(made[0])
     headers = Headers(lean, foreign)
     limits = LIMITS | {"header": ["Init"]}
@@ -97,22 +97,22 @@ def prove_headers(lean: Lean, made: Sequence[str], foreign: Sequence[int] = ()) 
         cold = LeanStep(lean, step).run().get("file")
         true, wrong = compiled(PROBE), compiled("theorem probe : False := True.intro\n")
         if not cold or true.get("file") != cold:
-            return f"a file that is compiled with a header is another one: {_outcome(true)}"
+            return f"a file compiled with a header differs: {_outcome(true)}"
         if (wrong["ended"], wrong["code"]) != ("exited", 1) or '"severity":"error"' not in wrong["out"]:
-            return f"a wrong proof is not refused: {_outcome(wrong)}"
+            return f"a wrong proof is not rejected: {_outcome(wrong)}"
         stated = compiled(STATED, "Stated").get("file", "")
         found = checked(true["file"])
         if not _passes(found) or "does not depend on any axioms" not in found["out"]:
             return f"a true proof is not accepted: {_outcome(found)}"
         found = checked(made[1])
         if found["ended"] != "cold" or "(kernel)" not in found["err"]:
-            return f"what the kernel has not seen is not found: {_outcome(found)}"
+            return f"a file that bypassed the kernel is not detected: {_outcome(found)}"
         found = checked(compiled("theorem probe (p : Prop) (h : p) : p := h\n").get("file", ""))
         if _passes(found) or found["ended"] not in ("exited", "cold"):
-            return f"another theorem is not told apart: {_outcome(found)}"
+            return f"another theorem is not distinguished: {_outcome(found)}"
         found = checked(compiled("theorem probe : True := sorry\n").get("file", ""))
         if not _passes(found) or "[sorryAx]" not in found["out"]:
-            return f"an open proof is not told apart: {_outcome(found)}"
+            return f"an open proof is not distinguished: {_outcome(found)}"
     finally:
         headers.end()
     return ""

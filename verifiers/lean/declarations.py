@@ -48,7 +48,7 @@ def examine(olean: Olean, modules: Iterable[str] | None = None, form: tuple[int,
     `modules` are all permitted imports, `form` is the form of this Lean's files.
     """
     if form is not None and olean.form != form:
-        raise AlteredError("it is of another form than this Lean's files")
+        raise AlteredError("its form differs from this Lean's files")
     if modules is not None and (others := set(olean.imports()).difference(modules)):
         raise AlteredError(f"it imports {min(others)[:200]}")
     objects = OleanObjects(olean)
@@ -66,7 +66,7 @@ def _compare_levels(objects: OleanObjects) -> dict[int, bool]:
         made = objects.tag(at) == PARAMETER or any(found[one] for one in parts)
         depth = 1 + max(depths[one] for one in parts) if parts else 0
         if objects.behind(at) >> LEVEL_HASH != (LEVEL_PARAMETER if made else 0) | depth << LEVEL_DEPTH:
-            raise AlteredError("a universe level that says something else of itself than it is")
+            raise AlteredError("a universe level with wrong data")
         found[at + objects.base], depths[at + objects.base] = made, depth
     return found
 
@@ -93,7 +93,7 @@ def _compare_terms(objects: OleanObjects, levels: dict[int, bool]) -> None:
             parameter = any(part for part, _ in parts)
             loose = max(0, inside, *(reach for _, reach in parts[:-1]))
         if loose > MOST_BOUND or objects.behind(at) & TERM_FLAGS != (parameter and TERM_PARAMETER) | loose << LOOSE:
-            raise AlteredError("a term that says something else of itself than it is")
+            raise AlteredError("a term with wrong data")
         found[at] = parameter, loose
 
 
@@ -128,14 +128,14 @@ class DeclarationNames:
         for name, info in zip(names, infos, strict=True):
             number, at = self._numbers[objects.words[name >> 3]], objects.words[info >> 3] - objects.base
             if number != self._numbers[self._value(at)[0]]:
-                raise AlteredError("a declaration that is listed under another name than its own")
+                raise AlteredError("a declaration listed under a wrong name")
             if number in known:
                 raise AlteredError("two declarations of one name")
             known[number] = at
         for number, at in known.items():
             tag = objects.tag(at)
             if tag in UNSAFE and objects.behind(objects.field(at, 0)) >> UNSAFE[tag] & 1:
-                raise AlteredError("an inductive type that a replay would leave out")
+                raise AlteredError("an inductive type skipped by a replay")
             if tag == INDUCTIVE:
                 self._compare_inductive(number, at, known)
         self._check_rest(known)
@@ -148,7 +148,7 @@ class DeclarationNames:
             return
         checked = [(at, Slot.DECLARATION) for number, at in known.items() if number not in left_out]
         if self._speaks_of(checked, left_out):
-            raise AlteredError("a declaration that rests on one that a replay leaves out")
+            raise AlteredError("a declaration that uses one skipped by a replay")
 
     def _is_left_out(self, at: int) -> bool:
         objects = self._objects
@@ -172,21 +172,21 @@ class DeclarationNames:
             raise AlteredError("an inductive type with other parameters or indices than its recursor")
         types = [known.get(one) for one in own]
         if number not in own or any(one is None or objects.tag(one) != INDUCTIVE for one in types):
-            raise AlteredError("a block of inductive types with one that is none")
+            raise AlteredError("a block of inductive types with an invalid one")
         first = known[own[0]]
         said = objects.fields(objects.field(first, 0))
         if (said[1], self._listed(said[3]), self._listed(self._value(first)[1])) != (parameters, own, universes):
-            raise AlteredError("a block of inductive types that do not agree on it")
+            raise AlteredError("a block of inductive types that contradict each other")
         made = [known.get(self._numbers[one], at) for one in objects.listed(constructors)]
         if any(objects.tag(one) != CONSTRUCTOR for one in made):
-            raise AlteredError("an inductive type with constructors that are none")
+            raise AlteredError("an inductive type with invalid constructors")
         if objects.behind(inductive) & 1:
             return  # it claims to be recursive, which is the safe case
         for info in made:
             term = self._value(info)[2] - objects.base
             while objects.tag(term) == PI:
                 if self._speaks_of([(objects.field(term, 1), Slot.TERM)], own):
-                    raise AlteredError("a recursive type that says that it is none")
+                    raise AlteredError("a recursive type that claims not to be recursive")
                 term = objects.field(term, 2)
 
     def _listed(self, names: int) -> list[int]:

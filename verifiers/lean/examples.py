@@ -62,7 +62,7 @@ class StatementPieces(NamedTuple):
 
 
 def examples(spec: LeanSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:
-    given = [ExampleInput("example", "what the job came to", spec, answer)] if answer is not None else []
+    given = [ExampleInput("example", "the job's answer", spec, answer)] if answer is not None else []
     parts = parts_of(spec)
     if isinstance(parts, str):
         return ExampleReport(tuple(try_(given)), (), (f"{NONE}{parts}",))
@@ -79,9 +79,9 @@ def examples(spec: LeanSpec, answer: str | None, try_: AskVerifier) -> ExampleRe
         return ExampleReport(tuple(begun[:1]), (), ())
     first, notes = [], []
     if any(one.accepted for one in begun if one.given is opposite):
-        first.append("THE STATEMENT IS FALSE: Lean proves the opposite of it")
+        first.append("THE STATEMENT IS FALSE: Lean proves its opposite")
     elif not any(one.accepted for one in begun):
-        notes.append("simple tactics prove neither the statement nor the opposite of it")
+        notes.append("simple tactics prove neither the statement nor its opposite")
     changed = list(_changed(parts))[:MOST]
     inputs = [
         each
@@ -106,7 +106,7 @@ def _settled(proved: CheckedExample, refuted: CheckedExample) -> CheckedExample 
     if proved.accepted:
         return proved
     if refuted.accepted:
-        return proved._replace(outcome="refuted", reason="Lean proves the opposite of it")
+        return proved._replace(outcome="refuted", reason="Lean proves its opposite")
     return None
 
 
@@ -150,7 +150,8 @@ def _proof(statement: str) -> str:
 
 
 def _changed(parts: StatementPieces) -> Iterator[tuple[str, str]]:
-    """Yields description and changed type: the last number first, because the claim usually comes last; then relations."""
+    """Yields description and changed type: first for the last number, because claims usually end in it, then for
+    relations."""
     type_ = parts.type
     for found in reversed(list(re.finditer(r"(?<![\w.])\d{1,9}(?![\w.])", type_))):
         other = f"{type_[: found.start()]}{int(found[0]) + 1}{type_[found.end() :]}"

@@ -46,7 +46,7 @@ class Header:
     def __init__(
         self, lean: Lean, modules: tuple[str, ...], deadline: float, memory_mib: float, foreign: Iterable[int]
     ) -> None:
-        """Forks the process and waits for its import. `foreign` are descriptors that it must close. Raises HeadersLost."""
+        """Forks the process and awaits its import. `foreign` are descriptors that it must close. Raises HeadersLost."""
         ours, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:

@@ -209,14 +209,14 @@ class OleanObjects:
     def _check_whole(self) -> None:
         whole = self.olean.root
         if self.base % ALIGNED or whole not in self._starts:
-            raise AlteredError("a whole that lies at no object's place")
+            raise AlteredError("a root that is not at an object")
         if self.words[whole >> 3] >> 32 & 0xFFFF > 8 + 8 * FIELDS_OF_MODULE and self.behind(whole) & 0xFF:
-            raise AlteredError("a file that says that it is one of several")
+            raise AlteredError("a file that claims to be one of several")
         lists = [self.field(whole, index) for index in range(FIELDS_OF_MODULE)]
         if not self._starts.issuperset(lists):
-            raise AlteredError("a list that lies at no object's place")
+            raise AlteredError("a list that is not at an object")
         if self.olean.listed(ENTRIES) and lists.count(lists[ENTRIES]) > 1:
-            raise AlteredError("entries that are something else, too")
+            raise AlteredError("entries shared with another list")
 
     def _scanned(self, at: int) -> set[int]:
         """Returns the offsets of all consecutive objects, including unreachable ones: Lean relocates a file in the same
@@ -242,15 +242,15 @@ class OleanObjects:
             elif tag in (THUNK, TASK):
                 size = 24
             else:
-                raise OleanError("an object of a kind that is not known")
+                raise OleanError("an object of an unknown kind")
             if at + size > end:
                 raise AlteredError("an object that does not end in the file")
             if tag <= CONSTRUCTORS and size < 8 + 8 * (header >> 48 & 0xFF):
                 raise AlteredError("an object that is too short")
             if header & 0xFFFF_FFFF:
-                raise AlteredError("an object that somebody owns")
+                raise AlteredError("an object with a reference count")
             if tag in (ARRAY, STRING, SCALARS) and words[(at >> 3) + 2] != length:
-                raise AlteredError("an object with room that nothing is in")
+                raise AlteredError("an object with unused capacity")
             starts.add(at)
             at += size + 7 & ~7
         return starts
@@ -274,10 +274,10 @@ class OleanObjects:
             at = pointer - base
             if at in seen[kind]:
                 if at >= parent:
-                    raise AlteredError("an object before what it is made of")
+                    raise AlteredError("an object before its parts")
                 continue
             if at not in self._starts or at >= parent:
-                raise AlteredError("a pointer that leads to no object, or to one that comes later")
+                raise AlteredError("a pointer to no object, or to a later one")
             seen[kind].add(at)
             kinds = self._kinds(at, kind)
             waiting += [(one, at, each) for one, each in zip(self.fields(at), kinds, strict=True)]
@@ -297,20 +297,20 @@ class OleanObjects:
             if fields == len(known.slots) and size >= end:
                 flags = self._data[at + end - len(known.most) : at + end]
                 if any(flag > most for flag, most in zip(flags, known.most, strict=True)):
-                    raise AlteredError(f"a {kind.name.lower()} that is neither one thing nor the other")
+                    raise AlteredError(f"a {kind.name.lower()} with an invalid flag")
                 return known.slots
         raise AlteredError(f"no {kind.name.lower()} where one belongs")
 
     def _check_text(self, at: int, tag: int) -> None:
         size, room, characters = self.words[(at >> 3) + 1 : (at >> 3) + 4]
         if tag != STRING or not 1 <= size <= room or self._data[at + 31 + size]:
-            raise AlteredError("a text that is none")
+            raise AlteredError("an invalid text")
         try:
             counted = len(self._data[at + 32 : at + 31 + size].decode())
         except UnicodeDecodeError:
             raise AlteredError("a text that is not Unicode") from None
         if counted != characters:
-            raise AlteredError("a text of another length than it says")
+            raise AlteredError("a text with a wrong length")
 
     def _check_number(self, at: int, tag: int) -> None:
         """Checks that a number is canonical: small ones are no objects, large ones have no leading zeros."""
@@ -320,4 +320,4 @@ class OleanObjects:
             tag != BIG or not 1 <= limbs <= room or self.words[(at >> 3) + 2] != self.base + at + 24
             or not self.words[(at >> 3) + 2 + limbs] or self.number(at + self.base) <= LARGEST_SMALL
         ):  # fmt: skip
-            raise AlteredError("a number that is none")
+            raise AlteredError("an invalid number")

@@ -100,7 +100,7 @@ class Olean:
                     return root
             except OleanError:
                 continue
-        raise OleanError("a compiled Lean file whose form is not known")
+        raise OleanError("a compiled Lean file of an unknown form")
 
     def _field(self, index: int) -> int:
         return self._at(self._word(self._root + 8 + 8 * index))
@@ -110,7 +110,7 @@ class Olean:
         _, _, tag = self._object(at)
         size = self._word(at + 8)
         if tag != ARRAY or size > (len(self._data) - at - 24) // 8:
-            raise OleanError("a list that is none")
+            raise OleanError("an invalid list")
         return [at + 24 + 8 * index for index in range(size)]
 
     def _name(self, pointer: int, known: dict[int, str]) -> str:
@@ -121,7 +121,7 @@ class Olean:
                 before = known[pointer]
                 break
             if len(parts) >= MOST_PARTS:
-                raise OleanError("a name without end")
+                raise OleanError("a name with too many parts")
             at = self._at(pointer)
             _, _, tag = self._object(at)
             last = self._word(at + 16)
@@ -130,7 +130,7 @@ class Olean:
             elif tag == NUM:
                 parts.append(str(last >> 1))
             else:
-                raise OleanError("a name that is none")
+                raise OleanError("an invalid name")
             pointer = self._word(at + 8)
         known[wanted] = ".".join([*([before] if before else []), *reversed(parts)])
         return known[wanted]
@@ -139,23 +139,23 @@ class Olean:
         _, _, tag = self._object(at)
         size = self._word(at + 8)
         if tag != STRING or size < 1 or at + 32 + size > len(self._data):
-            raise OleanError("a text that is none")
+            raise OleanError("an invalid text")
         return self._data[at + 32 : at + 32 + size - 1].decode("utf-8", "replace")
 
     def _object(self, at: int) -> tuple[int, int, int]:
         """Size, number of fields and tag of an object."""
         if at + 8 > len(self._data):
-            raise OleanError("a pointer that leads nowhere")
+            raise OleanError("a pointer outside the file")
         _, size, fields, tag = struct.unpack_from("<iHBB", self._data, at)
         return size, fields, tag
 
     def _at(self, pointer: int) -> int:
         at = pointer - self._base
         if pointer & 7 or not 0 <= at <= len(self._data) - 8:
-            raise OleanError("a pointer that leads nowhere")
+            raise OleanError("a pointer outside the file")
         return at
 
     def _word(self, at: int) -> int:
         if not 0 <= at <= len(self._data) - 8:
-            raise OleanError("a pointer that leads nowhere")
+            raise OleanError("a pointer outside the file")
         return int(struct.unpack_from("<Q", self._data, at)[0])

@@ -73,13 +73,12 @@ class Preparer:
         ran = self._warmly(statement, CHECK, without_imports(source, [STATEMENT]), limits | {"files": trusted})
         if ran is None:
             ran, _ = self._ask("check", step(CHECK, source, **limits, files=trusted))
-            _must_compile(ran, "the statement cannot be stated again", hidden)
+            _must_compile(ran, "the statement cannot be restated", hidden)
         axioms = ran.axioms_of(f"{self._mark}.check")
         if axioms is None or not axioms <= ALLOWED_AXIOMS:
             named = escaped(", ".join(sorted(axioms or ())))
             raise SpecError(
-                f"what the theorem says rests on {named or 'what cannot be told'}",
-                hint="Only its proof may be left open.",
+                f"the statement depends on {named or 'unknown axioms'}", hint="Use `sorry` only as its proof."
             )
         shared: dict[str, str] = {}
         if statement.defines:
@@ -117,6 +116,6 @@ def _must_compile(ran: Ran, what: str, hidden: Callable[[str], str]) -> None:
     if ran.compiled:
         return
     if ran.starved or ran.ended in ("signal", "timeout", "memory", "output") or not ran.errors:
-        raise LeanUnavailable(f"{what}: Lean ended by {ran.ended} {ran.code}: {escaped(ran.err)}")
+        raise LeanUnavailable(f"{what}: Lean ended with {ran.ended} {ran.code}: {escaped(ran.err)}")
     first = ran.errors[0]
     raise SpecError(f"{what}: {escaped(hidden(first.text))}", hint=HINT)

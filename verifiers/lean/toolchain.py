@@ -107,10 +107,10 @@ def how_to_have_one(environ: Mapping[str, str] | None = None) -> str:
     """Returns a hint for a machine on which `find` returns None."""
     environ = os.environ if environ is None else environ
     if configured := environ.get("LEAN_TOOLCHAIN"):
-        return f"LEAN_TOOLCHAIN names {configured}, which holds no Lean: name a toolchain's folder, with lib/lean in it"
+        return f"LEAN_TOOLCHAIN: no Lean in {configured}: set it to a toolchain folder with lib/lean in it"
     wanted = _wanted(Path(environ["LEAN_PROJECT"])) if environ.get("LEAN_PROJECT") else ""
     if wanted:
-        return f"LEAN_PROJECT needs {wanted}, which is not here: `elan toolchain install {wanted}`"
+        return f"LEAN_PROJECT needs {wanted}, which is not installed: `elan toolchain install {wanted}`"
     return "`./install.sh --with lean=PLACE`, elan, or a toolchain's folder in LEAN_TOOLCHAIN"
 
 

@@ -57,7 +57,7 @@ SHORTEST = 0.05
 """Minimum remaining seconds for starting a step."""
 ALL_BUT = 0.99
 """Share of its time limit that a killed step must have computed to count as timed out."""
-BUSY_HINT = "Ask again when the machine is less busy."
+BUSY_HINT = "Retry when the machine is less busy."
 
 
 def conductor(parts: ConductorParts) -> LeanVerifier:
@@ -175,7 +175,7 @@ class LeanVerifier:
             return judging.forbidden([source])
         clock.left = max(0.5, limit - (time.thread_time() - began))
         if self._toolchain is None:
-            return judging.lost("there is no Lean on this machine", how_to_have_one())
+            return judging.lost("no Lean is installed on this machine", how_to_have_one())
         try:
             prepared = self._preparer.prepared(spec, statement)
             proof = SubmittedProof(spec, statement, prepared, source, clock)
@@ -277,7 +277,7 @@ class LeanVerifier:
         """Runs a step within the remaining time. A step lost through no fault of the submission is retried once, in a
         fresh box. A crash of Lean counts against the submission only if it happens both times and a small theorem
         compiles there."""
-        late = judging.failed(Ground.TIMEOUT, "Lean did not come to an end with it in time")
+        late = judging.failed(Ground.TIMEOUT, "Lean did not finish it in time")
         reason = hint = ""
         for _ in range(2):
             seconds = clock.left + (LATE if role == "check" else 0.0)
@@ -293,14 +293,14 @@ class LeanVerifier:
                 reason = f"the box was lost: {error}"
                 continue
             except ValidationError:
-                reason = "the box gave an answer that is none"
+                reason = "the box gave an invalid answer"
                 continue
             if ran.starved:
-                reason = "Lean could not begin its threads"
+                reason = "Lean could not start its threads"
             elif ran.broke_off and not (reason and self._works(role)):
-                reason = f"Lean ended by {ran.ended} {ran.code} and said: {escaped(ran.err.strip() or ran.out.strip())}"
+                reason = f"Lean ended with {ran.ended} {ran.code}: {escaped(ran.err.strip() or ran.out.strip())}"
             elif ran.ended == "timeout" and ran.cpu < ALL_BUT * seconds:
-                reason, hint = f"Lean was kept from computing for {ran.seconds:.0f} s", BUSY_HINT
+                reason, hint = f"Lean was starved of CPU for {ran.seconds:.0f} s", BUSY_HINT
             else:
                 clock.took(ran)
                 return ran, isolation

@@ -47,7 +47,7 @@ class Warm:
                 usual = field(native.module(Path(file.name)), IMPORTS)
             self._environment = native.environment(native.imports(usual, modules), extensions=True)
         except (AttributeError, ValueError, LeanRefused) as error:
-            raise NotWarm(f"the header cannot be imported beforehand: {error}") from error
+            raise NotWarm(f"the header cannot be preimported: {error}") from error
 
     def prepare(self, folder: Path, message: dict[str, Any]) -> dict[str, Any]:
         """Adds files one by one through the kernel; runs in a fork. Raises NotWarm, with the kernel's message."""
@@ -113,5 +113,5 @@ class Warm:
 def _options(given: Sequence[str]) -> dict[str, int | bool]:
     found = [OPTION.match(option) for option in given]
     if None in found:
-        raise NotWarm(f"options that only the command line knows: {given}")
+        raise NotWarm(f"options that need the command line: {given}")
     return USUAL | {one["name"]: int(one["value"]) for one in found if one}

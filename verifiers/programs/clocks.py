@@ -26,7 +26,7 @@ COMPUTES_SHARE = 0.8
 """Share of its own time below which a submission was also idle."""
 BUSY_SHARE = 0.05
 """Share of its limit below which a submission that was starved by other processes is not judged."""
-HINT = "Ask again when the machine is less busy, or give more seconds."
+HINT = "Retry when the machine is less busy, or allow more seconds."
 
 
 class Limit(NamedTuple):
@@ -156,7 +156,7 @@ def late(result: CallResult | ExecResult, limit: Limit) -> str:
     if result.computed is not None and result.computed >= COMPUTES_SHARE * limit.own:
         return f"computed for more than {limit.own:.3g} s"
     if result.computed is None or result.seconds - result.waited >= limit.own:
-        return f"took more than {limit.own:.3g} s{'' if result.computed is None else ', some of it at rest'}"
+        return f"took more than {limit.own:.3g} s{'' if result.computed is None else ', partly idle'}"
     if result.computed < BUSY_SHARE * limit.own:
-        raise InfrastructureError(f"the program was kept from computing for {result.seconds:.0f} s", hint=HINT)
+        raise InfrastructureError(f"the program was starved of CPU for {result.seconds:.0f} s", hint=HINT)
     return f"did not end within {limit.wall:.3g} s on a busy machine"

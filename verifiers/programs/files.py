@@ -70,7 +70,7 @@ def _in_literals(example: dict[str, Any], name: str) -> None:
         if isinstance(arguments, list):
             example["arguments"] = ", ".join(literal(of_native(value)) for value in arguments)
         elif not isinstance(arguments, str):
-            raise SpecError(f"{name}: `arguments` is text, or a list of the arguments")
+            raise SpecError(f"{name}: `arguments` must be text or a list of the arguments")
         if "expected" in example and not isinstance(example["expected"], str):
             example["expected"] = literal(of_native(example["expected"]))
     except NotPlainError as error:

@@ -87,7 +87,7 @@ def compared(name: str, trial: PlannedTest, reply: ProgramReply) -> TestFinding:
         return PASSED
     reason = f"{name} gave {shown(reply)}, not {clip(literal(trial.expected), 100)}"
     if literal(trial.expected) == literal(reply.value) or _numbers_alike(trial.expected, reply.value):
-        reason += f": a {kind_of(reply.value)} is no {kind_of(trial.expected)}"
+        reason += f": its type is {kind_of(reply.value)}, not {kind_of(trial.expected)}"
     return TestFinding(Ground.REFUTED, reason, shown(reply))
 
 

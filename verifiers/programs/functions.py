@@ -134,7 +134,9 @@ class Candidate:
             return lost
         if holds(relation, pair, first.value, second.value, trial.compare):
             return PASSED
-        reason = f"{called(function, trial)} gave {shown(first)} and {then} gave {shown(second)}: no {relation.kind}"
+        reason = (
+            f"{called(function, trial)} gave {shown(first)} and {then} gave {shown(second)}: violates {relation.kind}"
+        )
         return TestFinding(Ground.REFUTED, reason, f"{shown(first)}; {shown(second)}")
 
     def shrunk(self, trial: PlannedTest, finding: TestFinding) -> tuple[PlannedTest, TestFinding]:

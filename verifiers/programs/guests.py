@@ -179,7 +179,7 @@ class Guest(ClosesOnExit):
         begun = self._place.run(harness.begin(self.seed, most))
         if begun.status is not CallStatus.OK:
             self.close()
-            raise InfrastructureError(f"the judge's own part did not start: {begun.error or begun.status}")
+            raise InfrastructureError(f"the harness did not start: {begun.error or begun.status}")
         nonce = secrets.token_hex(8)
         reply = self._ask(nonce, harness.load(nonce, self.source, self.wanted, self.driver), limit)
         if reply.kind != "loaded":
@@ -209,7 +209,7 @@ class Guest(ClosesOnExit):
             given = self._place.run(harness.give(replies.tagged(arguments)), seconds=SPEC_SECONDS)
         if given.status is not CallStatus.OK:
             self.close()
-            return ProgramReply("lost", status=given.status, text=f"it could not be given its arguments: {given.error}")
+            return ProgramReply("lost", status=given.status, text=f"its arguments could not be sent: {given.error}")
         return self._ask(nonce, harness.call(nonce, function, harness.GIVEN), limit)
 
     def _ask(self, nonce: str, code: str, limit: Limit) -> ProgramReply:
@@ -230,7 +230,7 @@ class Guest(ClosesOnExit):
         """Parses the reply. A call that ended abnormally has no reply, even if one was printed before. Raises
         PlaceBrokenError the first time that the interpreter ended."""
         if result.status is CallStatus.CALLS:
-            raise InfrastructureError("the session has had all its calls", hint="Allow more calls of a session.")
+            raise InfrastructureError("the session has no calls left", hint="Allow more calls per session.")
         if result.status is CallStatus.TIMEOUT:
             return ProgramReply("lost", status=result.status, text=late(result, limit))
         if result.status is CallStatus.DIED and not self._excused:

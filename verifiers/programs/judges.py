@@ -40,7 +40,7 @@ MOST_KNOWN = 20
 """Maximum number of examples on which a property is tried."""
 NOTHING: tuple[v.Value, ...] = (False, None, 0, "", b"", [], (), v.DictPairs(()), v.Elements(()))
 EXHAUSTED = frozenset(["MemoryError", "RecursionError"])
-CHANCE = "Leave chance and clocks out of it, or ask for properties instead."
+CHANCE = "Remove randomness and clocks from it, or check properties instead."
 FASTER = "Make it faster, generate fewer inputs, or give more seconds."
 KEPT_GUESTS = 4
 """Maximum number of warm sandboxes for specs' own code."""
@@ -150,7 +150,7 @@ class Judges:
                 if reply.kind != "value" or not agree(value, reply.value, spec.compare):
                     text = clip(v.arguments_text(inputs[place]))
                     raise SpecError(
-                        f"the reference gives another result for ({text}) the next time: {shown(reply)}", hint=CHANCE
+                        f"the reference gives another result for ({text}) when run again: {shown(reply)}", hint=CHANCE
                     )
 
     def reference(self, spec: ProgramSpec, opening: Opening, clock: SubmissionClock) -> AbstractContextManager[Guest]:
@@ -181,7 +181,7 @@ class Judges:
             with self._guest(f"{name} {digest(spec)}", source, "holds", "", opening, clock) as guest:
                 reply = patient(guest, "holds", asked, min(most, seconds(spec)))
         except SpecTimeError as error:
-            return Ground.UNKNOWN, f"whether {name} holds is not known: {error}"
+            return Ground.UNKNOWN, f"{name} is undecided: {error}"
         if reply.kind == "value" and reply.value is True:
             with self._lock:
                 if len(self._held) >= MOST_HELD:
@@ -191,11 +191,11 @@ class Judges:
         if reply.kind == "value" and reply.value in NOTHING:
             return Ground.REFUTED, f"{name} does not hold" + (f": {shown(reply)}" if reply.value is not False else "")
         if reply.kind in ("value", "odd"):
-            raise SpecError(f"{name} returned {shown(reply)}", hint="It says True or False.")
+            raise SpecError(f"{name} returned {shown(reply)}", hint="Return True or False.")
         if reply.kind == "lost" or EXHAUSTED.intersection(reply.names):
-            return Ground.UNKNOWN, f"whether {name} holds is not known: {shown(reply)}"
+            return Ground.UNKNOWN, f"{name} is undecided: {shown(reply)}"
         if "ImportError" in reply.names:
-            raise SpecError(f"{name} is broken: it {shown(reply)}", hint="A sandbox has the standard library.")
+            raise SpecError(f"{name} is broken: it {shown(reply)}", hint="A sandbox has only the standard library.")
         return Ground.REFUTED, f"{name} does not hold: {shown(reply)}"
 
     def sound(self, spec: ProgramSpec, tests: list[PlannedTest], opening: Opening, clock: SubmissionClock) -> None:
@@ -230,7 +230,7 @@ class Judges:
         try:
             reply = guest.load(limit_of(clock, SPEC_SECONDS))
             if reply.status is CallStatus.TIMEOUT:
-                raise SpecTimeError(f"to load it {shown(reply)}")
+                raise SpecTimeError(f"loading {shown(reply)}")
             if reply.kind != "loaded":
                 raise SpecError(f"the spec's own code cannot be used: {shown(reply)}")
             yield guest
@@ -272,7 +272,7 @@ def outputs(spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionC
             code, text = _ran(program, Run(stdin=stdin), spec)
             if code != 0 or not _alike(spec, str(value), text):
                 raise SpecError(
-                    f"the reference prints something else for {clip(ascii(stdin))} the next time", hint=CHANCE
+                    f"the reference prints something else for {clip(ascii(stdin))} when run again", hint=CHANCE
                 )
     if len({run.expected.strip() for run in spec.runs} | {str(text).strip() for text in found.values()}) == 1:
         raise SpecError(
@@ -310,7 +310,9 @@ def bounded(chars: int) -> None:
 def enough(taken: int, made: int) -> None:
     """Raises SpecError if the reference rejects most inputs."""
     if taken < LEAST_USED * made:
-        raise SpecError(f"the reference takes {taken} of {made} generated inputs", hint="Declare `inputs` closer.")
+        raise SpecError(
+            f"the reference accepts only {taken} of {made} generated inputs", hint="Declare narrower `inputs`."
+        )
 
 
 def seconds(spec: ProgramSpec) -> float:

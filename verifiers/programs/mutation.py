@@ -86,14 +86,14 @@ def assess(verifier: ProgramVerifier, spec: ProgramSpec, reference: str = "", *,
     verifier.check(spec)
     right = reference or spec.reference
     if not right:
-        raise SpecError("nothing says what is right", hint="Give a `reference`: a program that is right.")
+        raise SpecError("no right program is known", hint="Give a `reference`: a program that is right.")
     if not spec.function and spec.language != "python":
-        raise SpecError("only Python programs are changed", hint="There is no assessment for other languages.")
+        raise SpecError("mutation testing supports Python only", hint="Assess programs in Python.")
     first = verifier.verify(spec, right)
     if first.outcome is Outcome.INFRA_ERROR:
         raise InfrastructureError(f"the tests cannot be run here: {first.reason}")
     if not first.passed:
-        raise SpecError(f"the right program fails: {first.reason}", hint="It, or a test, is wrong.")
+        raise SpecError(f"the right program fails: {first.reason}", hint="Correct it, or the tests.")
     changes = chosen(mutants(right), MOST_MUTANTS, seed_of(spec, "mutants"))
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
@@ -114,7 +114,7 @@ def _tried(verifier: ProgramVerifier, spec: ProgramSpec, right: str, change: Cha
         return Mutant(line=change.line, change=change.what, outcome=outcome, why=clip(why, 300))
 
     if time.monotonic() > end:
-        return mutant("untried", "there was no time for it")
+        return mutant("untried", "out of time")
     verdict = verifier.verify(spec, change.source, thorough=False)
     if verdict.outcome is Outcome.INFRA_ERROR:
         return mutant("untried", verdict.reason)
@@ -124,7 +124,7 @@ def _tried(verifier: ProgramVerifier, spec: ProgramSpec, right: str, change: Cha
         witness = _difference(verifier, spec, right, change.source)
     except SandboxError as error:
         return mutant("untried", str(error))
-    return mutant("hole", witness) if witness else mutant("alike", "nobody saw it differ")
+    return mutant("hole", witness) if witness else mutant("alike", "no difference was found")
 
 
 def _difference(verifier: ProgramVerifier, spec: ProgramSpec, right: str, other: str) -> str:
@@ -159,7 +159,7 @@ def _assessed(tried: list[Mutant], idle: tuple[str, ...], seconds: float) -> Ass
     elif untried:
         fault = f"{untried} of {len(tried)} changes were not tried"
     elif not tried:
-        fault = "there is nothing in the right program that could be changed"
+        fault = "the right program has nothing to mutate"
     elif len(alike) > UNEXPLAINED * len(tried):
         fault = f"{len(alike)} of {len(tried)} changes to the right program are not noticed"
     return Assessment(

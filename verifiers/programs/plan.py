@@ -87,7 +87,7 @@ def plan(spec: ProgramSpec, expected: Mapping[int, Value] = NO_RESULTS) -> list[
     """
     tests = [test._replace(number=number) for number, test in enumerate(_tests(spec, expected))]
     if not tests:
-        raise SpecError("no test comes of it", hint="Give more examples, runs or inputs.")
+        raise SpecError("the spec yields no tests", hint="Give more examples, runs or inputs.")
     return tests
 
 
@@ -110,7 +110,7 @@ def _tests(spec: ProgramSpec, expected: Mapping[int, Value]) -> Iterator[Planned
         if not made:
             raise SpecError(
                 f"no generated input can be changed for the relation {relation.kind}",
-                hint="Declare `inputs` of a kind that it is about, and the right `argument`.",
+                hint="Declare `inputs` to which it applies, and the right `argument`.",
             )
         for pair in made:
             yield PlannedTest("relation", Arguments(pair.first), compare=spec.compare, relation=relation, pair=pair)

@@ -95,7 +95,7 @@ class StreamProgram:
         return self._compared(run, result)
 
     def run(self, run: Run, limit: Limit) -> ExecResult | TestFinding:
-        """Runs the program once. Returns a finding if it could not be built. Raises as `begin`, and PlaceBrokenError."""
+        """Runs the program once. Returns a finding if its build failed. Raises as `begin`, and PlaceBrokenError."""
         if self._spec.fresh:
             self.close()
         if self._box is None:
@@ -139,7 +139,7 @@ class StreamProgram:
     def _absent(self, tool: str, error: Exception) -> RefusedError:
         return RefusedError(
             f"sandboxes here have no {tool}, which {self._spec.language} needs: {error}",
-            hint="Use a guest's root that has it, or name what is there in `tool`.",
+            hint="Use a guest root that has it, or name an installed tool in `tool`.",
         )
 
     def _broken_off(self, what: str, result: ExecResult, limit: Limit) -> TestFinding:
@@ -176,4 +176,4 @@ def _difference(expected: str, got: str) -> str:
             return f"{shown}, not {wanted}, in line {number + 1}"
     if len(theirs) > len(ours):
         return f"{len(theirs)} lines instead of {len(ours)}"
-    return "the same words, spaced otherwise"
+    return "the same words with other white space"

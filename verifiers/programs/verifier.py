@@ -41,7 +41,7 @@ MOST_LOST = 100
 """Maximum number of sandboxes that one submission may break: opening each takes time that no call limit counts."""
 IDLE_SECONDS = 1.0
 """Time limit for a property on an idle program's result, in seconds; it may not terminate for some."""
-FLAKY = "gives another result for the same input the next time"
+FLAKY = "gives different results for the same input"
 
 
 Findings = list[tuple[PlannedTest, TestFinding]]
@@ -54,7 +54,7 @@ def conductor(parts: ConductorParts) -> ProgramVerifier:
 
 
 class ProgramVerifier:
-    """Checks programs. Safe to use from several threads. `close` ends its warm sandboxes; the session pool stays open."""
+    """Checks programs. Safe to use from several threads. `close` ends its warm sandboxes, not the session pool."""
 
     name = PROGRAM.name
     version = PROGRAM.version
@@ -91,10 +91,10 @@ class ProgramVerifier:
         own = min(spec.total_seconds, seconds or spec.total_seconds)
         verdict = self._verdict(Outcome.INFRA_ERROR, Ground.BROKEN, "it was not tried")
         if len(submission) > SOURCE_CHARS or "\0" in submission:
-            why = "it has a NUL" if "\0" in submission else f"longer than {SOURCE_CHARS} characters"
+            why = "it contains NUL" if "\0" in submission else f"longer than {SOURCE_CHARS} characters"
             verdict = self._verdict(Outcome.FAIL, Ground.UNREADABLE, why)
         elif not submission.strip():
-            verdict = self._verdict(Outcome.FAIL, Ground.UNREADABLE, "there is no program")
+            verdict = self._verdict(Outcome.FAIL, Ground.UNREADABLE, "the submission is empty")
         else:
             for _ in range(ATTEMPTS):
                 try:
@@ -198,7 +198,7 @@ class ProgramVerifier:
                 return [(tests[0], begun)]
             for place, trial in enumerate(tests):
                 if lost >= MOST_LOST:
-                    findings.append((trial, TestFinding(Ground.REFUTED, "it was ended too often to be asked again")))
+                    findings.append((trial, TestFinding(Ground.REFUTED, "it broke too many sandboxes")))
                     continue
                 found = one.test(trial)
                 lost += not one.alive
@@ -239,7 +239,7 @@ class ProgramVerifier:
         scan: signals.SignalScan,
         seen: dict[str, None],
     ) -> Verdict:
-        strong = (*scan.strong, *(f"it did {signal}" for signal in signals.noticed(tuple(seen))))
+        strong = (*scan.strong, *(f"at run time: {signal}" for signal in signals.noticed(tuple(seen))))
         facts: dict[str, Any] = {"tests": len(tests)}
         if strong or scan.weak:
             facts["signals"] = [*strong[:20], *scan.weak[:10]]
@@ -249,7 +249,7 @@ class ProgramVerifier:
             reason = f"all {len(tests)} tests passed" if len(tests) > 1 else "the test passed"
             refused = strong if spec.suspicion == "refuses" else scan.touches
             if refused:
-                reason += f"; but it looks like an attempt on the judge: {'; '.join(refused[:3])}"
+                reason += f"; but it looks like an attempt to cheat the judge: {'; '.join(refused[:3])}"
                 return self._verdict(Outcome.HACK_SUSPECTED, Ground.FORBIDDEN, reason, facts)
             return self._verdict(Outcome.PASS, Ground.TESTED, reason, facts, score=1.0)
         trial, found = failed
@@ -263,8 +263,8 @@ class ProgramVerifier:
             facts["passed"] = passed
             score = passed / len(tests)
         if strong or found.forged:
-            what = "; ".join(strong[:3]) or "the judge's mark was printed more than once"
-            reason = f"{clip(found.reason, 300)}. It looks like an attempt on the judge: {what}"
+            what = "; ".join(strong[:3]) or "the nonce of a call was printed more than once"
+            reason = f"{clip(found.reason, 300)}. It looks like an attempt to cheat the judge: {what}"
             return self._verdict(Outcome.HACK_SUSPECTED, Ground.FORBIDDEN, reason, facts)
         return self._verdict(Outcome.FAIL, found.ground or Ground.REFUTED, clip(found.reason, 500), facts, score=score)
 

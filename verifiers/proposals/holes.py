@@ -29,7 +29,7 @@ MOST_SIZE = 5
 
 
 def fillings(asked: SmtProblem, more_time: Callable[[], bool]) -> tuple[str, ...]:
-    """Returns up to `MOST` definitions that fill the hole; empty unless there is exactly one hole. Raises ClaimError."""
+    """Returns up to `MOST` definitions for the hole; empty unless there is exactly one hole. Raises ClaimError."""
     holes = asked.holes()
     if len(holes) != 1:
         return ()

@@ -30,7 +30,7 @@ def definition_text(function: Function, value: Value | FunctionTable | None) -> 
         body = f"(ite {asked} {plain(held, function.range)} {body})"
     text = f"(define-fun {name_text(function.name)} ({typed}) {function.range} {body})"
     if len(text) > MOST_CHARS:
-        raise ClaimError("its values are too long to be written down")
+        raise ClaimError("its values are too long to write")
     return text
 
 
@@ -54,8 +54,8 @@ def plain(value: Value, sort: Sort) -> str:
                 text = f"(store {text} {plain(place, index)} {plain(held, element)})"
             return text
         case Element():
-            raise ClaimError("elements of declared sorts cannot be written down as values")
-    raise ClaimError("there is no way to write this value down")
+            raise ClaimError("elements of declared sorts have no literals")
+    raise ClaimError("this value has no literal")
 
 
 def zero(sort: Sort) -> Value:
@@ -69,4 +69,4 @@ def zero(sort: Sort) -> Value:
             return Fraction(0)
         case "Array" if not sort.declared:
             return ArrayValue(zero(sort.parameters[1]))
-    raise ClaimError("elements of declared sorts cannot be written down as values")
+    raise ClaimError("elements of declared sorts have no literals")

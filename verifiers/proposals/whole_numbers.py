@@ -35,12 +35,12 @@ class NoWord(Exception):
 
 def by_z3(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> ProposalReply:
     if spec.domain not in ("integer", "rational", "real"):
-        return ProposalReply(by=BY, note="there are no complex numbers in SMT-LIB")
+        return ProposalReply(by=BY, note="SMT-LIB has no complex numbers")
     sort = INT if spec.domain == "integer" else REAL
     try:
         constraint = _condition(parse_predicate(spec.predicate, spec.variable), sort)
     except NoWord as reason:
-        return ProposalReply(by=BY, note=f"not put to it: {reason}")
+        return ProposalReply(by=BY, note=f"not translated: {reason}")
     texts: list[str] = []
     bench = Bench(EFFORT, "if_available")
     lines = [f"(declare-const {spec.variable} {sort})", f"(assert {constraint})"]
@@ -48,7 +48,7 @@ def by_z3(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> 
         try:
             claim = read_claim(read("\n".join(lines), CLAIM))
         except ClaimError as error:
-            return ProposalReply(by=BY, texts=tuple(texts), note=f"not put to it: {error}")
+            return ProposalReply(by=BY, texts=tuple(texts), note=f"not translated: {error}")
         finding = bench.look([each.term for each in claim.assertions])
         if finding.possible is Possible.NO and not texts:
             note = f"{' and '.join(finding.answers)}: {NONE[spec.domain]} makes it true"

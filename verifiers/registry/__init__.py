@@ -94,7 +94,7 @@ def decider(spec: SpecModel) -> Verifier[Any]:
     runs submissions."""
     kind = kind_of(spec)
     if kind.runs:
-        raise SpecError(f"{spec.kind} is not decided from a text alone", hint="Ask `verifiers.checker`.")
+        raise SpecError(f"{spec.kind} is not decided from text alone", hint="Use `verifiers.checker`.")
     return _verifier(kind)
 
 
@@ -142,7 +142,7 @@ def propose(spec: SpecModel, way: str, question: str, seconds: float) -> Proposa
     """
     known = kind_of(spec).proposers
     if way not in known:
-        raise SpecError(f"there is no way {way!r} to propose answers for {spec.kind}")
+        raise SpecError(f"unknown way {way!r} of proposing answers for {spec.kind}")
     end = time.process_time() + seconds
     found: ProposalReply = known[way].load()(spec, question, lambda: time.process_time() < end)
     return found

@@ -53,7 +53,7 @@ class Case(BaseModel):
 
 
 def folder_of(kind: Kind) -> Path | None:
-    """Returns the folder with this kind's canaries, or None if they are not installed: its verifier is then untested."""
+    """Returns the folder with this kind's canaries, or None if not installed: its verifier is then untested."""
     found = find_spec(kind.package)
     places = found.submodule_search_locations if found is not None else None
     folders = [Path(place, "canaries") for place in places or ()]

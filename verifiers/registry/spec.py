@@ -24,12 +24,12 @@ def read_spec(value: Any) -> SpecModel:
         return value
     name = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(name, str):
-        raise PydanticCustomError("no_kind", "a spec says its kind")
+        raise PydanticCustomError("no_kind", "a spec needs a kind")
     try:
         data = current_data(value)
     except KeyError:
         known = ", ".join(kind.name for kind in KINDS)
-        raise PydanticCustomError("unknown_kind", "the kind is none of {known}", {"known": known}) from None
+        raise PydanticCustomError("unknown_kind", "unknown kind: use one of {known}", {"known": known}) from None
     found: SpecModel = kind_named(data["kind"]).spec.load().model_validate(data)
     return found
 

@@ -63,7 +63,7 @@ def catalogue_rows() -> list[CatalogueRow]:
         for fields in index.get("attack", []):
             row = CatalogueRow.model_validate(fields)
             if rows.setdefault(row.row, row) is not row:
-                raise ValueError(f"{kind.name}: two attacks have the row {row.row}")
+                raise ValueError(f"{kind.name}: two attacks have row {row.row}")
     return sorted(rows.values(), key=lambda row: row.row)
 
 

@@ -52,18 +52,18 @@ def run_selftest(
     The report is in the order of the cases. `made_at` must have a time zone (ValueError).
     """
     if made_at.tzinfo is None:
-        raise ValueError("the time of a self-test needs a time zone")
+        raise ValueError("made_at: no time zone")
     asked = list(questions)
     everything = trials(asked)
     chosen = [trial for trial in everything if not only or trial.verifier in only]
     started = clock()
     found = _run_all(checker, chosen, max(1, jobs), progress)
     left_out = [
-        NotRun(name="canaries", verifier=module, sort="attack", reason="this installation has none")
+        NotRun(name="canaries", verifier=module, sort="attack", reason="this installation has no canaries")
         for module in without_canaries()
     ]
     left_out += [
-        NotRun(name=trial.name, verifier=trial.verifier, sort=trial.sort, reason="left out by whoever asked")
+        NotRun(name=trial.name, verifier=trial.verifier, sort=trial.sort, reason="excluded by the caller")
         for trial in everything
         if only and trial.verifier not in only
     ]

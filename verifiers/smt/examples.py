@@ -34,7 +34,7 @@ GOAL = "assay-goal"
 
 
 def examples(spec: SmtSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:
-    found = [ExampleInput("example", "what the job came to", spec, answer)] if answer is not None else []
+    found = [ExampleInput("example", "the job's answer", spec, answer)] if answer is not None else []
     try:
         nodes = read(spec.claim, CLAIM)
         if spec.question == "entails" and spec.holes:
@@ -45,7 +45,7 @@ def examples(spec: SmtSpec, answer: str | None, try_: AskVerifier) -> ExampleRep
             return _shown(try_, [*found, *_terms(spec, nodes)])
         return _values(spec, nodes, found, try_)
     except (ClaimError, RecursionError) as error:
-        return ExampleReport((), (), (f"no neighbours of this claim could be made: {error}",))
+        return ExampleReport((), (), (f"no variants of this claim could be made: {error}",))
 
 
 def _shown(try_: AskVerifier, inputs: list[ExampleInput]) -> ExampleReport:

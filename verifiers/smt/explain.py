@@ -100,11 +100,11 @@ def _rules(spec: SmtSpec) -> Iterator[str]:
     if spec.max_size is not None:
         yield f"It may have at most {spec.max_size} symbols and numbers."
     if spec.question == "equivalent":
-        yield f"The reference itself, written again, is {'an answer' if spec.copies == 'allowed' else 'refused'}."
+        yield f"A copy of the reference is {'an answer' if spec.copies == 'allowed' else 'refused'}."
     if spec.division == "guarded":
         yield "A division by zero must be impossible wherever the result matters."
     else:
-        yield "A division by zero has some value, any, as in SMT-LIB."
+        yield "A division by zero has an arbitrary value, as in SMT-LIB."
     yield "Int and Real are unbounded and exact; div and mod leave no negative remainder; bit vectors wrap around."
     second = {"required": "has to agree", "if_available": "must not contradict", "none": "is not asked"}
     yield f"A second solver {second[spec.second]}; each question to a solver may take {spec.effort} steps."
@@ -125,13 +125,13 @@ def _claim(spec: SmtSpec, parts: ClaimPieces) -> Iterator[str]:
     if spec.question == "entails":
         yield from _entails(spec, parts, given, wanted)
     elif spec.question == "equivalent":
-        yield f"Wanted is a term that has the value of {spec.reference}, whatever values these have:"
+        yield f"Wanted: a term with the value of {spec.reference}, for all values of these:"
         yield from (f"    {one}" for one in given)
         if parts.asserted:
             yield "as far as all of this holds:"
             yield from _numbered(parts.asserted)
     else:
-        yield "Wanted is one value for each of these:"
+        yield "Wanted: one value for each of these:"
         yield from (f"    {one}" for one in given)
         yield "so that all of this is true:"
         yield from _numbered(parts.asserted)
@@ -145,17 +145,17 @@ def _claim(spec: SmtSpec, parts: ClaimPieces) -> Iterator[str]:
 def _entails(spec: SmtSpec, parts: ClaimPieces, given: list[str], wanted: list[str]) -> Iterator[str]:
     assumed, goal = split(parts.asserted, spec.goal)
     if wanted:
-        yield "Wanted is a definition of each of these:"
+        yield "Wanted: a definition of each of these:"
         yield from (f"    {one}" for one in wanted)
-    yield "so that, whatever these are:" if wanted else "It is claimed that, whatever these are:"
-    yield from (f"    {one}" for one in given or ["(nothing is left open)"])
+    yield "so that, for all values of these:" if wanted else "It is claimed that, for all values of these:"
+    yield from (f"    {one}" for one in given or ["(no free symbols)"])
     if assumed:
         yield "if all of this holds:"
         yield from _numbered(assumed)
         yield "then this holds:"
     else:
         yield "this holds, with no assumption:"
-    yield f"    {term(goal)}" if goal is not None else "    (there is no goal)"
+    yield f"    {term(goal)}" if goal is not None else "    (no goal)"
 
 
 def _numbered(asserted: list[tuple[str, Node]]) -> Iterator[str]:

@@ -75,7 +75,8 @@ def _asked(claim: SmtClaim) -> dict[str, Any]:
         field = FIELDS.get(keyword.removeprefix(PREFIX))
         if field is None:
             raise SpecError(
-                f"there is no :{escaped(keyword)}", hint=f"There are: {', '.join(PREFIX + name for name in FIELDS)}."
+                f"unknown keyword :{escaped(keyword)}",
+                hint=f"Use one of: {', '.join(PREFIX + name for name in FIELDS)}.",
             )
         try:
             found[field] = value.split() if field in LISTS else int(value) if field in NUMBERS else value

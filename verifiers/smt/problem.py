@@ -66,7 +66,7 @@ def problem(spec: SmtSpec) -> SmtProblem:
             raise ClaimError(f"{escaped(name)}, which submissions may use, is not declared, or is a hole")
     for name in (*(spec.allowed or ()), *spec.forbidden):
         if name not in OPERATORS and name not in RESERVED and name not in known:
-            raise ClaimError(f"{escaped(name)} is no operator")
+            raise ClaimError(f"{escaped(name)} is not an operator")
     if claim.objective is not None and spec.question != "optimum":
         raise ClaimError("only an optimum has something to minimise or maximise")
     if spec.holes and spec.question != "entails":
@@ -77,13 +77,13 @@ def problem(spec: SmtSpec) -> SmtProblem:
         case "model" | "optimum":
             _check_values(claim)
             if not claim.assertions and spec.question == "model":
-                raise ClaimError("nothing is asserted: every model would do")
+                raise ClaimError("nothing is asserted: every model is valid")
             if spec.question == "optimum" and claim.objective is None:
                 raise ClaimError("nothing is minimised or maximised")
         case "equivalent":
             reference = claim.names.definitions.get(spec.reference)
             if reference is None or reference.parameters:
-                raise ClaimError(f"there is no definition {escaped(spec.reference)} without parameters")
+                raise ClaimError(f"no definition {escaped(spec.reference)} without parameters")
             if spec.reference in spec.uses:
                 raise ClaimError("a submission that may use the reference has nothing to do")
     return found
@@ -143,6 +143,6 @@ def _negated(node: Node) -> Node | None:
 def _check_values(claim: SmtClaim) -> None:
     """Raises ClaimError if a declared symbol has a sort without literals."""
     if claim.names.sorts:
-        raise ClaimError("elements of declared sorts cannot be written down as values")
+        raise ClaimError("elements of declared sorts have no literals")
     if not claim.declared:
         raise ClaimError("nothing is declared that could be given a value")

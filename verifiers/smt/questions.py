@@ -65,7 +65,7 @@ def entails(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
         if submission.strip().lower() != ENTAILED:
             for node in read(submission, SUBMISSION):
                 refuse_command(node)
-            raise ClaimError(f"this claim has no holes: of it one can only say that it is `{ENTAILED}`")
+            raise ClaimError(f"this claim has no holes: the only valid submission is `{ENTAILED}`")
         return entailment(problem.claim, problem, bench)
     found = read_definitions(submission, problem.holes(), problem.claim.names)
     check_language(spec, [each.body for each in found.values()])
@@ -88,7 +88,7 @@ def entailment(claim: SmtClaim, problem: SmtProblem, bench: Bench) -> Judgement:
     safe = _safe(problem, claim, [*assumptions, goal.term])
     if finding.possible is Possible.YES and not finding.by_zero:
         if not finding.values and finding.answers.get("z3") != "sat":
-            return open_question("cvc5 finds that it does not follow, but there are no values to see it by", evidence)
+            return open_question("cvc5 finds that it does not follow, but gives no values to confirm it", evidence)
         return refuted("it does not follow: a counter-example", {**evidence, **_seen(finding, "counterexample")})
     if finding.possible is Possible.UNKNOWN:
         return open_question("neither proved nor refuted", evidence, exhausted=finding.exhausted)
@@ -153,7 +153,7 @@ def optimum(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
     try:
         value = evaluate(reached.term)
     except Undefined as error:
-        return open_question(f"what is to be best has no value here: {error}", judgement.evidence)
+        return open_question(f"the objective has no value here: {error}", judgement.evidence)
     assumptions = [each.term for each in problem.claim.assertions]
     safe = _safe(problem, problem.claim, [*assumptions, objective.term])
     against = [*assumptions, *([] if _is_true(safe) else [safe]), _better(problem.claim, objective, value)]
@@ -182,7 +182,7 @@ def equivalent(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
     candidate = coerced(terms, claim.elaborator.term(node, sees=sees), reference.range)
     wanted = coerced(terms, claim.elaborator.term(reference.body), reference.range)
     if candidate is wanted and spec.copies == "refused":
-        raise FormError("it is the reference itself, written again")
+        raise FormError("it is a copy of the reference")
     domain = [each.term for each in claim.assertions]
     against = [*domain, terms.negation(terms.make("=", (candidate, wanted), BOOL))]
     evidence: dict[str, Any] = {"query": query(against)}
@@ -197,10 +197,10 @@ def equivalent(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
     finding = bench.look(against)
     evidence["solvers"] = finding.answers
     if finding.possible is Possible.UNKNOWN:
-        return open_question("neither equivalent nor told apart", evidence, exhausted=finding.exhausted)
+        return open_question("neither proved equivalent nor distinguished", evidence, exhausted=finding.exhausted)
     if finding.possible is Possible.YES:
         if not finding.values:
-            return open_question("cvc5 finds them different, but there is no input to see it by", evidence)
+            return open_question("cvc5 finds them different, but gives no input to confirm it", evidence)
         return refuted("another value for this input", {**evidence, **_told_apart(finding, candidate, wanted)})
     if domain:
         inhabited = bench.look(domain)
@@ -225,17 +225,17 @@ def worth_asking(problem: SmtProblem, bench: Bench) -> None:
             assumed, goal = split_goal(claim, spec.goal)
             asserted = [each.term for each in assumed]
             if bench.look([*asserted, terms.negation(goal.term)]).possible is Possible.NO:
-                raise ClaimError("it holds whatever is put into the holes")
+                raise ClaimError("it holds for any definition of the holes")
         case "model":
             if bench.look([terms.negation(terms.conjunction(asserted))]).possible is Possible.NO:
-                raise ClaimError("every value would do")
+                raise ClaimError("every value is valid")
         case "equivalent":
             reference = claim.elaborator.term(claim.names.definitions[spec.reference].body)
             dividing = _dividing(claim, bench, asserted, _safe(problem, claim, [reference]))
             if dividing is not None and dividing.possible is not Possible.NO:
                 raise ClaimError("the reference may divide by zero")
     if asserted and bench.look(asserted).possible is Possible.NO:
-        raise ClaimError("what it asserts is impossible")
+        raise ClaimError("its assertions are unsatisfiable")
 
 
 def _assigned(problem: SmtProblem, submission: str) -> tuple[SmtClaim, dict[str, str]]:
@@ -252,7 +252,7 @@ def _assigned(problem: SmtProblem, submission: str) -> tuple[SmtClaim, dict[str,
                 raise FormError(f"{escaped(function.name)} is defined with a quantifier")
             continue
         if any(each.op not in ("value", "constant_array", "store") for each in walk([body])):
-            raise FormError(f"the value of {escaped(function.name)} is not worked out")
+            raise FormError(f"the value of {escaped(function.name)} is not a literal")
         if len(values) < MAX_NAMES:
             values[function.name] = value_text(evaluate(body), function.range)
     return claim, values
@@ -309,7 +309,7 @@ def _is_true(term: Term) -> bool:
 
 def _better(claim: SmtClaim, objective: OptimizationGoal, value: Value) -> Term:
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
-        raise ClaimError("what is to be best is no number")
+        raise ClaimError("the objective is not a number")
     sort = objective.term.sort
     bound = claim.terms.literal(value, sort)
     less, more = ("bvult", "bvugt") if sort.name == "BitVec" else ("<", ">")

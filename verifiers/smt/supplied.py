@@ -16,7 +16,7 @@ from verifiers.smt.language.script import COMMANDS, DEFINES, TAMPERING, definiti
 from verifiers.smt.language.terms import Function
 from verifiers.smt.spec import SmtSpec
 
-FORM = "not in the form asked for"
+FORM = "not in the required form"
 STATUS = frozenset({"success", "sat", "unsat", "unknown"})
 """Words that solvers print before definitions."""
 AUXILIARY = re.compile(r"[^!]+!\d+")
@@ -43,7 +43,7 @@ def read_definitions(text: str, wanted: Sequence[Function], names: Names) -> dic
         if made.name in names.definitions:
             continue
         if made.name not in by_name and not _is_auxiliary(made, names):
-            raise ClaimError(f"nothing was asked about {escaped(made.name)}", node.at)
+            raise ClaimError(f"unexpected definition of {escaped(made.name)}", node.at)
         if made.name in found or made.name in made_up:
             raise ClaimError(f"{escaped(made.name)} is given twice", node.at)
         if any(atom.text == IRRATIONAL for atom in atoms([made.body])) and IRRATIONAL not in names.functions:
@@ -55,7 +55,7 @@ def read_definitions(text: str, wanted: Sequence[Function], names: Names) -> dic
         (found if made.name in by_name else made_up)[made.name] = made
     missing = [name for name in by_name if name not in found]
     if missing:
-        raise ClaimError(f"nothing is said of {escaped(', '.join(missing[:5]))}")
+        raise ClaimError(f"no definition of {escaped(', '.join(missing[:5]))}")
     return {made.name: made for made in _in_order(made_up)} | found
 
 
@@ -98,7 +98,7 @@ def read_term(text: str) -> Node:
     for node in nodes:
         refuse_command(node)
     if len(nodes) != 1:
-        raise ClaimError(f"{len(nodes)} expressions where one is asked for")
+        raise ClaimError(f"{len(nodes)} expressions where one is expected")
     return nodes[0]
 
 
@@ -106,7 +106,7 @@ def refuse_command(node: Node) -> None:
     """Raises CommandError if this expression is a command."""
     name = head(node)
     if name in COMMANDS:
-        raise CommandError(f"a command where terms are asked for: {name}", node.at, tampering=name in TAMPERING)
+        raise CommandError(f"a command where terms are expected: {name}", node.at, tampering=name in TAMPERING)
 
 
 def check_language(spec: SmtSpec, bodies: Sequence[Node]) -> None:
@@ -150,7 +150,7 @@ def _one(node: Node, wanted: Mapping[str, Function], names: Names) -> Definition
     match node:
         case Form((Atom("symbol", name), body)):
             if name not in wanted:
-                raise ClaimError(f"nothing was asked about {escaped(name)}", node.at)
+                raise ClaimError(f"unexpected definition of {escaped(name)}", node.at)
             if wanted[name].domain:
                 raise ClaimError(f"{escaped(name)} is a function: define it with define-fun", node.at)
             return Definition(name, (), wanted[name].range, body)
@@ -163,7 +163,7 @@ def _from_json(text: str) -> list[Node]:
     try:
         pairs = json.loads(text, object_pairs_hook=list, parse_int=_number, parse_float=_number)
     except (ValueError, RecursionError):
-        raise ClaimError("begins like a JSON object and is none") from None
+        raise ClaimError("starts like a JSON object but is not one") from None
     made: list[Node] = []
     for name, value in pairs:
         written = str(value).lower() if isinstance(value, bool) else value
@@ -171,7 +171,7 @@ def _from_json(text: str) -> list[Node]:
             raise ClaimError(f"the value of {escaped(name)} is neither text nor a number")
         body = read_term(written)
         if "|" in name or "\\" in name:
-            raise ClaimError(f"{escaped(name)} is no symbol")
+            raise ClaimError(f"{escaped(name)} is not a valid symbol")
         made.append(Form((*read(f"|{name}|", SUBMISSION), body)))
     return made
 

@@ -1,4 +1,4 @@
-"""Batches of items to decide: batches take turns, and each item gets one result. Pure except for the completion event."""
+"""Batches of items to decide: batches take turns, each item gets one result. Pure except for the completion event."""
 
 from __future__ import annotations
 

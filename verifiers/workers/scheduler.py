@@ -188,22 +188,22 @@ class WorkerScheduler:
         except OSError as error:
             raise WorkersLost(str(error)) from error
         if not data:
-            raise WorkersLost("it is gone")
+            raise WorkersLost("it exited")
         try:
             for (_, number, kind), body in self._reader.feed(data):
                 self._receive(number, kind, body)
         except (ValueError, KeyError, IndexError, TypeError, FrameError, struct.error) as error:
-            raise WorkersLost(f"it does not speak this protocol: {type(error).__name__}") from error
+            raise WorkersLost(f"protocol error: {type(error).__name__}") from error
 
     def watch(self) -> None:
         """Kills overdue workers. Raises WorkersLost if the zygote does not obey."""
         now = time.monotonic()
         if self._loading and now > min(self._loading.values()):
-            raise WorkersLost("it does not load what it should")
+            raise WorkersLost("it did not import a package in time")
         for worker in list(self._slots.values()):
             if worker.items and now > worker.deadline:
                 if worker.killed:
-                    raise WorkersLost("it does not end what it should")
+                    raise WorkersLost("it did not kill a worker in time")
                 self._end(worker)
                 worker.last_reply = now
 
@@ -283,10 +283,10 @@ class WorkerScheduler:
         elif answer["kind"] == "spec_problem":
             result = SpecProblem(message=answer["message"][:1000], hint=answer["hint"][:1000])
         if isinstance(result, ProposalReply) is not bool(item.batch.way) and not isinstance(result, SpecProblem | None):
-            raise ValueError("that was not asked")
+            raise ValueError("unexpected kind of answer")
         took = float(answer["seconds"]) if answer["kind"] in ("memory", "recursion") else 0.0
         if not 0 <= took < math.inf:
-            raise ValueError("no time takes so long")
+            raise ValueError("invalid duration")
         del worker.items[answer["index"]]
         worker.answered += 1
         match answer["kind"]:
@@ -356,7 +356,7 @@ class WorkerScheduler:
             if item.requeued <= MAX_REQUEUES:
                 back.append(item)
             else:
-                self._settle(item, broken(item, f"no verdict: {why}, again and again"))
+                self._settle(item, broken(item, f"no verdict: {why}, repeatedly"))
         self._waiting.put_back(back)
 
     def _expensive(self, item: WorkItem, kind: str, took: float) -> Verdict:

@@ -116,7 +116,7 @@ class VerifierService:
         for place, (_, submission) in enumerate(pairs):
             item = WorkItem(batch, place)
             if len(submission) > MAX_CHARS:
-                reason = f"a text of {len(submission)} characters, of which no more than {MAX_CHARS} are read"
+                reason = f"the text has {len(submission)} characters (limit: {MAX_CHARS})"
                 batch.settle(item, failed(item, Ground.UNREADABLE, reason, 0.0))
             else:
                 batch.waiting.append(item)
@@ -248,9 +248,7 @@ class VerifierService:
             try:
                 return self._launches[0]()
             except RefusedError as error:
-                log.warning(
-                    "texts are decided in a process that confines itself, because there are no boxes: %s", error
-                )
+                log.warning("no boxes are available; texts are decided in a process that confines itself: %s", error)
                 del self._launches[0]
         return self._launches[0]()
 
@@ -264,10 +262,10 @@ class VerifierService:
             with contextlib.suppress(BlockingIOError):
                 data = os.read(replies, len(READY) - len(received))
                 if not data:
-                    raise WorkersLost("it is gone")
+                    raise WorkersLost("it exited")
                 received += data
         if received != READY:
-            raise WorkersLost("it does not speak this protocol")
+            raise WorkersLost("protocol error")
 
     def _wait(self, scheduler: WorkerScheduler | None) -> bool:
         """Waits for an event or deadline. Returns True if the zygote sent something."""

@@ -39,7 +39,7 @@ def test_neighbours_of_a_true_statement_are_refuted(lean: LeanVerifier) -> None:
 
 def test_of_a_false_statement_the_first_line_says_so(lean: LeanVerifier) -> None:
     found = page(lean, "theorem target (n : Nat) : n + 1 = n := sorry")
-    assert found.first[0] == "THE STATEMENT IS FALSE: Lean proves the opposite of it"
+    assert found.first[0] == "THE STATEMENT IS FALSE: Lean proves its opposite"
 
 
 @pytest.mark.parametrize("header", ["variable (n : Nat)\n", ""])

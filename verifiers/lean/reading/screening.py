@@ -38,14 +38,14 @@ def _by_word(by_reason: dict[str, str]) -> dict[str, str]:
 KEYWORDS = _by_word({
     "states an axiom of its own": "axiom",
     "unsafe code": "unsafe",
-    "other code in the place of a definition": "implemented_by",
+    "other code in place of a definition": "implemented_by",
     "a Lean without its own library": "prelude",
     "code that runs when the file is imported": "initialize builtin_initialize",
     ELABORATES: "run_cmd run_elab run_meta run_tac by_elab",
 })  # fmt: skip
 """Forbidden words of Lean's grammar: as parts of names or in quotation marks they are harmless."""
 NAMES = _by_word({
-    "calls the axiom behind `sorry` by its name": "sorryAx",
+    "the axiom behind `sorry` by name": "sorryAx",
     "unsafe code": "unsafeCast",
     ELABORATES: "unsafeIO unsafeEIO unsafeBaseIO",
     "a proof of anything, kept for the compiler": "lcProof lcUnreachable",

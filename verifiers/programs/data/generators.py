@@ -87,7 +87,7 @@ def problem(generator: Generator) -> str:
         case Texts(least=least, most=most) | Lists(least=least, most=most) | Dictionaries(least=least, most=most) if (
             least > most
         ):
-            return f"at least {least} and at most {most} is nothing"
+            return f"the range of sizes from {least} to {most} is empty"
         case Choices(among=among):
             try:
                 for text in among:

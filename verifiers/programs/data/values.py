@@ -80,7 +80,7 @@ def read_arguments(text: str) -> Arguments:
     named: list[tuple[str, Value]] = []
     for keyword in call.keywords:
         if keyword.arg is None:
-            raise NotPlainError("arguments are written out, without **")
+            raise NotPlainError("** is not supported: write the arguments out")
         if any(keyword.arg == name for name, _ in named):
             raise NotPlainError(f"the argument {keyword.arg} is given twice")
         named.append((keyword.arg, _value(keyword.value, 0)))
@@ -115,7 +115,7 @@ def _value(node: ast.expr, depth: int) -> Value:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             size = _value(operand, deeper)
             if isinstance(size, bool) or not isinstance(size, int | float | complex):
-                raise NotPlainError("a minus before what is no number")
+                raise NotPlainError("a minus sign before something that is not a number")
             return -size
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return _value(operand, deeper)
@@ -139,7 +139,7 @@ def _value(node: ast.expr, depth: int) -> Value:
 def _distinct(keys: list[Value]) -> tuple[Value, ...]:
     """Returns the keys of a dictionary or items of a set. Raises NotPlainError if two are equal, as 1 and True are."""
     if len({_native(key) for key in keys}) < len(keys):
-        raise NotPlainError("a key of a dictionary, or an item of a set, is there twice")
+        raise NotPlainError("duplicate dictionary key or set item")
     return tuple(keys)
 
 
@@ -147,7 +147,7 @@ def _native(key: Value) -> Hashable:
     """Converts a key to a hashable Python value. Raises NotPlainError for a value that cannot be a key."""
     match key:
         case list() | DictPairs():
-            raise NotPlainError(f"a {kind_of(key)} is no key and no item of a set")
+            raise NotPlainError(f"a {kind_of(key)} cannot be a dictionary key or set item")
         case tuple():
             return tuple(map(_native, key))
         case Elements(items):

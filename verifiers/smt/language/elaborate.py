@@ -1,4 +1,4 @@
-"""Elaborates S-expressions into terms: resolves names, checks sorts, expands `let` and definitions. Without recursion."""
+"""Elaborates S-expressions into terms: resolves names, checks sorts, expands definitions. Without recursion."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Names:
         """Returns the name if it is unused. Raises ClaimError."""
         taken = name in self.functions or name in self.definitions or name in RESERVED
         if taken:
-            raise ClaimError(f"{escaped(name)} is declared already", at)
+            raise ClaimError(f"{escaped(name)} is already declared", at)
         return name
 
     def sort(self, node: Node) -> Sort:
@@ -59,7 +59,7 @@ class Names:
             name = symbol(node, "a sort")
             found = {"Bool": BOOL, "Int": INT, "Real": REAL}.get(name) or self.sorts.get(name)
             if found is None:
-                raise ClaimError(f"there is no sort {escaped(name)}", node.at)
+                raise ClaimError(f"unknown sort {escaped(name)}", node.at)
             return found
         match node.items:
             case (Atom("symbol", "_"), Atom("symbol", "BitVec"), Atom("numeral", width)) if len(width) < 6:
@@ -69,7 +69,7 @@ class Names:
                 if made.parameters[0].name == "Array" and not made.parameters[0].declared:
                     raise ClaimError("an array whose index is an array", node.at)
                 return made
-        raise ClaimError("there is no such sort", node.at)
+        raise ClaimError("unknown sort", node.at)
 
     def variables(self, node: Node, what: str) -> list[tuple[str, Sort]]:
         """Parses `((x Int) (y Bool))` with distinct names. Raises ClaimError."""
@@ -119,7 +119,7 @@ class Elaborator:
     def _step(self) -> None:
         self.steps += 1
         if self.steps > MAX_STEPS:
-            raise ClaimError("too large, with its definitions written out")
+            raise ClaimError("too large, with its definitions expanded")
 
     def _visit(self, place: Place) -> Term | Elaboration:
         node, scope = place
@@ -127,7 +127,7 @@ class Elaborator:
         if isinstance(node, Atom):
             return self._atom(node, scope)
         if not node.items:
-            raise ClaimError("an empty bracket is no term", node.at)
+            raise ClaimError("empty parentheses are not a term", node.at)
         head, *rest = node.items
         if isinstance(head, Atom):
             match symbol(head, "what is applied"):
@@ -138,11 +138,11 @@ class Elaborator:
                 case "_":
                     return self._indexed_literal(node)
                 case "!":
-                    raise ClaimError("annotations have no place inside of terms", node.at)
+                    raise ClaimError("annotations are not allowed inside terms", node.at)
                 case name if not rest:
-                    raise ClaimError(f"a constant stands without brackets: {escaped(name)}", node.at)
+                    raise ClaimError(f"a constant is written without parentheses: {escaped(name)}", node.at)
                 case name if scope.locals.get(name):
-                    raise ClaimError(f"{escaped(name)} is a variable here and no function", head.at)
+                    raise ClaimError(f"{escaped(name)} is a variable here, not a function", head.at)
                 case name:
                     return self._application(name, (), rest, scope, node)
         match head.items:
@@ -165,7 +165,7 @@ class Elaborator:
             case "symbol":
                 bound = scope.locals.get(node.text)
                 return bound[-1] if bound else self._application(node.text, (), [], scope, node)
-        raise ClaimError("text and keywords are no terms", node.at)
+        raise ClaimError("text and keywords are not terms", node.at)
 
     def _let(self, node: Form, scope: Scope) -> Elaboration:
         _, bindings, body = form(node, "let", 3)
@@ -192,7 +192,7 @@ class Elaborator:
         made = yield from self._within(bound, body, scope)
         op = symbol(kind, "a quantifier")
         if made.sort != BOOL:
-            raise ClaimError(f"{op} over a term that is no statement", node.at)
+            raise ClaimError(f"{op} over a term that is not Bool", node.at)
         return self.terms.make(op, (made,), BOOL, tuple(bound.values()))
 
     def _within(self, bound: dict[str, Term], body: Node, scope: Scope) -> Elaboration:
@@ -212,12 +212,12 @@ class Elaborator:
                 if value.bit_length() > sort.width:
                     raise ClaimError(f"{escaped(name)} does not fit into {width} bits", node.at)
                 return self.terms.literal(value, sort)
-        raise ClaimError("there is no such constant", node.at)
+        raise ClaimError("unknown constant", node.at)
 
     def _constant_array(self, sort: Sort, element: Node, scope: Scope, node: Node) -> Elaboration:
         value = yield element, scope
         if sort.name != "Array" or sort.declared:
-            raise ClaimError("only an array is constant", node.at)
+            raise ClaimError("only an array can be constant", node.at)
         return self.terms.make("constant_array", (coerced(self.terms, value, sort.parameters[1]),), sort)
 
     def _application(
@@ -263,4 +263,4 @@ def _located(node: Node) -> Iterator[None]:
 def _index(node: Node) -> int:
     if isinstance(node, Atom) and node.kind == "numeral" and len(node.text) < 7 and int(node.text) <= MAX_INDEX:
         return int(node.text)
-    raise ClaimError(f"an index that is no numeral up to {MAX_INDEX:,}", node.at)
+    raise ClaimError(f"an index must be a numeral up to {MAX_INDEX:,}", node.at)

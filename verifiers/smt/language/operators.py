@@ -22,7 +22,7 @@ def apply_operator(terms: Terms, op: str, index: tuple[int, ...], args: Sequence
     """Applies an operator. Raises ClaimError for an unknown one, or for arguments that it does not take."""
     rule, indexed = OPERATORS.get(op, (None, 0))
     if rule is None or len(index) != indexed:
-        raise ClaimError(f"there is no operator {op!r}" + (f" with {len(index)} indices" if index or indexed else ""))
+        raise ClaimError(f"unknown operator {op!r}" + (f" with {len(index)} indices" if index or indexed else ""))
     return rule(terms, op, index, list(args))
 
 

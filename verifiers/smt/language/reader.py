@@ -92,14 +92,14 @@ def read(text: str, limits: ReaderLimits) -> list[Node]:
             stack.append([])
         elif kind == "close":
             if not opened:
-                raise ClaimError("a bracket closes that was not opened", at)
+                raise ClaimError("unmatched closing parenthesis", at)
             items = stack.pop()
             stack[-1].append(Form(tuple(items), opened.pop()))
         elif kind != "blank":
             stack[-1].append(_atom(str(kind), found[str(kind)], at))
         at = found.end()
     if opened:
-        raise ClaimError("a bracket is never closed", opened[-1])
+        raise ClaimError("unclosed parenthesis", opened[-1])
     return stack[0]
 
 
@@ -109,9 +109,9 @@ def _atom(kind: str, text: str, at: int) -> Atom:
             if len(text) > MAX_SYMBOL or not QUOTED.fullmatch(text):
                 raise ClaimError(f"a symbol longer than {MAX_SYMBOL} characters, or not in ASCII", at)
             if kind == "symbol" and SIGNED.match(text):
-                raise ClaimError(f"{escaped(text)} is a symbol in SMT-LIB and no number: write (- 1) for minus one", at)
+                raise ClaimError(f"{escaped(text)} is a symbol in SMT-LIB, not a number: write (- 1) for minus one", at)
             if text.startswith((".", "@", "?t", "?v")):
-                raise ClaimError("symbols that begin with `.`, `@`, `?t` or `?v` are taken", at)
+                raise ClaimError("symbols that begin with `.`, `@`, `?t` or `?v` are reserved", at)
             return Atom("symbol", text, at)
         case "numeral" | "decimal" | "hexadecimal" | "binary":
             if len(text) > MAX_DIGITS:

@@ -84,7 +84,7 @@ def read_claim(
             raise ClaimError("an empty command", node.at)
         command = symbol(items[0], "a command")
         if ended:
-            raise CommandError("after check-sat nothing may follow", node.at)
+            raise CommandError("nothing may follow check-sat", node.at)
         match command:
             case "set-logic":
                 claim.logic = _logic(form(node, command, 2)[1])
@@ -103,14 +103,14 @@ def read_claim(
                     raise ClaimError("a second objective", node.at)
                 term = claim.elaborator.term(form(node, command, 2)[1])
                 if term.sort not in (INT, REAL) and term.sort.name != "BitVec":
-                    raise ClaimError("an objective is a number or a bit vector", node.at)
+                    raise ClaimError("an objective must be a number or a bit vector", node.at)
                 claim.objective = OptimizationGoal(term, command == "minimize")
             case "check-sat":
                 form(node, command, 1)
                 ended = True
             case _:
                 raise CommandError(
-                    f"the command {escaped(command)} has no place in a claim", node.at, tampering=command in TAMPERING
+                    f"the command {escaped(command)} is not allowed in a claim", node.at, tampering=command in TAMPERING
                 )
     return claim
 
@@ -137,7 +137,7 @@ def define(claim: SmtClaim, made: Definition, at: int) -> None:
 def _logic(node: Node) -> str:
     name = symbol(node, "a logic")
     if not LOGIC.fullmatch(name) or not name:
-        raise ClaimError(f"the logic {escaped(name)} is not among those that are spoken here", node.at)
+        raise ClaimError(f"unsupported logic {escaped(name)}", node.at)
     return name
 
 
@@ -155,7 +155,7 @@ def _declare_sort(claim: SmtClaim, node: Node) -> None:
     if not (isinstance(arity, Atom) and arity.kind == "numeral" and arity.text == "0"):
         raise ClaimError("declared sorts take no arguments", node.at)
     if name in SORTS or name in claim.names.sorts:
-        raise ClaimError(f"there is a sort {escaped(name)} already", node.at)
+        raise ClaimError(f"the sort {escaped(name)} is already declared", node.at)
     claim.names.sorts[name] = Sort(name, (), declared=True)
 
 
@@ -170,7 +170,7 @@ def _declare(claim: SmtClaim, command: str, node: Node, fills: Mapping[str, Defi
         claim.names.functions[name] = function
         return
     if tuple(sort for _, sort in fill.parameters) != domain or fill.range != function.range:
-        raise ClaimError(f"{escaped(name)} is defined with other sorts than it is declared with")
+        raise ClaimError(f"{escaped(name)} is defined with sorts that differ from its declaration")
     define(claim, fill, node.at)
 
 

@@ -108,9 +108,9 @@ class Terms:
         if found is None:
             depth = 1 + max((each.depth for each in args), default=0)
             if depth > MAX_DEPTH:
-                raise ClaimError(f"terms nested more than {MAX_DEPTH:,} deep, definitions written out")
+                raise ClaimError(f"terms nested more than {MAX_DEPTH:,} deep, definitions expanded")
             if len(self._known) >= MAX_TERMS:
-                raise ClaimError(f"more than {MAX_TERMS:,} different terms, definitions written out")
+                raise ClaimError(f"more than {MAX_TERMS:,} different terms, definitions expanded")
             size = _size(op, args, payload)
             if size > MAX_SIZE:
                 raise ClaimError(f"numbers of more than {MAX_SIZE:,} bits, or a power as high")
