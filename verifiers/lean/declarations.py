@@ -74,7 +74,7 @@ def _compare_levels(objects: OleanObjects) -> dict[int, bool]:
 def _compare_terms(objects: OleanObjects, levels: dict[int, bool]) -> None:
     base = objects.base
     found: dict[int, tuple[bool, int]] = {}
-    """By offset: True for universe parameters, and the number of outer binders that its variables reach."""
+    """Offset to: True for universe parameters, and the number of outer binders that its variables reach."""
     for at in sorted(objects.seen[Slot.TERM]):
         fields, tag = objects.fields(at), objects.tag(at)
         parameter, loose = False, 0
@@ -123,7 +123,7 @@ class DeclarationNames:
         objects = self._objects
         names, infos = objects.olean.listed(NAMES), objects.olean.listed(CONSTANTS)
         if len(names) != len(infos):
-            raise AlteredError("more names than declarations, or fewer")
+            raise AlteredError("different numbers of names and declarations")
         known: dict[int, int] = {}
         for name, info in zip(names, infos, strict=True):
             number, at = self._numbers[objects.words[name >> 3]], objects.words[info >> 3] - objects.base

@@ -155,11 +155,11 @@ def _changed(parts: StatementPieces) -> Iterator[tuple[str, str]]:
     type_ = parts.type
     for found in reversed(list(re.finditer(r"(?<![\w.])\d{1,9}(?![\w.])", type_))):
         other = f"{type_[: found.start()]}{int(found[0]) + 1}{type_[found.end() :]}"
-        yield f"{int(found[0]) + 1} in the place of the last {found[0]}", other
+        yield f"{int(found[0]) + 1} in place of the last {found[0]}", other
         break
     for found in reversed(list(re.finditer("[" + "".join(RELATIONS) + "]", type_))):
         before = type_[max(0, found.start() - 1) : found.start()]
         if (found[0] == "=" and before in (":", "=")) or type_[found.end() : found.end() + 1] == "=":
             continue
         other = f"{type_[: found.start()]}{RELATIONS[found[0]]}{type_[found.end() :]}"
-        yield f"{RELATIONS[found[0]]} in the place of {found[0]}", other
+        yield f"{RELATIONS[found[0]]} in place of {found[0]}", other

@@ -83,7 +83,7 @@ def outcome_of_check(checked: Ran, statement: LeanStatement, source: LeanSource,
     if checked.ended == "altered":
         return suspected(f"its compiled file was not written by Lean: {escaped(checked.err.strip())}")
     if checked.ended == "unreadable":
-        return lost(f"the compiled file cannot be read: {checked.err}", "This Lean's version is not known here.")
+        return lost(f"the compiled file cannot be read: {checked.err}", "Use a supported version of Lean.")
     if checked.reserved:
         reason = f"it declares {escaped(checked.reserved[0])}, which the kernel takes for Lean's own"
         return suspected(reason, reserved=checked.reserved[:10])

@@ -244,7 +244,7 @@ class OleanObjects:
             else:
                 raise OleanError("an object of an unknown kind")
             if at + size > end:
-                raise AlteredError("an object that does not end in the file")
+                raise AlteredError("an object that extends beyond the file")
             if tag <= CONSTRUCTORS and size < 8 + 8 * (header >> 48 & 0xFF):
                 raise AlteredError("an object that is too short")
             if header & 0xFFFF_FFFF:
@@ -313,7 +313,7 @@ class OleanObjects:
             raise AlteredError("a text with a wrong length")
 
     def _check_number(self, at: int, tag: int) -> None:
-        """Checks that a number is canonical: small ones are no objects, large ones have no leading zeros."""
+        """Checks that a number is canonical: small ones are boxed, large ones have no leading zeros."""
         length = self.words[(at >> 3) + 1]
         limbs, room = length >> 32, length & 0xFFFF_FFFF
         if (

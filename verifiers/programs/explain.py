@@ -47,12 +47,12 @@ def explain(spec: ProgramSpec) -> Iterator[str]:
         yield f"Results are compared {compared(spec.compare)}."
     else:
         near = compared(spec.compare) if spec.output == "numbers" else ""
-        yield f"What is printed is compared {OUTPUTS[spec.output]}{f' ({near})' if near else ''}."
+        yield f"Output is compared {OUTPUTS[spec.output]}{f' ({near})' if near else ''}."
     yield AGAIN[spec.twice]
     if spec.fresh:
         yield "Each test has a new process."
     if spec.partial:
-        yield "A program that fails some tests does not pass, and keeps the share that it passed as its score."
+        yield "A program that fails some tests does not pass; its score is the share that it passed."
     if spec.suspicion == "refuses":
         yield "A program that passes but looks like an attempt to cheat the judge is refused."
     yield (
@@ -98,7 +98,7 @@ def _source(title: str, source: str) -> Iterator[str]:
 
 def compared(how: CompareRule) -> str:
     if how.rule == "close":
-        return f"by value, numbers within {how.absolute:g} or within {how.relative:g} of the expected one as a share"
+        return f"by value, numbers within {how.absolute:g}, or within a share of {how.relative:g} of the expected one"
     return RULES[how.rule]
 
 

@@ -152,7 +152,7 @@ class Guest(ClosesOnExit):
             clock.opened(self._sandbox, partial(processor_seconds, self._sandbox))
 
     def load(self, limit: Limit) -> ProgramReply:
-        """Opens a sandbox if there is none, and runs the source in it. Raises SandboxError."""
+        """Opens a sandbox unless one is open, and runs the source in it. Raises SandboxError."""
         if self._place is not None:
             return ProgramReply("loaded")
         return self._with_more(self._load, limit)

@@ -238,7 +238,7 @@ def _assay_begin(seed, most):
             except Odd as odd:
                 reply = '"x": ' + text(odd.args[0])
             except everything as error:
-                reply = '"x": ' + text("something that cannot be written down: " + kind_of(error).__name__)
+                reply = '"x": ' + text("a value that cannot be serialized: " + kind_of(error).__name__)
         tell(nonce, reply)
 
     if seed:

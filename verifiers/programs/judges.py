@@ -108,7 +108,7 @@ class Judges:
                 if not compared(spec.function, trial, reply).passed:
                     raise SpecError(
                         f"the reference disagrees with example {number + 1}: {shown(reply)}",
-                        hint="One of the two is wrong.",
+                        hint="Correct one of the two.",
                     )
             found: dict[int, v.Value] = {}
             chars = 0
@@ -209,12 +209,12 @@ class Judges:
                 if ground is not None:
                     raise SpecError(
                         f"{why}: for what the reference gives for ({clip(v.arguments_text(trial.arguments))})",
-                        hint="One of the two is wrong." if ground is Ground.REFUTED else FASTER,
+                        hint="Correct one of the two." if ground is Ground.REFUTED else FASTER,
                     )
             known = [trial for trial in tests if trial.origin == "example" and not trial.raises][:MOST_KNOWN]
             said = [self.holds(spec, number, one.expected, one.arguments, opening, clock) for one in known]
             if said and all("raised" in why for _, why in said) and not spec.reference:
-                raise SpecError(f"{said[0][1]}, for every example", hint="The property is broken, or the examples are.")
+                raise SpecError(f"{said[0][1]}, for every example", hint="Correct the property or the examples.")
 
     @contextmanager
     def _guest(
@@ -257,7 +257,7 @@ def outputs(spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionC
             if (run.exit_code is not None and code != run.exit_code) or not _alike(spec, run.expected, text):
                 raise SpecError(
                     f"the reference disagrees with run {place + 1}: it prints {clip(ascii(text))} and ends with {code}",
-                    hint="One of the two is wrong.",
+                    hint="Correct one of the two.",
                 )
         chars = 0
         for place, arguments in enumerate(inputs):
@@ -295,7 +295,7 @@ def _ran(program: StreamProgram, run: Run, spec: ProgramSpec) -> tuple[int, str]
     if isinstance(result, TestFinding):
         raise SpecError(f"the reference cannot be used: {result.reason}")
     if result.status is not CallStatus.OK or result.exit_code is None:
-        raise SpecError(f"the reference does not end on {clip(ascii(run.stdin), 80)}: {result.status}")
+        raise SpecError(f"the reference does not finish on {clip(ascii(run.stdin), 80)}: {result.status}")
     return result.exit_code, result.stdout.decode("utf-8", "surrogateescape")
 
 

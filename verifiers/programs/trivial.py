@@ -54,7 +54,7 @@ SIMPLE: dict[str, Callable[[Any], Value]] = {
 """Simple functions of one argument, tried regardless of the task."""
 SHARES = (0.5, 0.377, 0.613)
 """Positions between two bounds; one half may give an integer."""
-HINT = "Add tests that it fails: with other results, hidden, or a reference with generated inputs; or compare closer."
+HINT = "Add tests that it fails: other results, hidden ones, or a reference with generated inputs; or compare strictly."
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,7 @@ def _two_ways(spec: ProgramSpec, tests: Sequence[PlannedTest], told: Sequence[Pl
         for other, others in passing:
             if any(isinstance(a, Raised) or isinstance(b, Raised) or not agree(a, b, EXACT)
                    for a, b in zip(gives, others, strict=True)):  # fmt: skip
-                return (
-                    f"a function that returns {other} of its argument, and one that returns {name}, which is another,"
-                )
+                return f"a function that returns {other} of its argument, and another that returns {name},"
         passing.append((name, gives))
     return ""
 

@@ -100,7 +100,7 @@ def _agents_against_families(questions: Iterable[TaskQuestion]) -> Iterator[Self
         numbers[one.family] += 1
         name = f"{one.family}-{numbers[one.family]}"
         if one.answer:
-            why = "the family's own answer"
+            why = "the taskset's own answer"
             yield SelfTestTrial(f"answer:{name}", one.spec.kind, "control", one.spec, one.answer, why=why)
         yield from _idle_trials(name, one.spec, one.question)
 

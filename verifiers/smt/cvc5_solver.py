@@ -54,7 +54,7 @@ class Cvc5(Translation):
     def check(self, assertions: Sequence[Term]) -> SolverAnswer:
         """Checks if all assertions can hold together."""
         if _may_not_end(assertions):
-            return SolverAnswer(Satisfiable.UNKNOWN, why="whole parts of nonlinear terms")
+            return SolverAnswer(Satisfiable.UNKNOWN, why="integer parts of nonlinear terms")
         try:
             solver = cvc5.Solver(self._manager)
             solver.setOption("rlimit", str(self._effort))

@@ -148,7 +148,7 @@ def _fills(spec: SmtSpec, nodes: list[Node]) -> Iterator[ExampleInput]:
             sorts = domain[0].items if domain and isinstance(domain[0], Form) else ()
             takes = " ".join(f"(a{number} {source(sort)})" for number, sort in enumerate(sorts))
             lines.append(f"(define-fun {hole} ({takes}) {source(result)} {values[choice]})")
-        yield ExampleInput("mutant", "a constant for everything that is wanted", spec, "\n".join(lines))
+        yield ExampleInput("mutant", "constants for all holes", spec, "\n".join(lines))
 
 
 def _terms(spec: SmtSpec, nodes: list[Node]) -> Iterator[ExampleInput]:
@@ -157,7 +157,7 @@ def _terms(spec: SmtSpec, nodes: list[Node]) -> Iterator[ExampleInput]:
         return
     body = defined[-1]
     yield ExampleInput("example", "the reference itself", spec, source(body))
-    twice = "in a choice between twice the same", _form("ite", _form("=", body, body), body, body)
+    twice = "as a choice between equal terms", _form("ite", _form("=", body, body), body, body)
     turned = ((f"with {what}", made) for what, made in _changes(body, swap=True))
     what, made = next(turned, twice)
     yield ExampleInput("example", f"the reference {what}", spec, source(made))
@@ -205,7 +205,7 @@ def _values(spec: SmtSpec, nodes: list[Node], found: list[ExampleInput], try_: A
         if values:
             inputs.append(ExampleInput("mutant" if place else "example", one.given.what, spec, values))
         elif place and one.accepted:
-            notes.append(f"{one.given.what.partition('but ')[2]} follows from the others: it asks nothing more")
+            notes.append(f"{one.given.what.partition('but ')[2]} follows from the others, so it is redundant")
         else:
             notes.append(f"no {one.given.what} were found: {one.reason}")
     tried = try_(distinct(inputs))
@@ -222,7 +222,7 @@ def _better(spec: SmtSpec, nodes: list[Node], tried: list[CheckedExample], try_:
         values = _assignment(last, nodes, "better")
         if not values:
             break
-        one = try_([ExampleInput("example", "better values, as the solver found them", spec, values)])
+        one = try_([ExampleInput("example", "better values found by the solver", spec, values)])
         more += one
         last = one[0] if one and "better" in one[0].evidence else None
     return more[-2:]

@@ -128,7 +128,7 @@ def _claim(spec: SmtSpec, parts: ClaimPieces) -> Iterator[str]:
         yield f"Wanted: a term with the value of {spec.reference}, for all values of these:"
         yield from (f"    {one}" for one in given)
         if parts.asserted:
-            yield "as far as all of this holds:"
+            yield "wherever all of this holds:"
             yield from _numbered(parts.asserted)
     else:
         yield "Wanted: one value for each of these:"

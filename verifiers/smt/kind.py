@@ -10,7 +10,7 @@ CLAIM = KindOption(
     flag="--claim",
     takes="file",
     metavar="FILE",
-    help="A claim for the SMT solvers, a file of SMT-LIB.",
+    help="A claim for the SMT solvers, an SMT-LIB file.",
     read=Lazy("verifiers.smt.files:claim_spec"),
 )
 SMT = Kind(

@@ -145,4 +145,4 @@ def _check_values(claim: SmtClaim) -> None:
     if claim.names.sorts:
         raise ClaimError("elements of declared sorts have no literals")
     if not claim.declared:
-        raise ClaimError("nothing is declared that could be given a value")
+        raise ClaimError("no symbol is declared that needs a value")

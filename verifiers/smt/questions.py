@@ -323,7 +323,7 @@ def _body(submission: str, problem: SmtProblem, reference: Definition) -> Node:
         found = problem.as_definition(nodes[0])
         if found is not None:
             if found.parameters or found.range != reference.range:
-                raise ClaimError("a definition with other parameters or another sort than the reference")
+                raise ClaimError("a definition whose parameters or sort differ from the reference's")
             return found.body
     return read_term(submission)
 

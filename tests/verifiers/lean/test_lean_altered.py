@@ -193,7 +193,7 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
     olean = editor.objects.olean
     fewer = [editor.objects.words[at >> 3] for at in olean.listed(NAMES)][:-1]
     editor.put(olean.root + 8 + 8 * NAMES, editor.add(ARRAY, 0, 1, len(fewer), len(fewer), *fewer))
-    yield "more names than declarations", bytes(editor.data)
+    yield "different numbers of names", bytes(editor.data)
 
     editor = begun()
     editor.put(editor.value("Same") + 8 + 8 * 2, 1)  # no index

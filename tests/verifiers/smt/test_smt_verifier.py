@@ -252,7 +252,7 @@ def test_a_definition_sees_its_own_parameters_and_not_what_calls_it() -> None:
     ("fields", "message"),
     [
         ({"question": "model", "claim": XY}, "every model is valid"),
-        ({"question": "model", "claim": "(assert true)"}, "nothing is declared"),
+        ({"question": "model", "claim": "(assert true)"}, "no symbol is declared"),
         ({"question": "model", "claim": "(declare-sort S 0)(declare-const s S)(assert (= s s))"}, "declared sorts"),
         ({"question": "optimum", "claim": XY}, "nothing is minimised"),
         ({"question": "optimum", "claim": XY + "(minimize x)(maximize y)"}, "second objective"),

@@ -415,7 +415,7 @@ def begin(function: str, question: str, examples: list[list[str]], seconds: floa
     try:
         shown = [(arguments_of(arguments), ast.literal_eval(expected)) for arguments, expected in examples]
     except (ValueError, SyntaxError, TypeError):
-        return {"programs": [], "note": "the examples hold more than plain values"}
+        return {"programs": [], "note": "the examples contain more than plain values"}
     if len({len(arguments) for arguments, _ in shown}) != 1 or not shown[0][0]:
         return {"programs": [], "note": "the examples do not all have the same arguments"}
     LOOKING[:] = [Looking(function, question, shown, seconds, most)]

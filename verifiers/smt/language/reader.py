@@ -153,4 +153,4 @@ def form(node: Node, what: str, length: int | None = None) -> Sequence[Node]:
     """Returns the items of a list of the given length. Raises ClaimError for any other node."""
     if isinstance(node, Form) and length in (None, len(node.items)):
         return node.items
-    raise ClaimError(f"{what} is not a bracket" + (f" of {length}" if length is not None else ""), node.at)
+    raise ClaimError(f"{what} is not a parenthesized list" + (f" of {length}" if length is not None else ""), node.at)

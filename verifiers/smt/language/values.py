@@ -70,7 +70,7 @@ def same(left: Value, right: Value, sort: Sort) -> bool:
 def _size(sort: Sort) -> int | None:
     """Number of elements of a sort; None if infinite."""
     if sort.declared:
-        raise Undefined("how many elements a declared sort has is not known")
+        raise Undefined("the size of a declared sort is unknown")
     if sort.name == "Bool":
         return 2
     return 1 << sort.width if sort.name == "BitVec" else None
