@@ -1,11 +1,15 @@
-"""What is true: a specification and a submission go in, a verdict with its reason comes out.
+"""Verifiers: they take a specification and a submission and return a verdict with its reason.
 
     from verifiers import AnswerSpec, Checker
 
     with Checker() as checker:
         print(checker.check(AnswerSpec(expected="1/2"), "0.5").reason)
 
-The names here are loaded when they are first used: importing a part of this package loads none of the others.
+Start reading at `checker.py` (the public entry point), then `registry/` (the kinds of specs) and `contract/` (verdicts,
+errors and protocols that all kinds share). Each kind has a package: `exact`, `predicate`, `answers`, `smt`, `lean`,
+`programs`, `checklists`, `games`, `files`. `workers` and `boxes` run verifiers in confined processes, `proposals` holds
+cheap solvers, `selftest` runs the canaries. Nothing here knows about training, schedules or the ledger. Public names
+load on first use: importing one part of this package imports no other part.
 """
 
 from __future__ import annotations

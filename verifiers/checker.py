@@ -1,12 +1,12 @@
-"""The one door: a spec of any kind and a submission go in, a verdict comes out.
+"""Public entry point of the verifiers: checks submissions against specs of any kind.
 
     with Checker() as checker:
         verdict = checker.check(AnswerSpec(expected="1/2"), "0.5")
 
-What always holds: hostile text is read, and hostile code runs, in boxes of the runtime's broker and never in this
-process. Where no broker can be had (this process is not root, and none was named), what only reads a text is decided in
-a process that confines itself, and each of its verdicts says so; programs and proofs are then refused: `infra_error`,
-with a hint. Nothing is started or imported before it is needed, and all of it is closed together.
+Invariants: hostile text is parsed, and hostile code runs, in boxes of the runtime's broker and never in this process.
+Without a broker (this process is not root and the settings name none), kinds that only read text run in a process that
+confines itself, and each of their verdicts says so; programs and proofs get `infra_error` with a hint. Everything is
+started and imported on first use, and closed together.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from verifiers.contract.judge import Judge
 
 AT_ONCE = 4
-"""Items that are conducted at once, for each processor: sandboxes are mostly waited for."""
+"""Sandboxed checks that run concurrently per processor; each mostly waits for its sandbox."""
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class _Closes(Protocol):
 
 
 def default_settings(lean: Path | None = None, lean_projects: tuple[Path, ...] = ()) -> RuntimeSettings:
-    """For those who have no appliance: a broker of one's own, with its things in this user's cache folder."""
+    """Returns settings for use without an appliance: a private broker with its files in this user's cache folder."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "assay"
     own = BrokerSettings(
         state_dir=cache / "boxes",
@@ -60,7 +60,7 @@ def default_settings(lean: Path | None = None, lean_projects: tuple[Path, ...] =
 
 
 class Checker:
-    """A context manager, safe to use from several threads."""
+    """Checks submissions against specs. A context manager, safe to use from several threads."""
 
     def __init__(
         self,
@@ -73,10 +73,10 @@ class Checker:
         workers: int | None = None,
         tools_backend: BackendName = BackendName.NSJAIL,
     ) -> None:
-        """`settings`: a broker that runs, or what one of our own is told; it has to name `verifiers.tools.programs`.
-        `sessions`: a pool to share, which stays open. `judge`: for the soft items of checklists. `lean`: the folder of
-        a toolchain, and `lean_projects` further folders with compiled files. `workers`: texts that are decided at once.
-        `tools_backend`: what holds our own tools."""
+        """`settings`: a running broker, or the configuration of a private one; must include `verifiers.tools.programs`.
+        `sessions`: a shared pool, which stays open. `judge`: for the soft items of checklists. `lean`: a toolchain
+        folder; `lean_projects`: further folders with compiled files. `workers`: texts that are decided concurrently.
+        `tools_backend`: the sandbox backend of our own tools."""
         self._settings, self._given_sessions, self.judge = settings, sessions, judge
         self.lean, self.lean_projects = lean, lean_projects
         self.workers = workers or len(os.sched_getaffinity(0))
@@ -93,7 +93,7 @@ class Checker:
         self.close()
 
     def check(self, spec: Spec, submission: str, seconds: float | None = None) -> Verdict:
-        """One verdict. Raises SpecError, with a hint, for a spec that cannot be used, and for nothing else."""
+        """Returns the verdict on one submission. Raises only SpecError, with a hint, for an unusable spec."""
         found = self.check_many([(spec, submission)], seconds)[0]
         if isinstance(found, SpecProblem):
             raise SpecError(found.message, hint=found.hint)
@@ -102,14 +102,14 @@ class Checker:
     def check_many(
         self, pairs: Sequence[tuple[Spec, str]], seconds: float | None = None
     ) -> list[Verdict | SpecProblem]:
-        """A verdict for each pair, in order, or why its spec cannot be used. `seconds` are of the own time of one of
-        them; what is usual for its kind unless given. Never raises for a pair."""
+        """Returns, in order, a verdict for each pair, or the problem with its spec. Never raises for a pair. `seconds`
+        limits the CPU time of one pair; the default is that of its kind."""
         decided: dict[float, list[int]] = {}
         conducted: dict[int, Future[Verdict | SpecProblem]] = {}
         results: dict[int, Verdict | SpecProblem] = {}
         for place, (spec, submission) in enumerate(pairs):
             limit = seconds if seconds is not None else kind_of(spec).seconds
-            if is_decided(spec):  # the worker checks those before it looks at a submission
+            if is_decided(spec):  # the worker checks these specs itself
                 decided.setdefault(limit, []).append(place)
                 continue
             try:
@@ -126,16 +126,16 @@ class Checker:
         return [results[place] for place in range(len(pairs))]
 
     def propose(self, spec: Spec, way: str, question: str, seconds: float) -> ProposalReply:
-        """What one of `verifiers.registry.ways(spec)` finds, in the worker that decides texts. It decides
-        nothing. Raises InfrastructureError where the worker broke."""
+        """Runs one of `verifiers.registry.ways(spec)` in the text worker and returns its proposals. Decides nothing.
+        Raises InfrastructureError if the worker broke."""
         return self.service().propose(spec, way, question, seconds)
 
     def start(self) -> None:
-        """Has what decides texts made warm now, in the background."""
+        """Starts the text worker in the background, so that its first check is fast."""
         self.service().start()
 
     def close(self) -> None:
-        """Ends everything that it started. Closing twice is fine."""
+        """Closes everything that this checker started. Closing twice is fine."""
         with self._lock:
             self._closed = True
             made, self._made = list(self._made.values()), {}
@@ -153,11 +153,11 @@ class Checker:
         except SandboxError as error:
             hint = f" ({error.hint})" if error.hint else ""
             return broken(*identity(spec), f"{error}{hint}")
-        except Exception as error:  # a verifier that breaks is our fault, and one item's only
+        except Exception as error:  # a broken verifier is our fault and affects one item only
             log.exception("the %s verifier broke", spec.kind)
             return broken(*identity(spec), f"the verifier broke: {type(error).__name__}")
 
-    # the parts, each made when it is first needed
+    # parts, made on first use
 
     def _part(self, name: str, make: Callable[[], T]) -> T:
         with self._lock:
@@ -182,21 +182,21 @@ class Checker:
 
     @property
     def isolation(self) -> str:
-        """The backend of the sessions, as a verdict names it."""
+        """Sandbox backend of the sessions, as verdicts name it."""
         return self._known_settings().backend.value
 
     def boxes(self) -> ToolBoxes:
-        """Boxes for our own tools."""
+        """Returns the boxes for our own tools."""
         return self._part("boxes", lambda: ToolBoxes(self._known_settings(), self._tools_backend))
 
     def sessions(self) -> SessionPool:
-        """The pool that was given, or one of our own."""
+        """Returns the shared session pool if one was passed in, else a private pool."""
         from runtime.sessions import Sessions
 
         return self._given_sessions or self._part("sessions", lambda: Sessions(self._known_settings()))
 
     def service(self) -> VerifierService:
-        """The worker that decides texts."""
+        """Returns the worker service that decides texts."""
         boxes = self.boxes() if self._may_have_boxes() else None
         return self._part("service", lambda: VerifierService(boxes=boxes, workers=self.workers, or_process=True))
 
@@ -213,5 +213,5 @@ class Checker:
 
 
 def problem_of(error: SpecError) -> SpecProblem:
-    """The same for one of many: it says nothing about the submission."""
+    """Converts a SpecError into a SpecProblem, which a batch returns in place of a verdict."""
     return SpecProblem(message=str(error), hint=error.hint)

@@ -1,4 +1,4 @@
-"""The programs of the verifiers: what a broker's settings have to name, so that hostile input is held in boxes."""
+"""Programs that a broker's settings must name so that verifiers can run hostile input in boxes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verifiers.workers.service import MEMORY_MIB
 
 
 def programs(lean: Path | None = None, projects: tuple[Path, ...] = ()) -> tuple[Program, ...]:
-    """The deciders' worker, and Lean's where there is a Lean: the one in that folder, or the one that is found."""
+    """Returns the text worker's program, and Lean's if a toolchain is installed (in folder `lean`, if given)."""
     found = toolchain.find(lean, projects=projects)
     worker = verifier_program(MEMORY_MIB)
     return (worker,) if found is None else (worker, toolchain.program(found))

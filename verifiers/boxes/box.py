@@ -1,8 +1,8 @@
-"""Boxes with a program of ours in them, asked over their pipes: for tools that read what a model wrote.
+"""Boxes that run a program of ours, driven over pipes: for tools that parse what a model wrote.
 
-What always holds: a box is held by one thread at a time; who waits for an answer waits no longer than he said; `kill`
-ends everything inside and tells why it ended, as the kernel and the broker know it. What comes out of a box is hostile:
-it is JSON of a bounded size, and whoever asked has to look at it before he believes it.
+Invariants: a box is used by one thread at a time; waiting for an answer is always bounded; `kill` ends everything
+inside and returns why it ended, as the kernel and the broker know it. Output of a box is hostile: JSON of bounded size,
+which the caller must validate.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ if TYPE_CHECKING:  # loaded with the first box: most checks need none
 
 READ = 1 << 20
 START_SECONDS = 90.0
-"""For a broker of our own to begin, and for the program to be warm."""
+"""Time limit for a private broker to start and the program to become ready, in seconds."""
 END_SECONDS = 15.0
 GIVES_WAY_SECONDS = 0.2
-"""Without an answer, after which a box gives way to others."""
+"""Seconds without an answer after which a box yields CPU to others."""
 GIVES_WAY_UNTIL = 10.0
-"""Without an answer, after which it has its share again: what is hard and right must come to its end on a machine that
-is busy for long, and a clock that is longer than this was given by somebody who means it."""
+"""Seconds without an answer after which a box gets its CPU share back, so that hard but valid work finishes on a busy
+machine."""
 LAST_SECONDS = 0.5
-"""Of the time for an answer, in which it has its share, too: what is late has to be ended in time."""
+"""Final seconds of the time for an answer, with full CPU share, so that late work is ended in time."""
 Question = Callable[["BrokerConnection", Callable[[Any], None]], Ticket | None]
-"""Asks the broker something, and says what is to be called with the answer."""
+"""Sends a request to the broker and registers a callback for the answer."""
 
 
 class BoxLost(Exception):
-    """The box gave no answer. `cause`: `timeout`, or how it ended: `memory`, `cpu`, `expired`, `died`, or `start` when
-    there never was one."""
+    """The box gave no answer. `cause`: `timeout`, or how it ended: `memory`, `cpu`, `expired`, `died`, or `start` if it
+    never started."""
 
     def __init__(self, cause: str, message: str, usage: BoxUsage | None = None) -> None:
         super().__init__(message)
@@ -54,22 +54,22 @@ class BoxLost(Exception):
 
 
 class ToolBox:
-    """One running program. Not for several threads at once, but for `kill`."""
+    """One running program. Except for `kill`, not for concurrent use."""
 
     def __init__(self, boxes: ToolBoxes, handle: Handle) -> None:
         self.id = handle.id
         self.isolation: Literal["nsjail", "gvisor"] = handle.profile.backend.value
-        """As a verdict names it."""
+        """Isolation, as verdicts name it."""
         self._boxes, self._handle = boxes, handle
-        # of our own, because the others are closed on another thread as soon as the box is ended
+        # duplicates, because another thread closes the originals when the box ends
         self._requests, self._replies = os.dup(handle.requests), os.dup(handle.replies)
         self._frames = Frames()
         self._ending = threading.Lock()
         self._termination: Termination | None = None
 
     def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Sends one message and waits for one. Raises BoxLost; then the box has to be killed. What takes long gives way
-        to other boxes for a while."""
+        """Sends one message and waits for one. Raises BoxLost; the box must then be killed. While the answer is slow,
+        the box yields CPU to others for a time."""
         begun = time.monotonic()
         deadline = begun + seconds
         self.send(message, deadline)
@@ -83,7 +83,7 @@ class ToolBox:
         return self.receive(deadline)
 
     def send(self, message: dict[str, Any], deadline: float) -> None:
-        """`deadline` is of time.monotonic(). Raises BoxLost."""
+        """Sends one message. `deadline` is on the clock of time.monotonic(). Raises BoxLost."""
         data = memoryview(encode(message))
         while data:
             try:
@@ -95,7 +95,7 @@ class ToolBox:
                 raise self._death() from None
 
     def receive(self, deadline: float) -> dict[str, Any]:
-        """The next message. Raises BoxLost when none comes in time, or none can come any more."""
+        """Returns the next message. Raises BoxLost on a timeout or if the box has ended."""
         while True:
             try:
                 message = self._frames.next()
@@ -104,7 +104,7 @@ class ToolBox:
             if isinstance(message, dict):
                 return message
             if message is not None:
-                raise BoxLost("died", "an answer that is no object")
+                raise BoxLost("died", "the answer is not an object")
             if not _wait(self._replies, select.POLLIN, deadline):
                 raise BoxLost("timeout", "no answer in time")
             try:
@@ -119,19 +119,20 @@ class ToolBox:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """Requests and replies, non-blocking, for those who wait for several boxes at once."""
+        """Requests and replies, non-blocking, for callers that poll several boxes."""
         return self._requests, self._replies
 
     def usage(self) -> BoxUsage:
-        """What it has used so far, as the kernel counts it. Raises SandboxError."""
+        """Returns the resources used so far, as the kernel counts them. Raises SandboxError."""
 
         used: BoxUsage = self._boxes.asked(lambda connection, done: connection.usage(self._handle, done))
         return used
 
     def kill(self) -> Termination:
-        """Ends everything inside, at once, and says why it ended: `asked` unless something else was first.
+        """Kills everything inside immediately and returns why the box ended: `asked` unless another cause came first.
 
-        Killing twice is fine."""
+        Killing twice is fine.
+        """
         with self._ending:
             if self._termination is None:
                 try:
@@ -144,8 +145,7 @@ class ToolBox:
             return self._termination
 
     def give_way(self, others_first: bool) -> None:
-        """Whether it computes mostly when no other box does. Nobody waits for that, and where it cannot be had, others
-        have to bear it."""
+        """Lowers (or restores) the box's CPU weight; best effort, without waiting."""
         with contextlib.suppress(InfrastructureError):
             reactor, connection = self._boxes.connected()
             reactor.call(lambda: connection.give_way(self._handle, others_first, lambda _problem: None))
@@ -157,11 +157,11 @@ class ToolBox:
 
 
 class ToolBoxes(ClosesOnExit):
-    """Safe for several threads. Nothing is started before the first box is asked for."""
+    """Starts boxes and their broker connection, on first use. Safe for several threads."""
 
     def __init__(self, settings: RuntimeSettings, backend: BackendName = BackendName.NSJAIL) -> None:
-        """`settings` name a running broker, or what one of our own is told; either has to know the programs. One of our
-        own makes nothing ready but what these boxes need."""
+        """`settings` name a running broker, or configure a private one; either must know the programs. A private broker
+        prepares only what these boxes need."""
         self.backend = backend
         backends = (backend,) if backend in settings.own.backends else settings.own.backends
         own = {"guests": False, "ready": 0, "backends": backends}
@@ -182,8 +182,8 @@ class ToolBoxes(ClosesOnExit):
         open_files: int = 256,
         seconds: float = START_SECONDS,
     ) -> ToolBox:
-        """A fresh box whose program is warm. Raises RefusedError where there can be none, InfrastructureError when this
-        one did not come to be."""
+        """Starts a fresh box whose program is ready. Raises RefusedError if the broker refuses, InfrastructureError if
+        the start failed."""
         profile = Profile(
             backend=self.backend,
             mode="sandbox",
@@ -207,7 +207,7 @@ class ToolBoxes(ClosesOnExit):
         return box
 
     def close(self) -> None:
-        """Kills every box, and ends a broker of our own. Closing twice is fine."""
+        """Kills every box and a private broker. Closing twice is fine."""
         with self._lock:
             self._closed = True
             boxes, opened = list(self._boxes), self._open
@@ -225,7 +225,7 @@ class ToolBoxes(ClosesOnExit):
             self._boxes.discard(box)
 
     def asked(self, question: Question, seconds: float = END_SECONDS) -> Any:
-        """Waits for what the broker answers. Raises what it answers, if that is an error."""
+        """Sends a request to the broker and waits for its answer. Raises an answer that is an error."""
         answer: Future[Any] = Future()
         reactor, connection = self.connected()
         tickets: list[Ticket | None] = []
@@ -244,14 +244,14 @@ class ToolBoxes(ClosesOnExit):
         except TimeoutError:
             reactor.call(cancel)
             raise InfrastructureError(
-                f"the broker gave no answer within {seconds:g} s", hint="`assay doctor` says what works here."
+                f"the broker gave no answer within {seconds:g} s", hint="Run `assay doctor` to see what works here."
             ) from None
         if isinstance(found, SandboxError):
             raise found
         return found
 
     def connected(self) -> tuple[Reactor, BrokerConnection]:
-        """Where the broker is asked. Raises InfrastructureError when these boxes are closed."""
+        """Returns the reactor and connection of the broker. Raises InfrastructureError if these boxes are closed."""
         from runtime.sessions import BrokerConnection
 
         with self._lock:
@@ -264,7 +264,7 @@ class ToolBoxes(ClosesOnExit):
 
 
 def _wait(descriptor: int, event: int, deadline: float) -> bool:
-    """Whether something can be done there now."""
+    """True if the descriptor is ready before the deadline."""
     poll = select.poll()
     poll.register(descriptor, event)
     return bool(poll.poll(max(0.0, (deadline - time.monotonic()) * 1000)))

@@ -1,7 +1,7 @@
-"""The seam between the checker and what conducts a check: sandboxes, a toolchain, a model.
+"""Interface between the checker and the conductors of checks, which use sandboxes, a toolchain or a model.
 
 A kind whose specs are `conducted` names a function that makes its conductor from these parts; the checker makes each
-part when it is first asked for, and closes all of them together.
+part on first use and closes all of them together.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ class Conductor(Protocol):
     """Checks submissions of one kind. Safe to use from several threads."""
 
     def verify(self, spec: Any, submission: str, seconds: float) -> Verdict:
-        """Raises SpecError for a spec that cannot be used, SandboxError where the infrastructure failed."""
+        """Returns the verdict. Raises SpecError for an unusable spec, SandboxError if the infrastructure failed."""
 
     def close(self) -> None: ...
 
 
 class ConductorParts(Protocol):
-    """What a conductor may be made of."""
+    """Parts from which a conductor can be made."""
 
     judge: Any
-    """For what only a model can grade: a `verifiers.checklists.judge.Judge`, or None."""
+    """Grader for items that need a model: a `verifiers.checklists.judge.Judge`, or None."""
     lean: Path | None
-    """The folder of a toolchain; None: the one that is found."""
+    """Toolchain folder; None to search for one."""
     lean_projects: tuple[Path, ...]
     workers: int
-    """Submissions that are checked at once."""
+    """Submissions that are checked concurrently."""
 
     @property
     def isolation(self) -> str:
-        """The backend of the sessions, as a verdict names it."""
+        """Sandbox backend of the sessions, as verdicts name it."""
 
     def boxes(self) -> ToolBoxes:
-        """Boxes with a program of ours in them. Nothing is started before one is asked for."""
+        """Returns the boxes for our own programs. The first box starts the broker."""
 
     def sessions(self) -> SessionPool:
-        """Where code that a model wrote runs."""
+        """Returns the sandboxes for code that a model wrote."""
 
     def service(self) -> Conductor:
-        """The worker that decides texts."""
+        """Returns the worker that decides texts."""

@@ -11,9 +11,9 @@ from runtime.framing import FrameError, FrameReader
 
 HEADER = struct.Struct(">I")
 MAX_FRAME = 64 << 20
-"""Bytes; a longer frame is a broken peer."""
+"""Maximum frame size in bytes; a peer that sends more is broken."""
 ENCODER = json.JSONEncoder(separators=(",", ":"))
-"""Made once: `json.dumps` makes a new one for each message, which costs more than the message."""
+"""Shared encoder: `json.dumps` would create one per message, which costs more than the message."""
 
 
 def encode(message: Any) -> bytes:
@@ -24,7 +24,7 @@ def encode(message: Any) -> bytes:
 
 
 class Frames:
-    """Bytes in, whole messages out. `next` raises FrameError for a length or a body that cannot be."""
+    """Splits bytes into whole messages. `next` raises FrameError for an invalid length or body."""
 
     def __init__(self) -> None:
         self._reader = FrameReader(HEADER, MAX_FRAME)

@@ -1,7 +1,7 @@
-"""One piece of our own Python, run in a sandbox of its own over what a person wrote; what comes back is data.
+"""Runs one of our own Python programs in a fresh sandbox on text that a person wrote, and returns data.
 
-What always holds: nothing of the question is run or read here. What comes back is text inside one JSON object of
-bounded size, or there is a note why there is none.
+Invariants: nothing of the question is run or parsed in this process. The result is text inside one JSON object of
+bounded size; a missing result is explained by a note.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ GUEST = Path(__file__).with_name("guest")
 MARK = "assay-answer:"
 OUTPUT_BYTES, MEMORY_MIB = 1 << 16, 512
 LATE_SECONDS = 2.0
-"""For what ends by its own clock, beyond it."""
+"""Seconds past the time limit that a program gets to stop by its own clock."""
 SLICE_SECONDS = 0.5
-"""After which a search is asked whether to go on: whoever cancels a job does not wait."""
+"""Seconds of search between checks for cancellation."""
 CALL_SECONDS = 15.0
-"""Of one piece: reading a large file is one."""
+"""Time limit of one call, in seconds; reading a large file is one call."""
 
 
 def ask(
@@ -35,14 +35,14 @@ def ask(
     seconds: float,
     files: Mapping[str, bytes] = NO_FILES,
 ) -> Generator[dict[str, Any], None, None]:
-    """What a function of `guest/<program>.py` returns for these arguments, a JSON object. While that says `more`, the
-    program's own `more(seconds)` is called, and each of its answers given too, for about so many seconds of work. What
-    an answer calls `note` is told to whoever asked for the solver.
+    """Yields the JSON object that a function of `guest/<program>.py` returns for these arguments.
 
-    Raises SandboxError where there is no sandbox to be had or it broke on its own account.
+    While an answer has `more`, calls the program's own `more(seconds)` and yields each answer, for about `seconds` in
+    total. An answer's `note` is passed to the solver's caller. Raises SandboxError if no sandbox is available or it
+    broke.
     """
     if tools.sessions is None:
-        raise InfrastructureError("no sandbox can be had here", hint="run `assay doctor`")
+        raise InfrastructureError("no sandbox is available here", hint="Run `assay doctor`.")
     limits = Limits(call_seconds=CALL_SECONDS, memory_mib=MEMORY_MIB, output_bytes=OUTPUT_BYTES)
     source = (GUEST / f"{program}.py").read_text(encoding="utf-8")
     given = json.dumps(list(arguments))
@@ -82,7 +82,7 @@ def _answer(result: CallResult, tools: SolverTools) -> dict[str, Any]:
 
 
 def texts(found: Mapping[str, Any], key: str, most: int, most_chars: int = 20_000) -> list[str]:
-    """The strings of a list in it, few and short ones."""
+    """Returns the strings of a list in an answer: at most `most`, each at most `most_chars` long."""
     listed = found.get(key)
     if not isinstance(listed, list):
         return []

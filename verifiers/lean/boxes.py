@@ -1,7 +1,7 @@
-"""Boxes with Lean in them: some only compile what models wrote, others only check what came of it.
+"""Boxes with Lean: some only compile what models wrote, others only check the result.
 
-What always holds: a box of one kind never does the other's work, so that whatever a submission does to the box that
-compiles it, the check's box has never run it. A box that gave no answer is gone. Safe for several threads.
+Invariants: a box of one role never does the other's work, so no check box has ever run a submission's code. A box that
+gave no answer is killed. Safe for several threads.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from verifiers.lean.running import wall_limit
 
 Role = Literal["compile", "check"]
 GRACE = 5.0
-"""Seconds that a box gets, beyond the longest that its step may take, to say that the time is over."""
+"""Seconds beyond a step's maximum duration for the box to report the timeout."""
 LONGEST = 2
-"""Times the wall clock of a step: a header may have to be imported for it first."""
+"""Multiple of a step's wall-clock limit: a header may have to be imported first."""
 CLOSED = "this Lean verifier is closed"
 CALLS = 2000
 """Steps after which a box is replaced."""
 
 
 class LeanBox(Protocol):
-    """A box: verifiers.boxes.box.ToolBox."""
+    """Interface of a box, implemented by verifiers.boxes.box.ToolBox."""
 
     isolation: Any
 
@@ -34,7 +34,7 @@ class LeanBox(Protocol):
 
 
 class LeanUnavailable(Exception):
-    """No box can be had, or the Lean in it does not work."""
+    """No box is available, or its Lean does not work."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class LeanUnavailable(Exception):
 
 class LeanBoxes:
     def __init__(self, launch: Callable[[], LeanBox], most: int) -> None:
-        """`most` of each role at once."""
+        """`most`: maximum number of concurrent steps per role."""
         self._launch = launch
         self._free: dict[Role, list[tuple[LeanBox, int]]] = {"compile": [], "check": []}
         self._places = {role: threading.BoundedSemaphore(most) for role in self._free}
@@ -51,12 +51,12 @@ class LeanBoxes:
         self._busy: set[LeanBox] = set()
         self._closed = False
         self.replays = False
-        """Whether the boxes can give a compiled file to the kernel again; known once there has been one."""
+        """True if the boxes can replay a compiled file; known after the first box."""
         self.headers = ""
-        """`warm`, or why the boxes cannot import headers beforehand; known once there has been one."""
+        """`warm`, or why the boxes cannot preimport headers; known after the first box."""
 
     def ask(self, role: Role, message: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        """The answer, and what the box is isolated by. Raises LeanUnavailable, and what the box raises (BoxLost)."""
+        """Returns the answer and the box's isolation. Raises LeanUnavailable, and the box's own errors (BoxLost)."""
         with self._places[role]:
             box, calls = self._take(role)
             try:
@@ -71,7 +71,7 @@ class LeanBoxes:
             return answer, isolation
 
     def close(self) -> None:
-        """Ends all of them, also those that are at work, whose askers then learn that they were lost."""
+        """Kills all boxes, including busy ones, whose callers get BoxLost."""
         with self._lock:
             self._closed = True
             boxes = [*self._busy, *(box for free in self._free.values() for box, _ in free)]
@@ -96,7 +96,7 @@ class LeanBoxes:
         if description.get("problem"):
             box.kill()
             raise LeanUnavailable(
-                f"Lean does not work here: {description['problem']}", "`assay doctor` says which Lean this is."
+                f"Lean does not work here: {description['problem']}", "Run `assay doctor` to see which Lean this is."
             )
         self.replays = description.get("replay") in ("library", "tool")
         self.headers = str(description.get("headers", ""))[:1000]

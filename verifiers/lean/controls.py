@@ -1,5 +1,5 @@
-"""What a server tries before it believes itself: that Lean works, and that each shortcut accepts what is true and
-refuses what is not, here and with this version."""
+"""Self-checks of a Lean server at its start: Lean works, and each shortcut accepts true and rejects false input with
+this version."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ inductive probe.Tree : Type where
 def probe.swap.{u, v} (A : Sort u) (B : Sort v) (p : probe.Pair A B) : probe.Pair B A :=
   let a := p.one; (fun b => probe.Pair.mk b a) p.two
 """
-"""A declaration of each kind, and a term of most."""
+"""A declaration of each kind, and most forms of terms."""
 FALSE_PROBE = "set_option debug.skipKernelTC true\ntheorem probe : False := by decide +kernel\n"
-"""What only a replay finds."""
+"""Falsehood that only a replay detects."""
 STATED = "theorem probe.stated : True := sorry\n"
 CHECK = "\ntheorem probe.check : type_of% @probe.stated := @probe\n#print axioms probe.check\n"
 LIMITS: dict[str, Any] = {"seconds": 60.0, "memory_mib": 4096}
 
 
 def probe(lean: Lean) -> str:
-    """What is wrong with this Lean; nothing when a small theorem compiles to a file that can be examined."""
+    """Returns what is wrong with this Lean; empty if a small theorem compiles to a file that can be examined."""
     answer = LeanStep(lean, LIMITS | {"source": FORMS + PROBE, "module": "Probe", "keep": True}).run()
     if answer["ended"] == "exited" and answer["code"] == 0 and "file" in answer:
         try:
             olean = Olean(base64.b64decode(answer["file"]))
             examine(olean, ["Init"])
         except OleanError as error:
-            return f"its compiled files are of a form that is not known here: {error}"
+            return f"its compiled files are of an unknown form: {error}"
         lean.form = olean.form
         return ""
     output = (answer["out"] + answer["err"]).strip()[:1000]
@@ -47,14 +47,14 @@ def probe(lean: Lean) -> str:
 
 
 def compiled_probes(lean: Lean) -> list[str]:
-    """A true file and one that only a replay finds to be false."""
+    """Returns a true compiled file and one that only a replay finds false."""
     step = LIMITS | {"module": "Probe", "keep": True}
     return [LeanStep(lean, step | {"source": source}).run().get("file", "") for source in (PROBE, FALSE_PROBE)]
 
 
 def prove_replay(lean: Lean, made: Sequence[str]) -> str:
-    """How a replay accepts a file that is true and refuses one that is not: by the shared library, by the toolchain's
-    own tool, or not at all. `made` are `compiled_probes`."""
+    """Returns the kind of replay that accepts a true file and rejects a false one: `library`, `tool`, or empty. `made`
+    are `compiled_probes`."""
     limits = LIMITS | {"module": "Probe"}
     if not all(made):
         return ""
@@ -71,13 +71,15 @@ def prove_replay(lean: Lean, made: Sequence[str]) -> str:
 
 
 def prove_headers(lean: Lean, made: Sequence[str], foreign: Sequence[int] = ()) -> str:
-    """What is wrong with headers that are imported beforehand; nothing when a file that is compiled with one is, byte
-    by byte, what Lean's command line makes of it, and a check with one tells true, false, open and other proofs
-    apart. `made` are `compiled_probes`."""
+    """Returns what is wrong with preimported headers; empty if they work. `made` are `compiled_probes`.
+
+    They work if a file compiled with one equals the command line's byte for byte, and if a check with one distinguishes
+    true, false, open and other proofs.
+    """
     if not lean.warm:
-        return "this Lean does not bear to be set up beforehand"
+        return "this Lean cannot be initialized before a fork"
     if not all(made):
-        return "what is compiled to try it with does not compile"
+        return "the test files do not compile"
     lean.plain = base64.b64decode(made[0])
     headers = Headers(lean, foreign)
     limits = LIMITS | {"header": ["Init"]}
@@ -95,22 +97,22 @@ def prove_headers(lean: Lean, made: Sequence[str], foreign: Sequence[int] = ()) 
         cold = LeanStep(lean, step).run().get("file")
         true, wrong = compiled(PROBE), compiled("theorem probe : False := True.intro\n")
         if not cold or true.get("file") != cold:
-            return f"a file that is compiled with a header is another one: {_outcome(true)}"
+            return f"a file compiled with a header differs: {_outcome(true)}"
         if (wrong["ended"], wrong["code"]) != ("exited", 1) or '"severity":"error"' not in wrong["out"]:
-            return f"a wrong proof is not refused: {_outcome(wrong)}"
+            return f"a wrong proof is not rejected: {_outcome(wrong)}"
         stated = compiled(STATED, "Stated").get("file", "")
         found = checked(true["file"])
         if not _passes(found) or "does not depend on any axioms" not in found["out"]:
             return f"a true proof is not accepted: {_outcome(found)}"
         found = checked(made[1])
         if found["ended"] != "cold" or "(kernel)" not in found["err"]:
-            return f"what the kernel has not seen is not found: {_outcome(found)}"
+            return f"a file that bypassed the kernel is not detected: {_outcome(found)}"
         found = checked(compiled("theorem probe (p : Prop) (h : p) : p := h\n").get("file", ""))
         if _passes(found) or found["ended"] not in ("exited", "cold"):
-            return f"another theorem is not told apart: {_outcome(found)}"
+            return f"another theorem is not distinguished: {_outcome(found)}"
         found = checked(compiled("theorem probe : True := sorry\n").get("file", ""))
         if not _passes(found) or "[sorryAx]" not in found["out"]:
-            return f"an open proof is not told apart: {_outcome(found)}"
+            return f"an open proof is not distinguished: {_outcome(found)}"
     finally:
         headers.end()
     return ""

@@ -1,13 +1,12 @@
-"""Whether what a compiled file declares is what Lean itself would have put there.
+"""Checks that a compiled file declares only what Lean itself would have written.
 
-The kernel believes what stands beside each term: which of its variables have a binder, whether it has universe
-parameters, how deep a universe level is. An import believes that a declaration's name is the one that it is listed
-under, and that an inductive type is as it says of itself. Whoever writes such a file by hand can lie about all of
-these, and a replay by the same kernel finds none of it. So all of it is looked at here, before Lean sees the file.
+The kernel trusts the data beside each term: how far its bound variables reach, if it has universe parameters, how deep
+a universe level is. An import trusts that a declaration has the name it is listed under, and that an inductive type
+describes itself correctly. A hand-written file can lie about all of these, and a replay by the same kernel detects none
+of it. So all of it is checked here, before Lean sees the file.
 
-What always holds: only the standard library; linear in the file. A form that is not known is OleanError; what no Lean
-writes is AlteredError. Hashes are only compared with each other: a wrong one makes equal things unequal, never the
-other way.
+Invariants: only the standard library; linear in the file. An unknown form is OleanError; what no Lean writes is
+AlteredError. Hashes are only compared with each other: a wrong one makes equal things unequal, never the reverse.
 Source: src/Lean/Expr.lean, src/Lean/Level.lean, src/Lean/Declaration.lean, src/Lean/Replay.lean; Lean 4.35.
 """
 
@@ -35,19 +34,21 @@ from verifiers.lean.olean import CONSTANTS, NAMES, STR, Olean
 INDUCTIVE, CONSTRUCTOR, RECURSOR = 5, 6, 7
 DEFINITION, OPAQUE, SAFE = 1, 3, 1
 UNSAFE = {INDUCTIVE: 8, CONSTRUCTOR: 0, RECURSOR: 8}
-"""Which bit behind its fields says that it is unsafe: no submission may have such a type, and a replay skips it."""
+"""Bit behind the fields that marks a declaration unsafe: no submission may have such a type, and a replay skips it."""
 LEVEL_HASH, LEVEL_PARAMETER, LEVEL_DEPTH = 32, 1 << 1, 8
 TERM_FLAGS, TERM_PARAMETER, LOOSE = (1 << 64) - (1 << 40), 1 << 43, 44
-"""The rest is a hash, and how deep it is about."""
+"""Checked bits of a term's data; the rest is a hash and an approximate depth."""
 MOST_BOUND = (1 << 20) - 1
 
 
 def examine(olean: Olean, modules: Iterable[str] | None = None, form: tuple[int, bool] | None = None) -> list[int]:
-    """Where its terms with a note lie: the note itself may be anything, and has to be taken out. `modules` are all that
-    it may import, `form` is what this Lean's files have. Raises AlteredError, and OleanError for an object that is not
-    known."""
+    """Returns the offsets of terms with a note, whose notes are arbitrary data and must be removed. Raises
+    AlteredError, and OleanError for an unknown object.
+
+    `modules` are all permitted imports, `form` is the form of this Lean's files.
+    """
     if form is not None and olean.form != form:
-        raise AlteredError("it is of another form than this Lean's files")
+        raise AlteredError("its form differs from this Lean's files")
     if modules is not None and (others := set(olean.imports()).difference(modules)):
         raise AlteredError(f"it imports {min(others)[:200]}")
     objects = OleanObjects(olean)
@@ -57,15 +58,15 @@ def examine(olean: Olean, modules: Iterable[str] | None = None, form: tuple[int,
 
 
 def _compare_levels(objects: OleanObjects) -> dict[int, bool]:
-    """Whether each universe level has parameters, by pointer. What it is made of lies before it. How deep it is decides
-    for the kernel which of two numbers is the higher one."""
+    """Checks universe levels. Returns, by pointer, if each has parameters. Parts precede the whole in the file. The
+    kernel uses the stored depth to compare levels."""
     found, depths = {NOTHING: False}, {NOTHING: 0}
     for at in sorted(objects.seen[Slot.LEVEL]):
         parts = () if objects.tag(at) == PARAMETER else objects.fields(at)
         made = objects.tag(at) == PARAMETER or any(found[one] for one in parts)
         depth = 1 + max(depths[one] for one in parts) if parts else 0
         if objects.behind(at) >> LEVEL_HASH != (LEVEL_PARAMETER if made else 0) | depth << LEVEL_DEPTH:
-            raise AlteredError("a universe level that says something else of itself than it is")
+            raise AlteredError("a universe level with wrong data")
         found[at + objects.base], depths[at + objects.base] = made, depth
     return found
 
@@ -73,7 +74,7 @@ def _compare_levels(objects: OleanObjects) -> dict[int, bool]:
 def _compare_terms(objects: OleanObjects, levels: dict[int, bool]) -> None:
     base = objects.base
     found: dict[int, tuple[bool, int]] = {}
-    """Whether each has universe parameters, and how many binders outside of it its variables reach."""
+    """Offset to: True for universe parameters, and the number of outer binders that its variables reach."""
     for at in sorted(objects.seen[Slot.TERM]):
         fields, tag = objects.fields(at), objects.tag(at)
         parameter, loose = False, 0
@@ -92,20 +93,20 @@ def _compare_terms(objects: OleanObjects, levels: dict[int, bool]) -> None:
             parameter = any(part for part, _ in parts)
             loose = max(0, inside, *(reach for _, reach in parts[:-1]))
         if loose > MOST_BOUND or objects.behind(at) & TERM_FLAGS != (parameter and TERM_PARAMETER) | loose << LOOSE:
-            raise AlteredError("a term that says something else of itself than it is")
+            raise AlteredError("a term with wrong data")
         found[at] = parameter, loose
 
 
 class DeclarationNames:
-    """A file's names as numbers, the same for equal ones."""
+    """Names of a file as numbers; equal names have equal numbers."""
 
     def __init__(self, objects: OleanObjects) -> None:
-        """Raises AlteredError where two equal names have not one hash."""
+        """Raises AlteredError if two equal names have different hashes."""
         self._objects = objects
         self._numbers = {NOTHING: 0}
-        """By pointer."""
+        """Numbers by pointer."""
         self._known: dict[tuple[int, bytes | int], int] = {}
-        """By what is before the last part, and the last part."""
+        """Numbers by prefix and last part."""
         hashes: dict[int, int] = {}
         for at in sorted(objects.seen[Slot.NAME]):
             before, last = objects.fields(at)
@@ -116,37 +117,38 @@ class DeclarationNames:
             self._numbers[at + objects.base] = number
 
     def compare(self) -> None:
-        """Raises AlteredError where a declaration is listed under another name than its own, or two are under one;
-        where an inductive type says something else of itself than its recursor and its constructors do, which a replay
-        compares; or where a replay would take something for another thing than an import does."""
+        """Raises AlteredError for a declaration listed under another name, for duplicate names, for an inductive type
+        that differs from its recursor and constructors, and for anything that a replay and an import would treat
+        differently."""
         objects = self._objects
         names, infos = objects.olean.listed(NAMES), objects.olean.listed(CONSTANTS)
         if len(names) != len(infos):
-            raise AlteredError("more names than declarations, or fewer")
+            raise AlteredError("different numbers of names and declarations")
         known: dict[int, int] = {}
         for name, info in zip(names, infos, strict=True):
             number, at = self._numbers[objects.words[name >> 3]], objects.words[info >> 3] - objects.base
             if number != self._numbers[self._value(at)[0]]:
-                raise AlteredError("a declaration that is listed under another name than its own")
+                raise AlteredError("a declaration listed under a wrong name")
             if number in known:
                 raise AlteredError("two declarations of one name")
             known[number] = at
         for number, at in known.items():
             tag = objects.tag(at)
             if tag in UNSAFE and objects.behind(objects.field(at, 0)) >> UNSAFE[tag] & 1:
-                raise AlteredError("an inductive type that a replay would leave out")
+                raise AlteredError("an inductive type skipped by a replay")
             if tag == INDUCTIVE:
                 self._compare_inductive(number, at, known)
         self._check_rest(known)
 
     def _check_rest(self, known: dict[int, int]) -> None:
-        """What a replay leaves out, the kernel may have made itself under that name, and as something else."""
+        """Raises AlteredError if a checked declaration uses one that a replay skips: the kernel may have created
+        something else under that name."""
         left_out = {number for number, at in known.items() if self._is_left_out(at)}
         if not left_out:
             return
         checked = [(at, Slot.DECLARATION) for number, at in known.items() if number not in left_out]
         if self._speaks_of(checked, left_out):
-            raise AlteredError("a declaration that rests on one that a replay leaves out")
+            raise AlteredError("a declaration that uses one skipped by a replay")
 
     def _is_left_out(self, at: int) -> bool:
         objects = self._objects
@@ -170,21 +172,21 @@ class DeclarationNames:
             raise AlteredError("an inductive type with other parameters or indices than its recursor")
         types = [known.get(one) for one in own]
         if number not in own or any(one is None or objects.tag(one) != INDUCTIVE for one in types):
-            raise AlteredError("a block of inductive types with one that is none")
+            raise AlteredError("a block of inductive types with an invalid one")
         first = known[own[0]]
         said = objects.fields(objects.field(first, 0))
         if (said[1], self._listed(said[3]), self._listed(self._value(first)[1])) != (parameters, own, universes):
-            raise AlteredError("a block of inductive types that do not agree on it")
+            raise AlteredError("a block of inductive types that contradict each other")
         made = [known.get(self._numbers[one], at) for one in objects.listed(constructors)]
         if any(objects.tag(one) != CONSTRUCTOR for one in made):
-            raise AlteredError("an inductive type with constructors that are none")
+            raise AlteredError("an inductive type with invalid constructors")
         if objects.behind(inductive) & 1:
-            return  # it says that it is recursive, which takes nothing for granted
+            return  # it claims to be recursive, which is the safe case
         for info in made:
             term = self._value(info)[2] - objects.base
             while objects.tag(term) == PI:
                 if self._speaks_of([(objects.field(term, 1), Slot.TERM)], own):
-                    raise AlteredError("a recursive type that says that it is none")
+                    raise AlteredError("a recursive type that claims not to be recursive")
                 term = objects.field(term, 2)
 
     def _listed(self, names: int) -> list[int]:

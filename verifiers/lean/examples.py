@@ -1,8 +1,8 @@
-"""Statements next to a Lean statement: the opposite, another number, another relation. Lean's kernel decides on each.
+"""Variants of a Lean statement: the opposite, another number, another relation. Lean's kernel decides on each.
 
-Only what simple tactics settle is shown: a changed statement that Lean refutes (it proves the opposite), or one that it
-proves as well, which says that the statement is weaker than it looks. Where nothing is settled, that is said. A file
-with `variable` is left alone, because the names that it adds cannot be seen in the theorem's own words.
+Only variants that simple tactics settle are shown: one that Lean refutes (it proves the opposite), or one that it
+proves too, which shows that the statement is weaker than it looks. If nothing is settled, a note says so. Files with
+`variable` are skipped, because the names that it adds are invisible in the theorem's text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TACTICS = " | ".join(
         *(f"(intro h; exact absurd (h {number}) (by decide))" for number in (0, 1, 2)),
     )
 )
-"""Tried one after the other; the last ones refute what is said of all numbers at one of them."""
+"""Tactics tried in turn; the last ones refute a universal claim at one number."""
 MOST = 3
 RELATIONS = {
     "=": "≠",
@@ -48,7 +48,7 @@ NONE = "none could be made: "
 
 class StatementPieces(NamedTuple):
     before: str
-    """All of the file up to the end of the theorem's name."""
+    """File text up to the end of the theorem's name."""
     binders: str
     type: str
 
@@ -57,12 +57,12 @@ class StatementPieces(NamedTuple):
 
     @property
     def whole(self) -> str:
-        """As one proposition."""
+        """The theorem as one proposition."""
         return f"∀ {self.binders}, {self.type}" if self.binders else self.type
 
 
 def examples(spec: LeanSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:
-    given = [ExampleInput("example", "what the job came to", spec, answer)] if answer is not None else []
+    given = [ExampleInput("example", "the job's answer", spec, answer)] if answer is not None else []
     parts = parts_of(spec)
     if isinstance(parts, str):
         return ExampleReport(tuple(try_(given)), (), (f"{NONE}{parts}",))
@@ -79,9 +79,9 @@ def examples(spec: LeanSpec, answer: str | None, try_: AskVerifier) -> ExampleRe
         return ExampleReport(tuple(begun[:1]), (), ())
     first, notes = [], []
     if any(one.accepted for one in begun if one.given is opposite):
-        first.append("THE STATEMENT IS FALSE: Lean proves the opposite of it")
+        first.append("THE STATEMENT IS FALSE: Lean proves its opposite")
     elif not any(one.accepted for one in begun):
-        notes.append("simple tactics prove neither the statement nor the opposite of it")
+        notes.append("simple tactics prove neither the statement nor its opposite")
     changed = list(_changed(parts))[:MOST]
     inputs = [
         each
@@ -106,12 +106,12 @@ def _settled(proved: CheckedExample, refuted: CheckedExample) -> CheckedExample 
     if proved.accepted:
         return proved
     if refuted.accepted:
-        return proved._replace(outcome="refuted", reason="Lean proves the opposite of it")
+        return proved._replace(outcome="refuted", reason="Lean proves its opposite")
     return None
 
 
 def parts_of(spec: LeanSpec) -> StatementPieces | str:
-    """Its theorem taken apart, or why that cannot be done."""
+    """Returns the pieces of the theorem, or the reason why it cannot be split."""
     try:
         statement = read_statement(spec)
     except SpecError as error:
@@ -144,21 +144,22 @@ def _opposite(spec: LeanSpec, parts: StatementPieces) -> ExampleInput:
 
 
 def _proof(statement: str) -> str:
-    """The file with a proof in the place of `sorry`."""
+    """Replaces `sorry` by a proof."""
     head = statement.rstrip().removesuffix("sorry").rstrip().removesuffix(":=").rstrip()
     return f"{head} := by {TACTICS}\n"
 
 
 def _changed(parts: StatementPieces) -> Iterator[tuple[str, str]]:
-    """How, and the changed type: numbers from the end, because there stands what is claimed; then relations."""
+    """Yields description and changed type: first for the last number, because claims usually end in it, then for
+    relations."""
     type_ = parts.type
     for found in reversed(list(re.finditer(r"(?<![\w.])\d{1,9}(?![\w.])", type_))):
         other = f"{type_[: found.start()]}{int(found[0]) + 1}{type_[found.end() :]}"
-        yield f"{int(found[0]) + 1} in the place of the last {found[0]}", other
+        yield f"{int(found[0]) + 1} in place of the last {found[0]}", other
         break
     for found in reversed(list(re.finditer("[" + "".join(RELATIONS) + "]", type_))):
         before = type_[max(0, found.start() - 1) : found.start()]
         if (found[0] == "=" and before in (":", "=")) or type_[found.end() : found.end() + 1] == "=":
             continue
         other = f"{type_[: found.start()]}{RELATIONS[found[0]]}{type_[found.end() :]}"
-        yield f"{RELATIONS[found[0]]} in the place of {found[0]}", other
+        yield f"{RELATIONS[found[0]]} in place of {found[0]}", other

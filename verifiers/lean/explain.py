@@ -1,4 +1,4 @@
-"""A statement in Lean in plain words, and what a verdict about its proof carries. Pure."""
+"""Plain-text explanation of a Lean statement, and the claims of a verdict about its proof. Pure."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def explain(spec: LeanSpec) -> Iterator[str]:
     except SpecError as error:
         yield f"A statement that cannot be read: {error}"
     else:
-        yield f"A proof, which Lean's kernel accepts, of the theorem {name} as it stands here:"
+        yield f"A proof, accepted by Lean's kernel, of the theorem {name} as stated here:"
     yield from quoted(spec.statement)
-    yield "Names mean what the imports and the definitions above make of them, and nothing else is assumed."
-    yield "What stands before the last colon of the theorem's head is assumed, or true for every value of it."
+    yield "Names have the meaning that the imports and definitions above give them; nothing else is assumed."
+    yield "Everything before the last colon of the theorem's head is an assumption, or holds for all values."
     if spec.imports:
         yield f"A proof may also import: {', '.join(spec.imports)}."
     if spec.require_replay:
-        yield "Every declaration has to be accepted a second time, by a kernel that never ran the proof."
+        yield "Every declaration must be accepted again, by a kernel that never ran the proof."
     yield f"It has {spec.seconds:g} s, {spec.memory_mib} MiB and {spec.heartbeats} heartbeats to compile."
 
 
@@ -34,7 +34,7 @@ def visible(spec: LeanSpec) -> str:
 
 
 def question(spec: LeanSpec, asked: str | None) -> str:
-    """A theorem is its own question, unless a person asks another one."""
+    """Returns the person's question or, without one, a question made from the theorem."""
     return asked if asked is not None else f"Prove this in Lean 4.\n\n{spec.statement.strip()}"
 
 

@@ -1,9 +1,8 @@
 """Inside a box: processes forked from the server that have imported a header, and fork again for each step.
 
-What always holds: one step at a time; a header's process serves steps of its own box only, so that one which a
-submission could reach never checks anything; who asks has an answer within the step's own clock, and a header's import
-counts on it. Headers are ended, the least recently used first, when there are more than MOST_HEADERS, or when those
-that are not in use take more memory than a step leaves them.
+Invariants: one step at a time; a header's process serves only its own box, so one that a submission could reach never
+checks anything; every request is answered within the step's own time limit, which includes the header's import. Headers
+are ended, least recently used first, above MOST_HEADERS or if idle ones take more memory than a step leaves them.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from verifiers.lean.warm import NotWarm, Warm
 
 MOST_HEADERS = 6
 IDLE_MIB = 64.0
-"""What headers that are not in use may take, unless a step says more."""
+"""Memory limit of idle headers in MiB, unless a step sets another."""
 GRACE = 0.3
-"""Seconds that a header's process gets beyond a step's own clock to say that the time is over."""
+"""Seconds beyond a step's own time limit for a header's process to report the timeout."""
 LOOK_SECONDS = 0.02
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -42,12 +41,12 @@ class HeadersLost(Exception):
 
 
 class Header:
-    """One process with one header."""
+    """One process with one imported header."""
 
     def __init__(
         self, lean: Lean, modules: tuple[str, ...], deadline: float, memory_mib: float, foreign: Iterable[int]
     ) -> None:
-        """`foreign` are descriptors that it has no business with. Raises Lost."""
+        """Forks the process and awaits its import. `foreign` are descriptors that it must close. Raises HeadersLost."""
         ours, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
@@ -65,7 +64,7 @@ class Header:
             raise HeadersLost("cold", greeting["problem"])
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """A step's answer. Raises Lost; then the header has to be ended."""
+        """Returns a step's answer. Raises HeadersLost; the header must then be ended."""
         deadline = time.monotonic() + wall_limit(message) + GRACE
         try:
             self._socket.sendall(encode(message))
@@ -79,7 +78,7 @@ class Header:
 
     @property
     def mib(self) -> float:
-        """Beyond what it shares with the server."""
+        """Memory in MiB beyond what it shares with the server."""
         return resident(self.pid) - resident(os.getpid())
 
     def end(self) -> None:
@@ -114,10 +113,10 @@ class Header:
 
 
 class Headers:
-    """All of one server's."""
+    """Cache of one server's headers."""
 
     def __init__(self, lean: Lean, foreign: Sequence[int] = ()) -> None:
-        """`foreign` are descriptors of the server's that a header's process has no business with."""
+        """`foreign` are the server's descriptors that a header's process must close."""
         self._lean = lean
         self._foreign = foreign
         self._cache: OrderedDict[tuple[str, ...], Header] = OrderedDict()
@@ -127,7 +126,7 @@ class Headers:
         return frozenset(header.pid for header in self._cache.values())
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The answer of a step that has a "header": modules that its source's imports would be."""
+        """Runs a step with a "header": the modules that its source would import."""
         began = time.monotonic()
         modules = tuple(message["header"])
         try:
@@ -153,13 +152,14 @@ class Headers:
 
 
 def no_answer(ended: str, message: str, seconds: float = 0.0) -> dict[str, Any]:
-    """What is answered for a step that did not come to be."""
+    """Returns the answer for a step that did not run."""
     rest = {"seconds": round(seconds, 4), "cpu": 0.0, "peak_mib": 0.0, "out": "", "err": message[:2000]}
     return {"ended": ended, "code": 0} | rest
 
 
 def _serve(lean: Lean, modules: tuple[str, ...], connection: socket.socket, foreign: Iterable[int]) -> None:
-    """Never returns. Descriptors that Lean's own event loop has are left alone: it would go on using their numbers."""
+    """Runs a header's process; never returns. Descriptors of Lean's own event loop stay open: it would reuse their
+    numbers."""
     try:
         libc = ctypes.CDLL(None)
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""From what Lean did to what is said of the submission. Pure."""
+"""Judgements from the results of Lean. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_MESSAGES = 5
 MOST_MESSAGE = 1500
 REFUSED = re.compile(r"\(kernel\)|Invalid (?:constructor|recursor)|No such constructor|Declared again")
 UNDECIDED = re.compile(r"deep recursion|deterministic timeout|excessive memory")
-"""What a kernel says that gives up."""
+"""Messages of a kernel that gives up."""
 TIMEOUTS = ("(deterministic) timeout", "maximum number of heartbeats")
 
 
@@ -29,7 +29,7 @@ def failed(ground: Ground, reason: str, **evidence: Any) -> Judgement:
 
 
 def suspected(reason: str, **evidence: Any) -> Judgement:
-    """It has something that no honest submission has."""
+    """Returns a judgement for content that no honest submission has."""
     return Judgement(Ground.FORBIDDEN, reason, evidence, suspected=True)
 
 
@@ -47,13 +47,13 @@ def forbidden(found: Sequence[ScreeningFinding]) -> Judgement:
 
 
 def compile_failure(ran: Ran, source: LeanSource, seconds: float, memory_mib: int) -> Judgement:
-    """Of a submission that did not come out of Lean as a compiled file."""
+    """Judges a submission that did not compile."""
     if ran.ended == "timeout":
-        return failed(Ground.TIMEOUT, f"Lean did not come to an end with it within {seconds:g} s")
+        return failed(Ground.TIMEOUT, f"Lean did not finish it within {seconds:g} s")
     if ran.ended == "memory":
         return failed(Ground.MEMORY, f"Lean needs more than {memory_mib} MiB for it")
     if ran.ended == "output":
-        return failed(Ground.FORBIDDEN, "it makes Lean write more than anybody can read")
+        return failed(Ground.FORBIDDEN, "it makes Lean write too much output")
     if ran.gave_up:
         return failed(Ground.MEMORY, f"Lean gives up on it: {escaped(ran.err.strip())}")
     if ran.too_deep:
@@ -66,24 +66,24 @@ def compile_failure(ran: Ran, source: LeanSource, seconds: float, memory_mib: in
         reason = f"Lean refuses it in line {errors[0]['line']}: {escaped(ran.errors[0].text)}"
         return failed(Ground.TIMEOUT if late else Ground.REFUTED, reason, errors=errors)
     if ran.ended == "exited" and ran.code == 1 and ran.cut and not ran.starved:
-        return failed(Ground.REFUTED, "Lean refuses it, after more words than anybody can read")
+        return failed(Ground.REFUTED, "Lean refuses it, after too much output")
     output = escaped(ran.err.strip() or ran.out.strip())
-    return lost(f"Lean ended by {ran.ended} {ran.code} and said: {output}", "")
+    return lost(f"Lean ended with {ran.ended} {ran.code}: {output}", "")
 
 
 def outcome_of_check(checked: Ran, statement: LeanStatement, source: LeanSource, mark: str) -> Judgement:
-    """Of the run of our own file, which imports the statement and what is left of the submission's."""
+    """Judges the run of our check file, which imports the statement and the stripped submission."""
     name = escaped(statement.full_name)
     if checked.ended == "timeout":
-        return failed(Ground.TIMEOUT, "whether it proves the statement could not be told in time")
+        return failed(Ground.TIMEOUT, "the check against the statement timed out")
     if checked.broke_off and (checked.has or checked.ended == "signal"):
         return _broke_off(checked)
     if checked.ended == "memory" or checked.gave_up or checked.too_deep:
-        return failed(Ground.MEMORY, "it takes too much memory to tell whether it proves the statement")
+        return failed(Ground.MEMORY, "the check against the statement takes too much memory")
     if checked.ended == "altered":
-        return suspected(f"its compiled file is none that Lean writes: {escaped(checked.err.strip())}")
+        return suspected(f"its compiled file was not written by Lean: {escaped(checked.err.strip())}")
     if checked.ended == "unreadable":
-        return lost(f"the compiled file cannot be read: {checked.err}", "This Lean's version is not known here.")
+        return lost(f"the compiled file cannot be read: {checked.err}", "Use a supported version of Lean.")
     if checked.reserved:
         reason = f"it declares {escaped(checked.reserved[0])}, which the kernel takes for Lean's own"
         return suspected(reason, reserved=checked.reserved[:10])
@@ -95,53 +95,55 @@ def outcome_of_check(checked: Ran, statement: LeanStatement, source: LeanSource,
     if checked.refused:
         return _another(checked, statement, source, mark)
     if checked.ended == "exited" and checked.code == 1 and checked.cut and not checked.starved:
-        return failed(Ground.REFUTED, f"{name} is a theorem of something else, which takes too many words to show")
+        return failed(Ground.REFUTED, f"{name} states something else, in too much output to show")
     axioms = checked.axioms_of(f"{mark}.check")
     if not checked.compiled or axioms is None:
         output = escaped(checked.err.strip() or checked.out.strip())
-        return lost(f"the check ended by {checked.ended} {checked.code} and said: {output}", "")
+        return lost(f"the check ended with {checked.ended} {checked.code}: {output}", "")
     shown = sorted(map(escaped, axioms))
     if axioms <= ALLOWED_AXIOMS:
         return Judgement(Ground.PROVED, f"Lean's kernel accepts {name}", {"axioms": shown})
     if "sorryAx" in axioms:
-        return failed(Ground.UNFINISHED, "the proof is left open: it rests on sorry", axioms=shown)
+        return failed(Ground.UNFINISHED, "the proof is incomplete: it uses sorry", axioms=shown)
     named = escaped(", ".join(sorted(axioms - ALLOWED_AXIOMS)))
     return suspected(f"the proof rests on an axiom of its own: {named}", axioms=shown)
 
 
 def outcome_of_replay(judged: Judgement, replay: str | None, *, required: bool) -> Judgement:
-    """A pass after the replay, which said `yes`, how it ended, or what it has against the file; None where this machine
-    has no replay. Where it has one, nothing passes without it."""
+    """Judges a pass after its replay: `yes`, how it ended, or its objection; None if this machine has no replay.
+
+    Where a replay is available, nothing passes without it.
+    """
     if replay == "yes":
         return judged.noting(kernel_replayed="yes")
     if replay is None:
-        hint = "`assay doctor` says what Lean can do here."
-        reason = "the statement asks for a second look by the kernel, and there is none on this machine"
+        hint = "Run `assay doctor` to see what Lean supports here."
+        reason = "the statement requires a kernel replay, which this machine does not support"
         return lost(reason, hint) if required else judged
     evidence = judged.evidence | {"replay": escaped(replay, MOST_MESSAGE)}
     if replay == "timeout":
-        return failed(Ground.TIMEOUT, "it takes too long for the kernel to look at it a second time", **evidence)
+        return failed(Ground.TIMEOUT, "the kernel's replay takes too long", **evidence)
     if replay == "memory":
-        return failed(Ground.MEMORY, "it takes too much memory for the kernel to look at it a second time", **evidence)
+        return failed(Ground.MEMORY, "the kernel's replay takes too much memory", **evidence)
     if replay == "signal" or UNDECIDED.search(replay):
-        return failed(Ground.MEMORY, "it is too much for the kernel to look at it a second time", **evidence)
+        return failed(Ground.MEMORY, "the kernel's replay exceeds the kernel's limits", **evidence)
     if REFUSED.search(replay):
         return suspected(
             f"the kernel refuses what the submission's compiled file declares: {escaped(replay)}", **evidence
         )
-    return lost(f"the kernel's second look ended with: {replay}", "")
+    return lost(f"the kernel's replay ended with: {replay}", "")
 
 
 def differs(checked: Ran) -> bool:
-    """Whether Lean says that the theorem is of another type than the statement. An environment that the kernel made
-    lacks some of what the elaborator may want, which is no difference."""
+    """True if Lean says that the theorem's type differs from the statement. A kernel environment lacks data that the
+    elaborator may want; such errors are not a difference."""
     return checked.refused and checked.errors[0].text.lower().startswith("type mismatch")
 
 
 def _broke_off(ran: Ran) -> Judgement:
-    """Of a run that ends so whenever it is begun, where others do not."""
+    """Judges a run that crashes every time, where others do not."""
     output = escaped(ran.err.strip() or ran.out.strip())
-    return failed(Ground.MEMORY, f"Lean breaks off at it, by {ran.ended} {ran.code}", output=output)
+    return failed(Ground.MEMORY, f"Lean crashes on it: {ran.ended} {ran.code}", output=output)
 
 
 def _missing(checked: Ran, statement: LeanStatement, source: LeanSource) -> Judgement:
@@ -155,17 +157,17 @@ def _missing(checked: Ran, statement: LeanStatement, source: LeanSource) -> Judg
 
 
 def _another(checked: Ran, statement: LeanStatement, source: LeanSource, mark: str) -> Judgement:
-    """The theorem is there, and is no proof of the statement."""
+    """Judges a theorem that exists but does not prove the statement."""
     text = statement.unmarked(checked.errors[0].text, mark)
     errors = [escaped(text, MOST_MESSAGE)]
     if any(sign in text for sign in TIMEOUTS):
-        reason = f"whether it proves the statement could not be told: {escaped(text)}"
+        reason = f"the check against the statement timed out: {escaped(text)}"
         return failed(Ground.TIMEOUT, reason, errors=errors)
     named = [one for one in commands.theorems(source.text) if plain(one.full_name) == plain(statement.full_name)]
     if named and named[-1].says == statement.says:
         reason = "its theorem has the statement's words, but the submission changed what they mean"
         return suspected(reason, errors=errors)
-    return failed(Ground.REFUTED, f"{escaped(statement.full_name)} is a theorem of something else", errors=errors)
+    return failed(Ground.REFUTED, f"{escaped(statement.full_name)} states something else", errors=errors)
 
 
 def _shown(message: LeanMessage, source: LeanSource) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The kind `lean`: a theorem that Lean's kernel accepts a proof of."""
+"""The kind `lean`: a theorem whose proof Lean's kernel must accept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from verifiers.contract.kinds import AnswerForm, Kind, KindOption, Lazy, always
 
-STATEMENT = KindOption(flag="--statement", takes="file", metavar="FILE", help="What is to be proved, a file of Lean.")
+STATEMENT = KindOption(flag="--statement", takes="file", metavar="FILE", help="Theorem to prove, a Lean file.")
 LEAN = Kind(
     name="lean",
     about="Does this file prove the statement, with no axiom but those allowed? 0 yes, 1 no.",
@@ -32,14 +32,9 @@ LEAN = Kind(
     suffix=".lean",
     example="assay check lean --statement sum.lean --submission proof.lean",
     visible=Lazy("verifiers.lean.explain:visible"),
-    options=(replace(STATEMENT, help="The trusted statement, a file of Lean."),),
+    options=(replace(STATEMENT, help="The trusted statement, a Lean file."),),
     checker_options=(
-        KindOption(
-            flag="--lean",
-            takes="folder",
-            metavar="DIR",
-            help="A toolchain's folder; the one that is found unless given.",
-        ),
+        KindOption(flag="--lean", takes="folder", metavar="DIR", help="Toolchain folder; searched for unless given."),
     ),
     submit=(STATEMENT,),
 )

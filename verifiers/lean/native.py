@@ -1,10 +1,9 @@
-"""Lean's shared library called from Python: its objects made and read in the form that its own code has them.
+"""Lean's shared library called from Python through ctypes, with objects in Lean's own memory layout.
 
-What always holds: only the standard library is used; nothing is freed, since a process that calls this does one thing
-and ends. A wrong guess about another version's calling convention may end the process, so that it is called in a fork,
-and only after a true file was accepted and a false one refused (`controls`). Functions of input and output get one
-argument more than they may have: older versions pass the world, and others do not look at it.
-Source: src/include/lean/lean.h, src/Lean/Environment.lean, src/Lean/Setup.lean; Lean 4.35.
+Invariants: only the standard library; nothing is freed, since a process that uses this does one thing and ends. A wrong
+guess about another version's calling convention may crash the process, so calls happen in a fork, and only after a true
+file was accepted and a false one rejected (`controls`). IO functions get one extra argument: older versions pass the
+world, newer ones ignore it. Source: src/include/lean/lean.h, src/Lean/Environment.lean, src/Lean/Setup.lean; Lean 4.35.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from typing import Any
 
 POINTER = 8
 NOTHING, EMPTY_MAP, WORLD = 1, 3, 1
-"""The boxed values 0 and 1: an empty list or no value, an empty tree; and the world."""
+"""Boxed 0 (empty list or no value), boxed 1 (empty tree), and the world token."""
 ARRAY, STR, DONE, ERROR = 246, 1, 0, 1
 BOOLEAN, NUMBER = 1, 3
-"""Kinds of an option's value."""
+"""Constructor tags of option values."""
 PRIVATE = 2
-"""Import level: all of a module."""
+"""Import level that loads all of a module."""
 IMPORTS, NAMES, CONSTANTS = 0, 1, 2
 BREAKING = "LEAN_ABORT_ON_PANIC"
-"""Environment variable with which Lean ends where it would only complain."""
+"""Environment variable that makes Lean abort on a panic instead of printing it."""
 
 Address = ctypes.c_void_p
 Byte = ctypes.c_uint8
@@ -62,16 +61,16 @@ REPLAYS = (
     "l_Lean_Kernel_Environment_replay",
     "lean_environment_find",
 )
-"""Those that `replay` calls: there are versions that have no others."""
+"""Functions that `replay` calls; some versions have no others."""
 
 
 class LeanRefused(Exception):
-    """One of Lean's actions ended in an error; the message is Lean's."""
+    """A Lean action ended in an error; the message is Lean's."""
 
 
 class Native:
     def __init__(self, library: ctypes.CDLL, names: Iterable[str]) -> None:
-        """Raises AttributeError where this Lean lacks one of the functions."""
+        """Raises AttributeError if this Lean lacks one of the functions."""
         self._library = library
         self._functions: dict[str, Any] = {}
         for name in names:
@@ -85,7 +84,7 @@ class Native:
         return int(self._functions[name](*arguments) or 0)
 
     def act(self, name: str, *arguments: Any) -> int:
-        """The value of an action. Raises LeanRefused."""
+        """Runs an action and returns its value. Raises LeanRefused."""
         result = self.call(name, *arguments, WORLD)
         tag = ctypes.c_uint8.from_address(result + 7).value
         value = field(result, 0)
@@ -94,49 +93,49 @@ class Native:
         return value
 
     def value(self, name: str, *arguments: Any) -> int:
-        """The value of an action that cannot fail: itself, or in older versions the result that holds it."""
+        """Runs an action that cannot fail and returns its value; older versions wrap it in a result."""
         found = self.call(name, *arguments, WORLD)
         return field(found, 0) if ctypes.c_uint8.from_address(found + 7).value == DONE else found
 
     def begin(self, *, initialisers: bool) -> None:
-        """What Lean's command line does first. `initialisers` says whether the library's own are run on import."""
+        """Initializes Lean as its command line does. `initialisers`: run the library's initialisers on import."""
         self.act("lean_init_search_path")
         if initialisers:
             self.call("lean_enable_initializer_execution", WORLD)
         self._library.lean_io_mark_end_initialization()
 
     def begin_tasks(self) -> None:
-        """Not before a fork, which would leave the threads behind."""
+        """Starts Lean's task threads. Must not precede a fork, which would lose them."""
         self._library.lean_init_task_manager_using(ctypes.c_uint(1))
 
     def environment(self, imports: int, *, extensions: bool) -> int:
-        """With everything that a list of imports brings. Raises LeanRefused."""
+        """Returns an environment with these imports. Raises LeanRefused."""
         flag, none = int(extensions), self.array([])
         return self.act("l_Lean_importModules", imports, self.options, 0, none, flag, flag, PRIVATE, EMPTY_MAP)
 
     def module(self, file: Path) -> int:
-        """What a compiled file holds. Raises LeanRefused."""
+        """Reads a compiled file. Raises LeanRefused."""
         return field(self.act("l_Lean_readModuleData", self.string(str(file))), 0)
 
     def replay(self, module: int, kernel: int) -> int:
-        """A kernel's environment with a module's declarations, each of which it has checked. Raises LeanRefused."""
+        """Adds a module's declarations to a kernel environment, checking each. Raises LeanRefused."""
         declared = self._map(elements(field(module, NAMES)), elements(field(module, CONSTANTS)))
-        os.environ[BREAKING] = "1"  # what a replay does not expect, it would go on without
+        os.environ[BREAKING] = "1"  # else a replay skips what it does not expect
         try:
             return self.act("l_Lean_Kernel_Environment_replay", declared, kernel)
         finally:
             del os.environ[BREAKING]
 
     def declared_again(self, module: int, kernel: int) -> int:
-        """The name of a module's first declaration that a kernel's environment has already; 0 where it has none."""
+        """Returns the name of a module's first declaration that a kernel environment already has; 0 if none."""
         names = elements(field(module, NAMES))
         owners = ctypes.c_int32.from_address(kernel)
-        owners.value += len(names) * ((owners.value > 0) - (owners.value < 0))  # each question takes one
+        owners.value += len(names) * ((owners.value > 0) - (owners.value < 0))  # each lookup consumes one reference
         found = [name for name in names if self.call("lean_environment_find", kernel, name) != NOTHING]
         return found[0] if found else 0
 
     def chosen(self, options: dict[str, int | bool]) -> int:
-        """Options of the elaborator."""
+        """Returns options of the elaborator."""
         found = int(self.options.value or 0)
         for name, value in options.items():
             boolean = isinstance(value, bool)
@@ -155,7 +154,7 @@ class Native:
         return found
 
     def imports(self, usual: int, modules: Iterable[str]) -> int:
-        """Those of a file without any, and modules that are imported in the same way as the first of them."""
+        """Returns the imports of a file without any, plus `modules`, imported with the same flags as the first."""
         first = elements(usual)
         flags = field(first[0], 1)
         return self.array([*first, *(self.object(0, [self.name(module), flags], fields=1) for module in modules)])
@@ -164,14 +163,14 @@ class Native:
         return self.object(ARRAY, [len(values), len(values), *values])
 
     def object(self, tag: int, words: list[int], fields: int = 0) -> int:
-        """One of Lean's objects, in memory of ours: a reference count of 0 means that it is never freed."""
-        size = POINTER * (1 + len(words)) if tag != ARRAY else 1  # arrays say themselves how long they are
+        """Allocates a Lean object in our memory: a reference count of 0 means that it is never freed."""
+        size = POINTER * (1 + len(words)) if tag != ARRAY else 1  # arrays store their own length
         memory = (ctypes.c_uint64 * (1 + len(words)))(tag << 56 | fields << 48 | size << 32, *words)
         self._memory.append(memory)
         return ctypes.addressof(memory)
 
     def _map(self, keys: list[int], values: list[int]) -> int:
-        """A hash map with one bucket, which no hash function is needed for."""
+        """Builds a hash map with one bucket, which needs no hash function."""
         chain = NOTHING
         for key, value in zip(keys, values, strict=True):
             chain = self.object(1, [key, value, chain], fields=3)
@@ -179,14 +178,15 @@ class Native:
 
 
 def replay(library: ctypes.CDLL, file: Path) -> None:
-    """Gives a compiled file's declarations to the kernel once more, in an environment that holds the file's imports and
-    nothing else. Each is type checked anew; inductive types, constructors and recursors are made again and compared. So
-    what was put into the file behind the kernel's back is found, by `debug.skipKernelTC` or by writing the file. None
-    is there already: there are versions that pass over a theorem that is, while an import prefers the file's to it.
+    """Checks a compiled file's declarations again with the kernel, in an environment with only the file's imports.
 
-    Lean's own function behind its `leanchecker` does it, called here since not every toolchain has the program. Once
-    per process: what it reads stays where it is. Raises LeanRefused with what the kernel or the reader says;
-    AttributeError where this Lean has not what is needed. Source: src/Lean/Replay.lean.
+    Each is type checked anew; inductive types, constructors and recursors are rebuilt and compared. This detects what
+    was put into the file behind the kernel's back, by `debug.skipKernelTC` or by writing the file. None may exist
+    already: some versions skip an existing theorem, while an import prefers the file's version.
+
+    Uses Lean's own function behind its `leanchecker`, since not every toolchain has the program. Once per process: its
+    data is never freed. Raises LeanRefused with the message of the kernel or the reader; AttributeError if this Lean
+    lacks a function. Source: src/Lean/Replay.lean.
     """
     native = Native(library, REPLAYS)
     native.begin(initialisers=False)

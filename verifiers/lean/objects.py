@@ -1,11 +1,11 @@
-"""The objects of a compiled Lean file: where each begins, and that each is of the kind that its place asks for.
+"""Objects of a compiled Lean file: finds where each begins and checks that each has the kind that its place requires.
 
-Lean takes a compiled file as it lies and never asks an object what it is, so that a file made by hand could have it
-take one thing for another, or read outside of the file.
+Lean maps a compiled file and never checks what an object is, so a hand-made file could make it confuse types or read
+outside the file.
 
-What always holds: only the standard library; nothing outside the bytes is looked at; linear in the file; no object is
-reached from itself. A form that is not known is OleanError; what no Lean writes is AlteredError.
-Source: src/runtime/compact.cpp, src/Lean/Expr.lean, src/Lean/Level.lean, src/Lean/Declaration.lean; Lean 4.35.
+Invariants: only the standard library; nothing outside the bytes is read; linear in the file; no object reaches itself.
+An unknown form is OleanError; what no Lean writes is AlteredError. Source: src/runtime/compact.cpp, src/Lean/Expr.lean,
+src/Lean/Level.lean, src/Lean/Declaration.lean; Lean 4.35.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from verifiers.lean.olean import (
 )
 
 NOTHING = 1
-"""The boxed value 0: the empty list, the anonymous name, the universe level zero."""
+"""Boxed 0: the empty list, the anonymous name, the universe level zero."""
 CONSTRUCTORS = 244
-"""The highest tag of an object that a constructor made."""
+"""Highest tag of a constructor object."""
 SCALARS, BIG, THUNK, TASK = 248, 250, 251, 252
 LARGEST_SMALL = (1 << 63) - 1
-"""Numbers up to it are never objects."""
+"""Largest number that is stored without an object."""
 BOUND, SORT, CONST, APP, LAMBDA, PI, LET, LITERAL, NOTE, PROJECTION = 0, 3, 4, 5, 6, 7, 8, 9, 10, 11
 PARAMETER = 4
 
@@ -46,7 +46,7 @@ class AlteredError(OleanError):
 
 
 class Slot(Enum):
-    """What a place asks for."""
+    """Kind of object that a place requires."""
 
     NAME = auto()
     STRING = auto()
@@ -57,7 +57,7 @@ class Slot(Enum):
     HINTS = auto()
     RULE = auto()
     VALUE = auto()
-    """What every declaration has: its name, universe parameters and type."""
+    """Common part of every declaration: name, universe parameters and type."""
     NAMES = auto()
     LEVELS = auto()
     RULES = auto()
@@ -72,15 +72,15 @@ class Slot(Enum):
     CONSTRUCTOR = auto()
     RECURSOR = auto()
     NOTE = auto()
-    """What the elaborator noted beside a term. Nobody looks into it: it is taken out before Lean sees the file."""
+    """Elaborator's note on a term. Not examined: it is removed before Lean sees the file."""
 
 
 class Fields(NamedTuple):
     slots: tuple[Slot, ...]
     scalars: int = 0
-    """Bytes behind them that the place needs."""
+    """Required scalar bytes behind the fields."""
     most: tuple[int, ...] = ()
-    """The highest value of each of the last of these bytes. Lean's own code does not agree on what higher ones mean."""
+    """Maximum value of each of the last scalar bytes. Lean's own code disagrees on the meaning of higher ones."""
 
 
 N, S, T = Slot.NAMES, Slot.NATURAL, Slot.TERM
@@ -123,27 +123,27 @@ FIELDS: dict[tuple[Slot, int], Sequence[Fields]] = {
     (Slot.THEOREM, 0): [Fields((Slot.VALUE, T, N))],
     (Slot.OPAQUE, 0): [Fields((Slot.VALUE, T, N), 1, FLAG)],
     (Slot.QUOTIENT, 0): [Fields((Slot.VALUE,), 1, QUOTIENT)],
-    # Older versions do not say how many nested types there are.
+    # Older versions do not store the number of nested types.
     (Slot.INDUCTIVE, 0): [Fields((Slot.VALUE, S, S, N, N, *more), 3, FLAG * 3) for more in ((S,), ())],
     (Slot.CONSTRUCTOR, 0): [Fields((Slot.VALUE, Slot.NAME, S, S, S), 1, FLAG)],
     (Slot.RECURSOR, 0): [Fields((Slot.VALUE, N, S, S, S, S, Slot.RULES), 2, FLAG * 2)],
 }  # fmt: skip
-"""By what a place asks for and the object's tag. A free or an open variable has no place in a declaration."""
+"""Layouts by required kind and object tag. Free and meta variables are not allowed in a declaration."""
 BOXED = {
     Slot.NAME: (NOTHING,),
     Slot.LEVEL: (NOTHING,),
     Slot.HINTS: (NOTHING, NOTHING + 2),
     **dict.fromkeys(LISTS, (NOTHING,)),
 }
-"""Values that are no objects."""
+"""Permitted boxed values by kind."""
 WITHOUT_TERMS = (N, S, Slot.NAME, Slot.STRING, Slot.LEVEL, Slot.LEVELS, Slot.LITERAL, Slot.HINTS, Slot.NOTE)
-"""Kinds that hold none."""
+"""Kinds that contain no terms."""
 ALIGNED = 1 << 16
-"""What Lean writes is meant for an address that is a multiple of it. Any other is only a way to have it moved."""
+"""Alignment of the base addresses that Lean writes. Any other only serves to have the file relocated."""
 
 
 class OleanObjects:
-    """One file's, by the bytes between its beginning and theirs. Raises OleanError."""
+    """Objects of one file, by their byte offsets. Raises OleanError."""
 
     def __init__(self, olean: Olean) -> None:
         self.olean = olean
@@ -159,21 +159,21 @@ class OleanObjects:
         return self.words[at >> 3] >> 56
 
     def fields(self, at: int) -> Sequence[int]:
-        """Its pointers, and values that are none."""
+        """Pointers and boxed values of an object."""
         header = self.words[at >> 3]
         return self.words[(at >> 3) + 1 : (at >> 3) + 1 + (header >> 48 & 0xFF)]
 
     def field(self, at: int, index: int) -> int:
-        """Where the object lies that a field leads to."""
+        """Offset of the object that a field points to."""
         return self.words[(at >> 3) + 1 + index] - self.base
 
     def behind(self, at: int) -> int:
-        """The first eight bytes behind its fields."""
+        """First eight bytes behind the fields."""
         header = self.words[at >> 3]
         return self.words[(at >> 3) + 1 + (header >> 48 & 0xFF)]
 
     def listed(self, pointer: int) -> list[int]:
-        """The pointers in a list."""
+        """Pointers in a linked list."""
         found = []
         while pointer != NOTHING:
             first, pointer = self.fields(pointer - self.base)
@@ -193,7 +193,7 @@ class OleanObjects:
         return int.from_bytes(self._data[at + 24 : at + 24 + 8 * limbs], "little")
 
     def terms(self, found: Iterable[tuple[int, Slot]]) -> Iterator[int]:
-        """Where the terms lie that these are made of, each once."""
+        """Yields the offset of every term that these objects contain, once."""
         waiting, seen = list(found), set()
         while waiting:
             at, kind = waiting.pop()
@@ -209,21 +209,21 @@ class OleanObjects:
     def _check_whole(self) -> None:
         whole = self.olean.root
         if self.base % ALIGNED or whole not in self._starts:
-            raise AlteredError("a whole that lies at no object's place")
+            raise AlteredError("a root that is not at an object")
         if self.words[whole >> 3] >> 32 & 0xFFFF > 8 + 8 * FIELDS_OF_MODULE and self.behind(whole) & 0xFF:
-            raise AlteredError("a file that says that it is one of several")
+            raise AlteredError("a file that claims to be one of several")
         lists = [self.field(whole, index) for index in range(FIELDS_OF_MODULE)]
         if not self._starts.issuperset(lists):
-            raise AlteredError("a list that lies at no object's place")
+            raise AlteredError("a list that is not at an object")
         if self.olean.listed(ENTRIES) and lists.count(lists[ENTRIES]) > 1:
-            raise AlteredError("entries that are something else, too")
+            raise AlteredError("entries shared with another list")
 
     def _scanned(self, at: int) -> set[int]:
-        """Where objects begin: they lie one after the other. All of them count, also those that nothing leads to: a
-        file that Lean cannot have at its address is gone through in the same way, and each pointer in it changed."""
+        """Returns the offsets of all consecutive objects, including unreachable ones: Lean relocates a file in the same
+        way, pointer by pointer."""
         words, end, starts = self.words, len(self._data), set()
         if self.olean.form[1]:
-            at += 8  # newer versions begin with the pointer to the whole, older ones end with it
+            at += 8  # newer versions begin with the root pointer, older ones end with it
         else:
             end -= 8
         while at < end:
@@ -242,21 +242,21 @@ class OleanObjects:
             elif tag in (THUNK, TASK):
                 size = 24
             else:
-                raise OleanError("an object of a kind that is not known")
+                raise OleanError("an object of an unknown kind")
             if at + size > end:
-                raise AlteredError("an object that does not end in the file")
+                raise AlteredError("an object that extends beyond the file")
             if tag <= CONSTRUCTORS and size < 8 + 8 * (header >> 48 & 0xFF):
                 raise AlteredError("an object that is too short")
             if header & 0xFFFF_FFFF:
-                raise AlteredError("an object that somebody owns")
+                raise AlteredError("an object with a reference count")
             if tag in (ARRAY, STRING, SCALARS) and words[(at >> 3) + 2] != length:
-                raise AlteredError("an object with room that nothing is in")
+                raise AlteredError("an object with unused capacity")
             starts.add(at)
             at += size + 7 & ~7
         return starts
 
     def _follow(self) -> None:
-        """Goes through all that the declarations are made of."""
+        """Visits every object that the declarations contain."""
         waiting: list[tuple[int, int, Slot]] = []
         for index, kind in (
             (NAMES, Slot.NAME), (CONSTANTS, Slot.DECLARATION), (IMPORTS, Slot.IMPORT), (EXTRA_NAMES, Slot.NAME)
@@ -274,16 +274,16 @@ class OleanObjects:
             at = pointer - base
             if at in seen[kind]:
                 if at >= parent:
-                    raise AlteredError("an object before what it is made of")
+                    raise AlteredError("an object before its parts")
                 continue
             if at not in self._starts or at >= parent:
-                raise AlteredError("a pointer that leads to no object, or to one that comes later")
+                raise AlteredError("a pointer to no object, or to a later one")
             seen[kind].add(at)
             kinds = self._kinds(at, kind)
             waiting += [(one, at, each) for one, each in zip(self.fields(at), kinds, strict=True)]
 
     def _kinds(self, at: int, kind: Slot) -> Sequence[Slot]:
-        """What its own places ask for. Raises AlteredError where it is not of that kind."""
+        """Returns the kinds that an object's fields require. Raises AlteredError if the object has the wrong kind."""
         header = self.words[at >> 3]
         tag, fields, size = header >> 56, header >> 48 & 0xFF, header >> 32 & 0xFFFF
         if kind is Slot.STRING:
@@ -297,27 +297,27 @@ class OleanObjects:
             if fields == len(known.slots) and size >= end:
                 flags = self._data[at + end - len(known.most) : at + end]
                 if any(flag > most for flag, most in zip(flags, known.most, strict=True)):
-                    raise AlteredError(f"a {kind.name.lower()} that is neither one thing nor the other")
+                    raise AlteredError(f"a {kind.name.lower()} with an invalid flag")
                 return known.slots
         raise AlteredError(f"no {kind.name.lower()} where one belongs")
 
     def _check_text(self, at: int, tag: int) -> None:
         size, room, characters = self.words[(at >> 3) + 1 : (at >> 3) + 4]
         if tag != STRING or not 1 <= size <= room or self._data[at + 31 + size]:
-            raise AlteredError("a text that is none")
+            raise AlteredError("an invalid text")
         try:
             counted = len(self._data[at + 32 : at + 31 + size].decode())
         except UnicodeDecodeError:
             raise AlteredError("a text that is not Unicode") from None
         if counted != characters:
-            raise AlteredError("a text of another length than it says")
+            raise AlteredError("a text with a wrong length")
 
     def _check_number(self, at: int, tag: int) -> None:
-        """A number has one form: what is small is no object, and no large one begins with zeros."""
+        """Checks that a number is canonical: small ones are boxed, large ones have no leading zeros."""
         length = self.words[(at >> 3) + 1]
         limbs, room = length >> 32, length & 0xFFFF_FFFF
         if (
             tag != BIG or not 1 <= limbs <= room or self.words[(at >> 3) + 2] != self.base + at + 24
             or not self.words[(at >> 3) + 2 + limbs] or self.number(at + self.base) <= LARGEST_SMALL
         ):  # fmt: skip
-            raise AlteredError("a number that is none")
+            raise AlteredError("an invalid number")

@@ -1,12 +1,11 @@
-"""The outside of a compiled Lean file: enough to read which names it declares, and to take its entries out.
+"""Outer structure of a compiled Lean file: reads the declared names and removes the entries.
 
-Besides declarations a compiled file holds entries: notations, macros, instances, attributes, initialisers, and also
-what `#print axioms` believes of it. Importing the file puts them to work. A file whose list of entries was made empty
-brings nothing but declarations, which the kernel checks by what they are: no code of it runs in whoever imports it, and
-no word of theirs is read in its way.
+Besides declarations a compiled file has entries: notations, macros, instances, attributes, initialisers, and the data
+that `#print axioms` trusts. Importing the file activates them. A file whose list of entries was emptied brings only
+declarations, which the kernel checks by content: none of its code runs in an importer, and none of its syntax applies.
 
-What always holds: nothing outside the bytes given is looked at; anything unexpected is OleanError.
-Source: src/runtime/compact.cpp and src/Lean/Environment.lean (ModuleData) of Lean 4; formats 1 and 2.
+Invariants: nothing outside the given bytes is read; anything unexpected is OleanError. Source: src/runtime/compact.cpp
+and src/Lean/Environment.lean (ModuleData) of Lean 4; formats 1 and 2.
 """
 
 from __future__ import annotations
@@ -16,22 +15,22 @@ from collections.abc import Iterable
 
 MARK = b"olean"
 HEADERS = {1: 56, 2: 88}
-"""Format -> bytes before the data; the last eight of them are the address that pointers count from."""
+"""Header size in bytes by format; its last eight bytes are the base address of pointers."""
 CONSTRUCTOR_OF_MODULE, FIELDS_OF_MODULE = 0, 5
 IMPORTS, NAMES, CONSTANTS, EXTRA_NAMES, ENTRIES = 0, 1, 2, 3, 4
 AXIOM, QUOTIENT = 0, 4
-"""Kinds of declarations that nothing proves."""
+"""Kinds of declarations without a proof."""
 ARRAY, STRING, STR, NUM = 246, 249, 1, 2
 MOST_PARTS = 200_000
-"""Of a name: more than a submission has room for."""
+"""Maximum number of parts of a name: more than a submission has room for."""
 
 
 class OleanError(Exception):
-    """These bytes are no compiled file in a form that is known here."""
+    """Not a compiled file in a known form."""
 
 
 class Olean:
-    """One compiled file. Raises OleanError, also from every method, for what cannot be read."""
+    """One compiled file. The constructor and every method raise OleanError for unreadable data."""
 
     def __init__(self, data: bytes) -> None:
         if data[:5] != MARK or len(data) < 64 or data[5] not in HEADERS:
@@ -48,7 +47,7 @@ class Olean:
 
     @property
     def base(self) -> int:
-        """The address of the file's beginning that pointers count from."""
+        """Address of the file's start, from which pointers count."""
         return self._base
 
     @property
@@ -57,31 +56,31 @@ class Olean:
 
     @property
     def form(self) -> tuple[int, bool]:
-        """Its format, and whether the pointer to the whole comes first. All files of one Lean have the same."""
+        """Format, and True if the root pointer comes first. The same for all files of one Lean."""
         return self._form
 
     def listed(self, index: int) -> list[int]:
-        """Where the pointers of one of the root's arrays lie."""
+        """Offsets of the pointers in one of the root's arrays."""
         return self._elements(self._field(index))
 
     def imports(self) -> list[str]:
-        """The modules that it imports."""
+        """Imported modules."""
         known: dict[int, str] = {}
         found = [self._at(self._word(at)) for at in self.listed(IMPORTS)]
         return [self._name(self._word(at + 8), known) for at in found]
 
     def names(self) -> list[str]:
-        """What it declares, as full names, without quotation marks."""
+        """Declared full names, without quotation marks."""
         known: dict[int, str] = {}
         return [self._name(self._word(at), known) for at in self.listed(NAMES)]
 
     def axioms(self) -> list[str]:
-        """Those of its declarations that nothing proves."""
+        """Declared names without a proof."""
         found = zip(self.names(), self.listed(CONSTANTS), strict=False)
         return [name for name, at in found if self._object(self._at(self._word(at)))[2] in (AXIOM, QUOTIENT)]
 
     def without_entries(self, notes: Iterable[int] = ()) -> bytes:
-        """The same declarations and nothing else. `notes` are terms whose notes go, too."""
+        """Returns the file with its declarations only. `notes` are offsets of terms whose notes are removed too."""
         changed = bytearray(self._data)
         struct.pack_into("<Q", changed, self._field(ENTRIES) + 8, 0)
         for at in notes:
@@ -89,7 +88,7 @@ class Olean:
         return bytes(changed)
 
     def _find_root(self, header: int) -> int:
-        # The pointer to the whole was last in older versions and is first in newer ones.
+        # Older versions put the root pointer last, newer ones first.
         for at in (header, len(self._data) - 8):
             self._form = self._data[5], at == header
             try:
@@ -101,17 +100,17 @@ class Olean:
                     return root
             except OleanError:
                 continue
-        raise OleanError("a compiled Lean file whose form is not known")
+        raise OleanError("a compiled Lean file of an unknown form")
 
     def _field(self, index: int) -> int:
         return self._at(self._word(self._root + 8 + 8 * index))
 
     def _elements(self, at: int) -> list[int]:
-        """Where the pointers of an array lie."""
+        """Offsets of an array's pointers."""
         _, _, tag = self._object(at)
         size = self._word(at + 8)
         if tag != ARRAY or size > (len(self._data) - at - 24) // 8:
-            raise OleanError("a list that is none")
+            raise OleanError("an invalid list")
         return [at + 24 + 8 * index for index in range(size)]
 
     def _name(self, pointer: int, known: dict[int, str]) -> str:
@@ -122,7 +121,7 @@ class Olean:
                 before = known[pointer]
                 break
             if len(parts) >= MOST_PARTS:
-                raise OleanError("a name without end")
+                raise OleanError("a name with too many parts")
             at = self._at(pointer)
             _, _, tag = self._object(at)
             last = self._word(at + 16)
@@ -131,7 +130,7 @@ class Olean:
             elif tag == NUM:
                 parts.append(str(last >> 1))
             else:
-                raise OleanError("a name that is none")
+                raise OleanError("an invalid name")
             pointer = self._word(at + 8)
         known[wanted] = ".".join([*([before] if before else []), *reversed(parts)])
         return known[wanted]
@@ -140,23 +139,23 @@ class Olean:
         _, _, tag = self._object(at)
         size = self._word(at + 8)
         if tag != STRING or size < 1 or at + 32 + size > len(self._data):
-            raise OleanError("a text that is none")
+            raise OleanError("an invalid text")
         return self._data[at + 32 : at + 32 + size - 1].decode("utf-8", "replace")
 
     def _object(self, at: int) -> tuple[int, int, int]:
-        """Size, fields and tag of the object there."""
+        """Size, number of fields and tag of an object."""
         if at + 8 > len(self._data):
-            raise OleanError("a pointer that leads nowhere")
+            raise OleanError("a pointer outside the file")
         _, size, fields, tag = struct.unpack_from("<iHBB", self._data, at)
         return size, fields, tag
 
     def _at(self, pointer: int) -> int:
         at = pointer - self._base
         if pointer & 7 or not 0 <= at <= len(self._data) - 8:
-            raise OleanError("a pointer that leads nowhere")
+            raise OleanError("a pointer outside the file")
         return at
 
     def _word(self, at: int) -> int:
         if not 0 <= at <= len(self._data) - 8:
-            raise OleanError("a pointer that leads nowhere")
+            raise OleanError("a pointer outside the file")
         return int(struct.unpack_from("<Q", self._data, at)[0])

@@ -1,4 +1,4 @@
-"""Statements compiled once: their files, ready to be laid beside any number of submissions."""
+"""Cache of compiled statements, shared by any number of submissions."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ MOST_KEPT = 256
 @dataclass(frozen=True)
 class PreparedStatement:
     shared: dict[str, str]
-    """The compiled file, in base64, that a submission's own compilation sees: the definitions, where there are any."""
+    """Compiled definitions, if any, in base64: visible to the submission's compilation."""
     trusted: dict[str, str]
-    """That of the whole statement, which the check sees in its place."""
+    """Compiled whole statement, in base64: visible to the check instead."""
     check_file: str
     wanted: str
-    """The theorem's full name as compiled files have it."""
+    """Full name of the theorem as compiled files write it."""
 
 
 def trusted_options(spec: LeanSpec) -> list[str]:
-    """For files of ours, which a spec may give more heartbeats but not fewer than is usual."""
+    """Options for our own files: a spec may raise the usual number of heartbeats, not lower it."""
     return [f"-DmaxHeartbeats={max(spec.heartbeats, USUAL_HEARTBEATS)}"]
 
 
@@ -43,7 +43,7 @@ class Preparer:
     def __init__(
         self, mark: str, ask: Callable[[Role, dict[str, Any]], tuple[Ran, str]], warm: Callable[[], bool]
     ) -> None:
-        """`warm` says whether the boxes import headers beforehand."""
+        """`warm` returns True if the boxes preimport headers."""
         self._mark = mark
         self._ask = ask
         self._warm = warm
@@ -51,7 +51,8 @@ class Preparer:
         self._lock = threading.Lock()
 
     def prepared(self, spec: LeanSpec, statement: LeanStatement) -> PreparedStatement:
-        """Raises SpecError for what does not compile or rests on `sorry`; LeanUnavailable, BoxLost."""
+        """Returns the compiled statement. Raises SpecError if it does not compile or depends on `sorry`;
+        LeanUnavailable, BoxLost."""
         key = spec.statement, spec.heartbeats
         with self._lock:
             if key in self._cache:
@@ -72,13 +73,12 @@ class Preparer:
         ran = self._warmly(statement, CHECK, without_imports(source, [STATEMENT]), limits | {"files": trusted})
         if ran is None:
             ran, _ = self._ask("check", step(CHECK, source, **limits, files=trusted))
-            _must_compile(ran, "the statement cannot be stated again", hidden)
+            _must_compile(ran, "the statement cannot be restated", hidden)
         axioms = ran.axioms_of(f"{self._mark}.check")
         if axioms is None or not axioms <= ALLOWED_AXIOMS:
             named = escaped(", ".join(sorted(axioms or ())))
             raise SpecError(
-                f"what the theorem says rests on {named or 'what cannot be told'}",
-                hint="Only its proof may be left open.",
+                f"the statement depends on {named or 'unknown axioms'}", hint="Use `sorry` only as its proof."
             )
         shared: dict[str, str] = {}
         if statement.defines:
@@ -91,7 +91,7 @@ class Preparer:
         )
 
     def _compiled(self, statement: LeanStatement, source: str, limits: dict[str, Any]) -> dict[str, str]:
-        """The module's compiled file. Raises SpecError, LeanUnavailable, BoxLost."""
+        """Compiles the statement's module. Raises SpecError, LeanUnavailable, BoxLost."""
         ran = self._warmly(statement, STATEMENT, without_imports(source, statement.imports), limits)
         if ran is None:
             ran, _ = self._ask("check", step(STATEMENT, source, **limits, keep=True))
@@ -100,8 +100,8 @@ class Preparer:
         return {f"{STATEMENT}.olean": ran.file}
 
     def _warmly(self, statement: LeanStatement, module: str, source: str, limits: dict[str, Any]) -> Ran | None:
-        """A step after the statement's imports and its files, if there are any; None for anything but a success, which
-        is then tried the usual way."""
+        """Runs a step on preimported headers with the statement's files, if any. Returns None for anything but success;
+        the caller then runs it cold."""
         modules = header(statement.imports)
         if modules is None or not self._warm():
             return None
@@ -112,10 +112,10 @@ class Preparer:
 
 
 def _must_compile(ran: Ran, what: str, hidden: Callable[[str], str]) -> None:
-    """`hidden` takes the mark out of what Lean says."""
+    """Raises unless the run compiled. `hidden` removes the mark from Lean's message."""
     if ran.compiled:
         return
     if ran.starved or ran.ended in ("signal", "timeout", "memory", "output") or not ran.errors:
-        raise LeanUnavailable(f"{what}: Lean ended by {ran.ended} {ran.code}: {escaped(ran.err)}")
+        raise LeanUnavailable(f"{what}: Lean ended with {ran.ended} {ran.code}: {escaped(ran.err)}")
     first = ran.errors[0]
     raise SpecError(f"{what}: {escaped(hidden(first.text))}", hint=HINT)

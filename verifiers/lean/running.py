@@ -1,4 +1,4 @@
-"""One run of Lean inside a box, in a process forked for it. See `server`, which is the program."""
+"""One run of Lean inside a box, in a process forked for it. `server` is the program."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from verifiers.lean.olean import Olean, OleanError
 from verifiers.lean.warm import NotWarm, Warm
 
 KEPT_OUTPUT = 256 << 10
-"""Bytes of each stream that are kept; what comes after is read and dropped."""
+"""Bytes kept of each stream; the rest is read and dropped."""
 MOST_OUTPUT = 64 << 20
-"""Bytes of both streams; whoever writes more is ended."""
+"""Maximum bytes of both streams; a process that writes more is killed."""
 MOST_FILE = 512 << 20
 MOST_SENT = 32 << 20
-"""Bytes of a compiled file that goes on to the check: it has to fit into a message, beside the statement's."""
+"""Maximum size in bytes of a compiled file for the check: it must fit into a message beside the statement's."""
 MOST_NAME = 1_000
-"""Characters of a declared name that are told."""
+"""Maximum length of a reported declared name, in characters."""
 LEAST_WALL = 60.0
-"""Seconds of wall clock that a step has at least, however short its own clock is: boxes give way for the first ten."""
+"""Minimum wall-clock limit of a step, in seconds, however short its own limit: boxes yield CPU for the first ten."""
 LOOK_SECONDS = 0.02
 PAGE_MIB = resource.getpagesize() / 2**20
 PR_SET_PDEATHSIG = 1
 REPLAY_TOOL = "ASSAY_LEAN_REPLAY"
-"""Environment variable with the path of the toolchain's own replay program, where it has one."""
+"""Environment variable with the path of the toolchain's own replay program, if it has one."""
 UNREADABLE, COLD, ALTERED = 71, 72, 73
 NO_END = {UNREADABLE: "unreadable", COLD: "cold", ALTERED: "altered"}
-"""How a step ended that did not come to Lean, by the code of its process."""
+"""Outcome of a step that did not reach Lean, by the exit code of its process."""
 RESERVED = frozenset(
     [f"Nat.{name}" for name in (
         "zero", "succ", "add", "sub", "mul", "div", "mod", "gcd", "pow", "log2", "beq", "ble", "land", "lor", "xor",
@@ -52,27 +52,27 @@ RESERVED = frozenset(
     + ["Eq.refl", "Quot", "Quot.mk", "Quot.lift", "Quot.ind", "Quot.sound", "propext", "Classical.choice", "sorryAx"]
     + ["Lean.reduceBool", "Lean.reduceNat", "Lean.ofReduceBool", "Lean.ofReduceNat", "Lean.trustCompiler", "Eq", "HEq"]
 )  # fmt: skip
-"""Names that mean something to the kernel or to the list of axioms. Lean's own library declares them, so nobody else
-can; where a library lacks one, the kernel would compute with another's definition as if it were Lean's."""
+"""Names with a meaning for the kernel or the list of axioms. Lean's own library declares them, so no submission can; if
+a library lacks one, the kernel would compute with a submission's definition as if it were Lean's."""
 
 
 class Lean:
-    """The shared library, loaded. `warm` once it is also set up, which then all forks share."""
+    """Lean's shared library, loaded. `warm` once it is also initialized; all forks share that."""
 
     def __init__(self, library: str) -> None:
         self.library = ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
         self.library.lean_main.restype = ctypes.c_int
         self.warm = False
         self.replays = ""
-        """How its kernel can be given a file again, as `prove_replay` found: `library`, `tool`, or not at all."""
+        """Kind of replay that `prove_replay` found: `library`, `tool`, or empty."""
         self.form: tuple[int, bool] | None = None
-        """Of its compiled files; known once one was read (`controls.probe`)."""
+        """Form of its compiled files; known once one was read (`controls.probe`)."""
         self.plain = b""
-        """A compiled file that imported nothing by name; empty before there is one (`controls.prove_headers`)."""
+        """A compiled file that imported nothing by name; empty until `controls.prove_headers`."""
         self.tool = os.environ.get(REPLAY_TOOL, "")
 
     def set_up(self) -> None:
-        """Whether it worked shows only in a step: some versions do not bear to be set up before."""
+        """Initializes Lean. Success shows only in a step: some versions cannot be initialized before a fork."""
         with contextlib.suppress(AttributeError):
             self.library.lean_initialize()
             self.warm = True
@@ -83,16 +83,18 @@ class Lean:
 
 
 class LeanStep:
-    """One run of Lean, in a process of its own. The answer's `ended` is `exited` (with `code`), `signal` (with `code`),
-    `timeout`, `memory`, `output`, `unreadable` when a file that had to be made bare could not be, `altered` when Lean
-    did not write it, or `cold` when a header's environment is no use for it. Its `seconds` are of its own time
-    (`verifiers.boxes.own_time`)."""
+    """One run of Lean in its own process.
+
+    The answer's `ended` is `exited` (with `code`), `signal` (with `code`), `timeout`, `memory`, `output`, `unreadable`
+    if a file could not be stripped, `altered` if Lean did not write it, or `cold` if a header's environment cannot be
+    used. Its `seconds` count its own time (`verifiers.boxes.own_time`).
+    """
 
     def __init__(
         self, lean: Lean, message: dict[str, Any], *, warm: Warm | None = None, spared: Collection[int] = ()
     ) -> None:
-        """`warm` has the imports of a source that comes without them. `spared` are children of this process that go on
-        after it."""
+        """`warm` has the imports of a source without import lines. `spared` are child processes that must survive this
+        step."""
         self._lean = lean
         self._message = message
         self._warm = warm
@@ -149,7 +151,8 @@ class LeanStep:
         return ended, code, usage, peak
 
     def _watch(self, child: int, began: float) -> tuple[str, float]:
-        """Reads what it writes until all its ends are closed and it is gone."""
+        """Reads its output until all pipes are closed and it has exited. Returns how it ended and its peak memory in
+        MiB."""
         poll = select.poll()
         waiting, peak, limit = set(self._texts), 0.0, float(self._message["memory_mib"])
         seconds = float(self._message["seconds"])
@@ -157,7 +160,7 @@ class LeanStep:
             poll.register(read, select.POLLIN)
 
         def take(milliseconds: float) -> bool:
-            """Whether there was anything to read, or an end of it."""
+            """Returns True if there was data or end of file."""
             events = poll.poll(milliseconds)
             for descriptor, _ in events:
                 if not self._read(descriptor):
@@ -169,7 +172,7 @@ class LeanStep:
             some = take(LOOK_SECONDS * 1000 if waiting else 1)
             if not (some and waiting) and _is_over(child):
                 while waiting and take(0):
-                    pass  # what it wrote last
+                    pass  # its last output
                 return "exited", peak
             if self._written > MOST_OUTPUT:
                 return "output", peak
@@ -188,7 +191,7 @@ class LeanStep:
         return bool(data)
 
     def _child(self, writes: Sequence[int]) -> None:
-        """Never returns."""
+        """Runs the step in the forked process; never returns."""
         code = 70
         try:
             os.setsid()
@@ -230,7 +233,7 @@ class LeanStep:
         return self._lean.replays if "replay" in self._message else ""
 
     def _replay(self) -> str:
-        """`yes`, or what the kernel says against it."""
+        """Returns `yes`, or the kernel's objection."""
         if not self._lean.warm:
             self._lean.set_up()
         try:
@@ -274,7 +277,7 @@ class LeanStep:
 
 
 def wall_limit(message: dict[str, Any]) -> float:
-    """Seconds of wall clock after which a step is over whatever it computed."""
+    """Returns the wall-clock limit of a step in seconds, regardless of its CPU time."""
     return max(PATIENCE * float(message["seconds"]), LEAST_WALL)
 
 
@@ -285,7 +288,7 @@ def lower_limit(limit: int, value: int) -> None:
 
 
 def end_children(spared: Collection[int] = ()) -> None:
-    """Ends whatever a step left behind: all orphans of ours come to us."""
+    """Kills all remaining processes of a step: orphans become our children."""
     for _ in range(100):
         try:
             found, _ = os.waitpid(-1, os.WNOHANG)
@@ -315,7 +318,7 @@ def _children() -> Iterable[int]:
 
 
 def resident(process: int) -> float:
-    """MiB of its own: mapped files, as Mathlib's are, count for nobody."""
+    """Returns a process's private memory in MiB: mapped files, like Mathlib's, do not count."""
     try:
         _, resident, shared, *_ = map(int, Path(f"/proc/{process}/statm").read_text().split())
         return (resident - shared) * PAGE_MIB

@@ -1,4 +1,4 @@
-"""Inside a box: Lean loaded and set up once, and a process forked from it for each step.
+"""Inside a box: the Lean server, which loads and initializes Lean once and forks a process for each step.
 
 Started as a script by path, with the standard library and the folders of ours that `toolchain.program` names. It
 answers frames of JSON on its standard output:
@@ -7,12 +7,11 @@ answers frames of JSON on its standard output:
     {"do": "step", "source": …, "module": …, "files": {name: base64}, "bare": [names], "keep": …, "options": […],
      "seconds": …, "memory_mib": …}         -> see `LeanStep`
 
-A step is one run of Lean's command line in a folder of its own, with the given compiled files in it, or, with "replay",
-one of them given to the kernel again. With "header", a list of modules, the source has no imports, and the step is
-forked from a process that has imported these (`headers`); "add" names files that are added there through the kernel.
-What always holds: one step at a time; its process and whatever that started are gone, and its folder removed, before
-the answer is sent; the process that answers runs no submission's code. Starting Lean anew costs 60 ms, most of it for
-linking and for its own set-up, which a fork of this process has behind it.
+A step is one run of Lean's command line in its own folder, with the given compiled files or, with "replay", a kernel
+check of one of them. With "header", a list of modules, the source has no imports, and the step is forked from a process
+that has imported these (`headers`); "add" names files that are added there through the kernel. Invariants: one step at
+a time; its processes are gone, and its folder removed, before the answer is sent; the answering process runs no
+submission's code. Starting Lean anew costs 60 ms, mostly linking and initialization, which a fork saves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Closing tactics of Lean, each as a whole proof; the kernel says which of them is one."""
+"""Closing tactics of Lean, each proposed as a whole proof; the kernel decides."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TACTICS = (
     "intros; grind",
 )
 BY_INDUCTION = ("induction {0} <;> simp_all", "induction {0} <;> simp_all <;> omega", "cases {0} <;> simp_all")
-"""For the first natural numbers of the statement's own variables, by name."""
+"""Tactics for the first natural-number variables of the statement, by name."""
 COUNTED = re.compile(r"\((?P<names>[A-Za-z_][\w' ]*):\s*(?:Nat|ℕ)\s*\)")
 MOST_VARIABLES = 2
 ONLY_MATHLIB = ("norm_num", "ring", "intros; linarith", "intros; nlinarith", "intros; positivity", "tauto")
@@ -57,6 +57,6 @@ def solvers(_spec: LeanSpec, _question: str, _files: bool) -> list[Solver]:
 
 
 def signature(spec: LeanSpec) -> tuple[str, tuple[str, ...]]:
-    """The statement's theorem without its proof, and what the statement imports. Raises SpecError."""
+    """Returns the statement's theorem without its proof, and the statement's imports. Raises SpecError."""
     statement = read_statement(spec)
     return statement.signature, statement.imports

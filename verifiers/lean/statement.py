@@ -1,13 +1,13 @@
-"""The trusted side: what a spec's Lean text says, made into files that are compiled without the submission.
+"""The trusted side: files made from a spec's Lean text and compiled without the submission.
 
-The trusted file is the text as it is written, up to the end of its theorem, which has a secret mark in the place of its
-name's last part: no submission can name it, declare it or make notation of it, and all other names mean what they mean
-under its own, since Lean looks names up in the namespaces of the name that is declared, `A.B` for `A.B.target`. The
-check file imports it beside what the submission declares, and asks for a proof of its type.
+The trusted file is the text up to the end of its theorem, with a secret mark replacing the last part of the theorem's
+name: no submission can name it, declare it or make notation of it. All other names keep their meaning, since Lean looks
+names up in the namespaces of the declared name, `A.B` for `A.B.target`. The check file imports it beside the
+submission's declarations and asks for a proof of its type.
 
-Where the text declares anything before the theorem, a submission imports the same file without the theorem: the file of
-definitions. Both are the module `AssayStatement`, so that every name is the same in both, also those that Lean makes of
-the module's. In the check there is only the trusted one, and the submission's names are its names.
+If the text declares anything before the theorem, a submission imports the same file without the theorem: the file of
+definitions. Both are the module `AssayStatement`, so that every name is the same in both, including those that Lean
+derives from the module's. In the check only the trusted one exists, and the submission's names refer to it.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ HINT = "A statement is a Lean file whose last declaration is `theorem name … :
 
 @dataclass(frozen=True)
 class LeanStatement:
-    """A spec's text, read. Places are characters of `source`."""
+    """A spec's parsed text. Positions are characters of `source`."""
 
     source: str
-    """The text, without a byte order mark and with Lean's ends of lines."""
+    """Text without a byte order mark and with normalized line ends."""
     full_name: str
-    """Of the theorem that a submission has to declare."""
+    """Full name of the theorem that a submission must declare."""
     says: tuple[str, ...]
-    """The words of its signature."""
+    """Words of the theorem's signature."""
     imports: tuple[str, ...]
     imports_end: int
     header: StatementContext
-    """What stands between the imports and the theorem."""
+    """Commands between the imports and the theorem."""
     theorem: Command
     name_at: int
-    """Where the theorem's name ends."""
+    """End of the theorem's name."""
     says_at: int
-    """Where its signature ends."""
+    """End of its signature."""
     missing: str
-    """What its proof lacks: ` := sorry`, ` sorry` or nothing."""
+    """Missing part of its proof: ` := sorry`, ` sorry` or nothing."""
 
     @property
     def defines(self) -> bool:
@@ -54,7 +54,7 @@ class LeanStatement:
 
     @property
     def signature(self) -> str:
-        """The theorem up to its proof, with what is attached to it."""
+        """Theorem up to its proof, with attached commands."""
         return self.source[self.theorem.start : self.says_at]
 
     @property
@@ -65,22 +65,22 @@ class LeanStatement:
         return self.full_name.removesuffix(self._last) + mark
 
     def unmarked(self, text: str, mark: str) -> str:
-        """What Lean says, for others' eyes: with the theorem's own name in it."""
+        """Replaces the mark in Lean's output by the theorem's own name."""
         return text.replace(mark, self._last)
 
     def trusted_file(self, mark: str) -> str:
-        """Its source, for a secret `mark` that is an identifier.
+        """Returns the trusted source for a secret `mark`, which is an identifier.
 
-        The theorem's own attributes are left away: they say nothing of what it states, and some make names of its name.
+        The theorem's own attributes are dropped: they do not affect its statement, and some derive names from its name.
         """
         edits = [*self._visible(), *self._attributes(), (self.name_at - len(self._last), self.name_at, mark)]
         return self._import_lines + edited(self.source, self.imports_end, self.theorem.end, edits) + self.missing + "\n"
 
     def definitions_file(self) -> str:
-        """The same without the theorem."""
+        """Returns the trusted source without the theorem."""
         edits = self._visible()
         for command in self.header.declared():
-            if command.keyword == "instance":  # it is local to the statement's file, and this is another one
+            if command.keyword == "instance":  # local to the statement's file, but needed in this one
                 edits += [(word.start, word.end, "") for word in command.words[: command.key] if word.text == "local"]
         end = self.header.commands[-1].end if self.header.commands else self.imports_end
         return self._import_lines + edited(self.source, self.imports_end, end, edits) + "\n"
@@ -99,7 +99,7 @@ class LeanStatement:
         return found
 
     def _visible(self) -> list[Edit]:
-        """Nothing before the theorem is private, so that a submission can name it."""
+        """Edits that remove `private` before the theorem, so that a submission can use every name."""
         return [
             (word.start, word.end, "")
             for command in self.header.commands
@@ -108,7 +108,7 @@ class LeanStatement:
         ]
 
     def check_file(self, mark: str) -> str:
-        """Line 1 to 2 import, line 3 is the theorem, line 4 asks for its axioms."""
+        """Returns the check: lines 1 and 2 import, line 3 is the theorem, line 4 prints its axioms."""
         return (
             f"import {STATEMENT}\nimport {SUBMISSION}\n"
             f"theorem {mark}.check : type_of% @{self._marked(mark)} := @{self.full_name}\n"
@@ -116,11 +116,11 @@ class LeanStatement:
         )
 
     def added_check_file(self, mark: str) -> str:
-        """The same where both are there already, without imports."""
+        """Returns the check without imports, for an environment that already has both files."""
         return self.check_file(mark).split("\n", 2)[2]
 
     def rest_file(self, mark: str) -> str:
-        """Asks what the statement alone rests on."""
+        """Returns a file that prints the axioms of the statement alone."""
         return (
             f"import {STATEMENT}\n\n"
             f"theorem {mark}.check (_ : type_of% @{self._marked(mark)}) : True := True.intro\n"
@@ -133,7 +133,8 @@ def digest(spec: LeanSpec) -> str:
 
 
 def read_statement(spec: LeanSpec) -> LeanStatement:
-    """Raises SpecError for a text without a theorem, or with something in it that nothing could be proved from."""
+    """Parses a statement. Raises SpecError for a text without a theorem, or with something from which nothing could be
+    proved."""
     text = normalized(spec.statement)
     every = list(words(text))
     if any(word.doubtful for word in every):

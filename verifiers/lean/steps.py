@@ -1,4 +1,4 @@
-"""One run of Lean as its box tells of it, and what it means."""
+"""Result of one run of Lean, as its box reports it, with its interpretation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LeanMessage:
 
 
 class Ran(BaseModel):
-    """What the server answers for a step. Hostile, and so read strictly."""
+    """Server's answer for a step. Hostile, so parsed strictly."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -40,19 +40,19 @@ class Ran(BaseModel):
     out: str
     err: str
     file: str | None = None
-    """The compiled file, in base64."""
+    """Compiled file, in base64."""
     declared: int = 0
     has: bool = False
     alike: list[str] = []
     axioms: list[str] = []
-    """Those of the declared names that are axioms."""
+    """Declared names that are axioms."""
     reserved: list[str] = []
-    """Declared names that the kernel takes for its own."""
+    """Declared names that the kernel treats as its own."""
     replayed: str | None = None
 
     @property
     def messages(self) -> list[LeanMessage]:
-        """What Lean said, in order; the last line is left out when it was cut."""
+        """Lean's messages in order, without a truncated last line."""
         found = []
         for line in self.out.splitlines():
             try:
@@ -75,28 +75,28 @@ class Ran(BaseModel):
 
     @property
     def refused(self) -> bool:
-        """Whether Lean came to its end and found errors."""
+        """True if Lean finished and reported errors."""
         return self.ended == "exited" and self.code == 1 and bool(self.errors) and not self.starved
 
     @property
     def settled(self) -> bool:
-        """Whether a step with a header that was imported beforehand says as much as one without would."""
+        """True if the result with a preimported header is as good as one without."""
         return self.ended in ("timeout", "memory", "output", "altered") or self.compiled or self.refused
 
     @property
     def starved(self) -> bool:
-        """Whether it could not work for want of threads: nothing that a submission is to blame for."""
+        """True if it failed for lack of threads, which is never the submission's fault."""
         texts = (self.err, *(line for line in self.out[:10_000].splitlines() if not line.startswith("{")))
         return any(NO_THREADS.search(text) for text in texts)  # not in a message: those repeat the submission's words
 
     @property
     def cut(self) -> bool:
-        """Whether it said more than was kept, so that its errors may be among what was not."""
+        """True if the output was truncated, so errors may be missing."""
         return len(self.out.encode()) >= KEPT_OUTPUT
 
     @property
     def gave_up(self) -> bool:
-        """Whether its own runtime ended it, over a number that it cannot hold (lean_internal_panic)."""
+        """True if Lean's runtime aborted on an oversized number (lean_internal_panic)."""
         return self.ended == "exited" and self.code == 1 and "INTERNAL PANIC: " in self.err
 
     @property
@@ -105,13 +105,13 @@ class Ran(BaseModel):
 
     @property
     def broke_off(self) -> bool:
-        """Whether it ended as Lean does not end by itself, and says nothing that explains it."""
+        """True if it ended abnormally without an explanation."""
         explained = self.starved or self.gave_up or self.too_deep or self.cut or self.errors
         abnormal = self.ended == "signal" or (self.ended == "exited" and self.code != 0)
         return abnormal and not explained
 
     def axioms_of(self, name: str) -> frozenset[str] | None:
-        """What `#print axioms` said of it, when it said that once and in a form that is known; else None."""
+        """Returns the axioms that `#print axioms` reported; None unless it did so once and in a known form."""
         hits = [match for message in self.messages if message.severity == "information" and (match := _axioms(message))]
         if len(hits) != 1 or hits[0]["name"] != name:
             return None
@@ -124,16 +124,16 @@ def _axioms(message: LeanMessage) -> re.Match[str] | None:
 
 
 def header(modules: Sequence[str]) -> list[str] | None:
-    """What a step with these modules imported beforehand is asked for; None where a name is no plain one."""
+    """Returns the header for a step with these modules preimported; None if a name is not plain."""
     plain = all(MODULE.match(module) for module in modules)
     return list(dict.fromkeys(modules)) if plain else None
 
 
 def without_imports(source: str, modules: Sequence[str]) -> str:
-    """A source that begins with a line for each of these imports, with empty lines in their place."""
+    """Replaces the leading import lines, one per module, by empty lines."""
     return "\n" * len(modules) + source.split("\n", len(modules))[-1]
 
 
 def step(module: str, source: str, **rest: Any) -> dict[str, Any]:
-    """The message that asks for a step."""
+    """Returns the message that requests a step."""
     return {"do": "step", "module": module, "source": source, **rest}

@@ -1,9 +1,9 @@
-"""The submission's file: what is compiled is the model's text, without its comments, where the statement's header ends.
+"""Assembles the file to compile: the statement's context followed by the model's text without comments.
 
-What always holds: pure. The imports are the statement's and those that the spec allows; `maxHeartbeats` is at most
-what the spec allows. Definitions of the statement that the submission repeats word by word are left away, because it
-imports them. A submission that repeats the whole context of the statement is compiled as a file of its own; any other
-goes on after that context. No verdict rests on which of them it is: the theorem is compared by what it came to be.
+Invariants: pure. The imports are the statement's and those that the spec allows; `maxHeartbeats` is at most what the
+spec allows. Definitions of the statement that the submission repeats verbatim are dropped, because it imports them. A
+submission that repeats the statement's whole context is compiled as a file of its own; any other follows that context.
+No verdict depends on which: the check compares the resulting theorem.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ DEPTH, MOST_DEPTH = "maxRecDepth", 20_000
 class LeanSource:
     text: str
     line_shift: int
-    """What has to be added to a line of `text` to have the submission's own."""
+    """Offset from a line of `text` to the submission's own line."""
     modules: tuple[str, ...]
-    """What `text` imports, a line for each, before anything else."""
+    """Imports of `text`, one line each, at its start."""
 
 
 def assemble(
     spec: LeanSpec, statement: LeanStatement, submission: str, words: Sequence[LeanToken]
 ) -> LeanSource | ScreeningFinding:
-    """The file to compile, or what forbids it. `words` are the submission's code."""
+    """Returns the file to compile, or the finding that forbids it. `words` are the submission's code."""
     own = commands.imports(words)
     if own.odd:
         return ScreeningFinding(own.odd, "a header that is more than plain imports", 1, 1, own.odd == "prelude")
@@ -55,7 +55,7 @@ def assemble(
 def _fitted(
     spec: LeanSpec, statement: LeanStatement, submission: str, body: Sequence[LeanToken]
 ) -> tuple[Sequence[Command], list[Edit]]:
-    """What of the context comes before the submission, and what is changed in it."""
+    """Returns the context to put before the submission, and the edits to its text."""
     own = commands.commands(submission, body)
     theorem = _theorem(statement, submission, body)
     repeated = _in_order(own, statement.header.declared())
@@ -89,7 +89,7 @@ def _fitted(
 
 
 def _again(own: Sequence[Command], context: Sequence[Command]) -> list[Command]:
-    """Those of one's own first commands that the context has already."""
+    """Leading commands of the submission that the context already has."""
     universes = {word.text for command in context if command.keyword == "universe" for word in command.words}
     found = {command.start: command for command in _in_order(own, context)}
     for command in own:
@@ -99,7 +99,7 @@ def _again(own: Sequence[Command], context: Sequence[Command]) -> list[Command]:
 
 
 def _theorem(statement: LeanStatement, submission: str, body: Sequence[LeanToken]) -> Declared | None:
-    """The submission's own, by its full name or else by the last part of it."""
+    """The submission's theorem, by full name or else by its last part."""
     found = commands.theorems(submission, body)
     last = commands.parts_of(statement.full_name)[-1:]
     full = [one for one in found if one.full_name == statement.full_name]
@@ -107,7 +107,7 @@ def _theorem(statement: LeanStatement, submission: str, body: Sequence[LeanToken
 
 
 def _in_order(own: Iterable[Command], wanted: Iterable[Command]) -> list[Command]:
-    """Those of one's own that are the wanted ones again, in their order; some may be missing."""
+    """The submission's commands that repeat wanted ones, in order; some may be missing."""
     places: dict[tuple[str, ...], list[int]] = {}
     for at, command in enumerate(wanted):
         places.setdefault(command.says, []).append(at)
@@ -121,14 +121,14 @@ def _in_order(own: Iterable[Command], wanted: Iterable[Command]) -> list[Command
 
 
 def _leading(own: Iterable[Command], repeated: Sequence[Command]) -> list[Command]:
-    """The commands before the first that declares something new."""
+    """Commands before the first new declaration."""
     known = {command.start for command in repeated}
     found = takewhile(lambda command: command.start in known or is_context(command), own)
     return [command for command in found if command.start not in known]
 
 
 def _lines_of(text: str, command: Command) -> str:
-    """As many ends of lines as it has, so that what follows stays where it was."""
+    """Returns the command's line ends only, so that later lines keep their numbers."""
     return "\n" * text.count("\n", command.start, command.end)
 
 
@@ -139,7 +139,7 @@ def _allowed(module: str, known: tuple[str, ...]) -> bool:
 
 
 def _heartbeats(trusted: Iterable[Command]) -> list[int]:
-    """What the statement itself sets."""
+    """Heartbeats that the statement itself sets."""
     return [
         _number(value.text)
         for command in trusted
@@ -149,7 +149,7 @@ def _heartbeats(trusted: Iterable[Command]) -> list[int]:
 
 
 def _tamed(words: Sequence[LeanToken], heartbeats: int) -> list[Edit]:
-    """No more heartbeats and no deeper recursion than may be."""
+    """Edits that cap heartbeats and recursion depth."""
     edits: list[Edit] = []
     for option, name, value in zip(words, words[1:], words[2:], strict=False):
         if option.text != "set_option" or value.kind is not TokenKind.NUMBER:
@@ -161,7 +161,7 @@ def _tamed(words: Sequence[LeanToken], heartbeats: int) -> list[Edit]:
 
 
 def _number(text: str) -> int:
-    """0 for what cannot be read."""
+    """Parses a Lean number; 0 if unreadable."""
     try:
         return int(text.replace("_", ""), 0 if text[:2].lower() in ("0x", "0b", "0o") else 10) if len(text) < 20 else 0
     except ValueError:

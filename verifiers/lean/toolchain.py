@@ -1,10 +1,10 @@
-"""Which Lean this machine has, without starting it.
+"""Finds the Lean toolchain of this machine without starting it.
 
-Looked for, in this order: a folder that somebody names, by hand or in $LEAN_TOOLCHAIN; the toolchain that the project's
-`lean-toolchain` file names, and then no other, because compiled files are read by their own version only; the one that
-`install.sh --with lean=PLACE` has put beside this environment; elan's default toolchain and its other ones, the newest
-first ($ELAN_HOME or ~/.elan); `lean` on the PATH. A folder is a toolchain when it has lib/lean with the shared library
-and Init.olean. $LEAN_PROJECT names a Lake project whose compiled packages can be imported too.
+Searched in this order: a folder given explicitly or in $LEAN_TOOLCHAIN; the toolchain that the project's
+`lean-toolchain` file names, and then no other, because only that version reads its compiled files; the one that
+`install.sh --with lean=PLACE` installed beside this environment; elan's default toolchain and its others, newest first
+($ELAN_HOME or ~/.elan); `lean` on the PATH. A folder is a toolchain if it has lib/lean with the shared library and
+Init.olean. $LEAN_PROJECT names a Lake project whose compiled packages can be imported too.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from verifiers.lean.running import REPLAY_TOOL
 PROGRAM = "lean"
 LIBRARY = "libleanshared.so"
 VERSION_AT = slice(7, 40)
-"""In the header of a compiled file of format 2."""
+"""Position of the version in the header of a compiled file of format 2."""
 OWN = Path(f"{sys.prefix}-lean")
-"""Where install.sh puts one."""
+"""Folder in which install.sh puts a toolchain."""
 CHANNELS = ("stable", "beta", "nightly")
 REPLAY_TOOLS = ("leanchecker", "lean4checker")
 
@@ -35,10 +35,10 @@ REPLAY_TOOLS = ("leanchecker", "lean4checker")
 class Toolchain:
     root: Path
     source: str
-    """Where it was found: `configured`, `install.sh`, `elan` or `PATH`."""
+    """Origin: `configured`, `install.sh`, `elan` or `PATH`."""
     version: str
     projects: tuple[Path, ...] = ()
-    """Further folders with compiled files: Mathlib's and what it needs."""
+    """Further folders with compiled files: Mathlib's and its dependencies'."""
 
     @property
     def compiled(self) -> Path:
@@ -50,7 +50,7 @@ class Toolchain:
 
     @property
     def has(self) -> tuple[str, ...]:
-        """Which of the well-known libraries can be imported."""
+        """Well-known libraries that can be imported."""
         folders = (self.compiled, *self.projects)
         return tuple(
             name
@@ -60,7 +60,7 @@ class Toolchain:
 
     @property
     def replay_tool(self) -> Path | None:
-        """A second kernel check that comes with it."""
+        """The toolchain's own replay program, if it has one."""
         for name in REPLAY_TOOLS:
             path = self.root / "bin" / name
             if path.is_file() and os.access(path, os.X_OK):
@@ -68,7 +68,7 @@ class Toolchain:
         return None
 
     def describe(self) -> dict[str, str]:
-        """For a person: what can be checked with it."""
+        """Describes the toolchain for people."""
         tool = self.replay_tool
         return {
             "lean": self.version,
@@ -81,7 +81,7 @@ class Toolchain:
 def find(
     configured: Path | None = None, *, projects: tuple[Path, ...] = (), environ: Mapping[str, str] | None = None
 ) -> Toolchain | None:
-    """The Lean to use. A configured folder that is none gives None, whatever else there is."""
+    """Returns the Lean to use, or None. An invalid configured folder gives None, without a search."""
     environ = os.environ if environ is None else environ
     wanted = ""
     if not projects and environ.get("LEAN_PROJECT"):
@@ -104,18 +104,18 @@ def find(
 
 
 def how_to_have_one(environ: Mapping[str, str] | None = None) -> str:
-    """What a person can do where `find` finds none."""
+    """Returns a hint for a machine on which `find` returns None."""
     environ = os.environ if environ is None else environ
     if configured := environ.get("LEAN_TOOLCHAIN"):
-        return f"LEAN_TOOLCHAIN names {configured}, which holds no Lean: name a toolchain's folder, with lib/lean in it"
+        return f"LEAN_TOOLCHAIN: no Lean in {configured}: set it to a toolchain folder with lib/lean in it"
     wanted = _wanted(Path(environ["LEAN_PROJECT"])) if environ.get("LEAN_PROJECT") else ""
     if wanted:
-        return f"LEAN_PROJECT needs {wanted}, which is not here: `elan toolchain install {wanted}`"
+        return f"LEAN_PROJECT needs {wanted}, which is not installed: `elan toolchain install {wanted}`"
     return "`./install.sh --with lean=PLACE`, elan, or a toolchain's folder in LEAN_TOOLCHAIN"
 
 
 def missing() -> str:
-    """Why no proof can be checked on this machine, in a sentence; empty where one can."""
+    """Returns one sentence on why no proof can be checked here; empty if one can."""
     return "" if find() is not None else f"no Lean is installed: {how_to_have_one()}"
 
 
@@ -124,12 +124,12 @@ def tools(toolchain: Toolchain | None) -> dict[str, str]:
 
 
 def program(toolchain: Toolchain) -> Program:
-    """What a broker has to know to run it in a box."""
+    """Returns the program that a broker must know to run Lean in a box."""
     own = Path(__file__).resolve().parent
     tool = toolchain.replay_tool
     python = Path(sys.executable)
     libraries = {path.resolve().parent for path in toolchain.compiled.glob("*.so")}
-    # Where this Python's own parts lie, and no package of its environment.
+    # The folders of this Python, without the packages of its environment.
     folders = {
         Path(sys.base_prefix), python.resolve().parent, own, own.parent / "boxes", own.parents[1] / "runtime",
         toolchain.compiled.resolve(), toolchain.compiled, *libraries, *toolchain.projects,
@@ -152,7 +152,7 @@ def program(toolchain: Toolchain) -> Program:
 
 
 def project_folders(project: Path) -> tuple[Path, ...]:
-    """Where a Lake project keeps compiled files: its own and its packages'."""
+    """Folders with compiled files of a Lake project: its own and its packages'."""
     built = (".lake", "build", "lib")
     roots = [project, *sorted((project / ".lake" / "packages").glob("*"))]
     found = [folder for root in roots for folder in (root.joinpath(*built, "lean"), root.joinpath(*built))]
@@ -160,7 +160,7 @@ def project_folders(project: Path) -> tuple[Path, ...]:
 
 
 def _toolchain(root: Path, source: str, projects: tuple[Path, ...]) -> Toolchain | None:
-    root = Path(os.path.normpath(root.expanduser().absolute()))  # a mount takes no `..`
+    root = Path(os.path.normpath(root.expanduser().absolute()))  # mounts do not accept `..`
     first = root / "lib" / "lean" / "Init.olean"
     if not first.is_file() or not (root / "lib" / "lean" / LIBRARY).exists():
         return None
@@ -177,7 +177,7 @@ def _version(root: Path, olean: Path) -> str:
 
 
 def _wanted(project: Path) -> str:
-    """What a project's `lean-toolchain` names; nothing where that is a channel, which may be any version."""
+    """Toolchain that a project's `lean-toolchain` names; empty for a channel, which may be any version."""
     try:
         named = (project / "lean-toolchain").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -186,7 +186,7 @@ def _wanted(project: Path) -> str:
 
 
 def _folder(name: str) -> str:
-    """Where elan puts the toolchain of a name: `leanprover/lean4:v4.9.0`, `v4.9.0`, or one that somebody linked."""
+    """elan's folder for a toolchain name: `leanprover/lean4:v4.9.0`, `v4.9.0`, or a linked one."""
     if re.match(r"v?\d+\.\d", name):
         name = f"leanprover/lean4:v{name.removeprefix('v')}"
     return name.replace("/", "--").replace(":", "---")

@@ -1,20 +1,20 @@
-"""Whether a submission proves a statement, as Lean's kernel sees it.
+"""Verifier of the kind `lean`: decides if a submission proves a statement, as Lean's kernel sees it.
 
-The protocol. What it leaves to the submission is one compiled file, and of that file only its declarations:
+The protocol. It takes from the submission one compiled file, and of that only its declarations:
 
-1.  Words that no proof needs are refused unread by Lean (`screening`).
-2.  The statement is compiled apart, under a name with a secret mark (`statement`).
-3.  The submission is compiled in a box that never checks anything, without network (`boxes`).
-4.  Another box, where no submission ever ran, takes everything but declarations out of its compiled file (`olean`): no
-    notation, instance, macro, attribute or initialiser of it is left to touch the check. What is left has to be what
-    Lean writes, object by object (`declarations`).
-5.  There a file of ours imports both and states `theorem check : type_of% @statement := @target`. That it compiles
-    means that the kernel accepts the submission's theorem, by its full name, as a proof of the trusted statement.
-6.  The axioms of `check` are compared with propext, Quot.sound and Classical.choice.
-7.  Where the toolchain can, a third process gives the submission's declarations to the kernel once more (`replay`).
+1.  Words that no proof needs are refused before Lean reads the text (`screening`). 2.  The statement is compiled
+separately, under a name with a secret mark (`statement`). 3.  The submission is compiled in a box that never checks
+anything, without network (`boxes`). 4.  Another box, in which no submission ever ran, removes everything but
+declarations from its compiled file (`olean`):
+    no notation, instance, macro, attribute or initialiser is left to affect the check. The rest must be what Lean
+    writes, object by object (`declarations`).
+5.  There a file of ours imports both and states `theorem check : type_of% @statement := @target`. If it compiles, the
+    kernel accepts the submission's theorem, by its full name, as a proof of the trusted statement.
+6.  The axioms of `check` are compared with propext, Quot.sound and Classical.choice. 7.  If the toolchain can, a third
+process checks the submission's declarations again with the kernel (`replay`).
 
-What always holds: safe for several threads, several checks at once; only step 5 to 7 give a pass.
-Sources: leanprover/comparator and lean4checker for the threat model; Lean reference, "Validating a Lean proof".
+Invariants: safe for several threads, several concurrent checks; only steps 5 to 7 give a pass. Sources:
+leanprover/comparator and lean4checker for the threat model; Lean reference, "Validating a Lean proof".
 """
 
 from __future__ import annotations
@@ -48,26 +48,26 @@ from verifiers.lean.submission import LeanSource, assemble
 from verifiers.lean.toolchain import PROGRAM, Toolchain, find, how_to_have_one, tools
 
 MOST_TEXT = 300_000
-"""Characters of a submission."""
+"""Maximum length of a submission, in characters."""
 BOX_MIB = 5120
 TMP_MIB = 256
 LATE = 0.3
-"""Seconds of computing beyond the clock in which what was compiled in time may still be checked."""
+"""CPU seconds beyond the limit in which a file that compiled in time may still be checked."""
 SHORTEST = 0.05
-"""Seconds; a step that has fewer is not begun."""
+"""Minimum remaining seconds for starting a step."""
 ALL_BUT = 0.99
-"""Of its clock: who was ended having computed so much used it up."""
-BUSY_HINT = "Ask again when the machine is less busy."
+"""Share of its time limit that a killed step must have computed to count as timed out."""
+BUSY_HINT = "Retry when the machine is less busy."
 
 
 def conductor(parts: ConductorParts) -> LeanVerifier:
-    """Compiles proofs in the boxes of these parts."""
+    """Returns a verifier that compiles proofs in the boxes of these parts."""
     toolchain = find(parts.lean, projects=parts.lean_projects)
     return LeanVerifier(parts.boxes(), toolchain, most=parts.workers)
 
 
 class ProofClock:
-    """What all steps of one proof may compute, in seconds."""
+    """CPU seconds left for all steps of one proof."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
@@ -78,7 +78,7 @@ class ProofClock:
 
 @dataclass(frozen=True)
 class SubmittedProof:
-    """A submission that is compiled and checked."""
+    """A submission to compile and check."""
 
     spec: LeanSpec
     statement: LeanStatement
@@ -88,7 +88,7 @@ class SubmittedProof:
 
 
 class LeanVerifier:
-    """`close()` ends all its boxes."""
+    """Checks Lean proofs in boxes. `close()` ends all its boxes."""
 
     name = LEAN.name
     version = LEAN.version
@@ -102,15 +102,15 @@ class LeanVerifier:
         most: int | None = None,
         alone: bool = False,
     ) -> None:
-        """`launch` gives boxes of the program `toolchain.program`. `most` checks at once: None is one for each core.
-        `alone`: it is asked about one statement, and its boxes may run that one's code."""
+        """`launch` starts boxes with the program `toolchain.program`. `most`: concurrent checks, by default one per
+        core. `alone`: serves one statement, whose own code may run in its boxes."""
         self._toolchain = toolchain
         if isinstance(launch, ToolBoxes):
             boxes = launch
             launch = lambda: boxes.box(PROGRAM, memory_mib=memory_mib, tmp_mib=TMP_MIB, pids=128)  # noqa: E731
         self._launch, self._alone = launch, alone
         self._others: set[LeanVerifier] = set()
-        """For statements with code of their own, while they are asked."""
+        """Verifiers in use for statements with code of their own."""
         self._boxes = LeanBoxes(launch, most or len(os.sched_getaffinity(0)))
         self._memory_mib = memory_mib - TMP_MIB
         self._mark = f"assay_{secrets.token_hex(8)}"
@@ -120,8 +120,7 @@ class LeanVerifier:
         return tools(self._toolchain)
 
     def check(self, spec: LeanSpec) -> None:
-        """Raises SpecError, with a hint, for a statement that cannot be read. Whether Lean accepts it shows only in
-        `verify`."""
+        """Raises SpecError, with a hint, for an unreadable statement. Only `verify` shows if Lean accepts it."""
         read_statement(spec)
 
     def close(self) -> None:
@@ -130,7 +129,7 @@ class LeanVerifier:
             other.close()
 
     def verify(self, spec: LeanSpec, submission: str, seconds: float = 60.0) -> Verdict:
-        """Raises SpecError for a statement that does not compile, and nothing else."""
+        """Returns the verdict. Raises only SpecError, for a statement that does not compile."""
         began = time.monotonic()
         statement = read_statement(spec)
         if not self._alone and (screen(statement.source) or computes(statement.source)):
@@ -143,8 +142,7 @@ class LeanVerifier:
         return judged.verdict(self.name, self.version, tools=self.tools(), seconds=seconds)
 
     def _verified_alone(self, spec: LeanSpec, submission: str, seconds: float) -> Verdict:
-        """Of a statement whose own code may run where it is compiled and checked: in boxes that no other is asked in,
-        before or after."""
+        """Verifies against a statement whose own code may run at compile time, in boxes used for nothing else."""
         memory_mib = self._memory_mib + TMP_MIB
         other = LeanVerifier(self._launch, self._toolchain, memory_mib=memory_mib, most=1, alone=True)
         self._others.add(other)
@@ -157,7 +155,7 @@ class LeanVerifier:
             self._others.discard(other)
 
     def _judged(self, spec: LeanSpec, statement: LeanStatement, submission: str, limit: float) -> Judgement:
-        """`limit` is the whole clock in seconds, also for reading the text."""
+        """Judges a submission. `limit` is the total time in seconds, including reading the text."""
         clock, began = ProofClock(limit), time.thread_time()
         if len(submission) > MOST_TEXT:
             return judging.failed(Ground.UNREADABLE, f"it has more than {MOST_TEXT} characters")
@@ -177,7 +175,7 @@ class LeanVerifier:
             return judging.forbidden([source])
         clock.left = max(0.5, limit - (time.thread_time() - began))
         if self._toolchain is None:
-            return judging.lost("there is no Lean on this machine", how_to_have_one())
+            return judging.lost("no Lean is installed on this machine", how_to_have_one())
         try:
             prepared = self._preparer.prepared(spec, statement)
             proof = SubmittedProof(spec, statement, prepared, source, clock)
@@ -215,7 +213,7 @@ class LeanVerifier:
         return judged.noting(headers=self._cold)._replace(isolation=isolation)
 
     def _compile(self, proof: SubmittedProof) -> tuple[Ran | Judgement, str, str]:
-        """The run, what it was isolated by, and whether its imports were `warm` or `cold`."""
+        """Returns the run, its isolation, and `warm` or `cold` for its imports."""
         source, limits = proof.source, self._limits(proof.spec) | {"keep": True}
         modules = header(source.modules)
         if self._warm and modules is not None and modules == header(proof.statement.imports):
@@ -227,9 +225,12 @@ class LeanVerifier:
         return *self._twice("compile", asked, proof.clock), self._cold
 
     def _checked_warmly(self, proof: SubmittedProof, against: dict[str, Any]) -> tuple[Judgement | None, bool]:
-        """Check and replay in one: the kernel adds the statement's declarations and then the submission's to what the
-        statement imports, and the check is elaborated on top of that. None where the usual way has to tell, and
-        whether it was another theorem here: then the usual way may say why, and never that it is right."""
+        """Checks and replays in one step on a preimported header: the kernel adds the declarations of the statement and
+        then of the submission, and the check is elaborated on top.
+
+        Returns None if the cold way must decide, and True if the theorem differed here: the cold way may then explain
+        why, but never pass.
+        """
         modules = header(proof.statement.imports)
         if modules is None or not self._warm:
             return None, False
@@ -246,7 +247,7 @@ class LeanVerifier:
         return (judged._replace(isolation=isolation) if judged.ground is not Ground.BROKEN else None), False
 
     def _replayed(self, proof: SubmittedProof, judged: Judgement, message: dict[str, Any]) -> Judgement:
-        """A pass, after the kernel was given all that the submission declares once more, where that is possible."""
+        """Judges a pass after a second kernel check of all declarations, if available."""
         replayed: str | None = None
         if self._boxes.replays:
             asked = step("Replay", "", replay=f"{SUBMISSION}.olean", **message)
@@ -273,10 +274,10 @@ class LeanVerifier:
         }
 
     def _twice(self, role: Role, message: dict[str, Any], clock: ProofClock) -> tuple[Ran | Judgement, str]:
-        """A step that may take what is left. One that was lost for no fault of the submission's is run once more, in a
-        fresh box. One where Lean breaks off, too, and what it ends with is the submission's doing only where it does
-        so both times and a small theorem compiles there."""
-        late = judging.failed(Ground.TIMEOUT, "Lean did not come to an end with it in time")
+        """Runs a step within the remaining time. A step lost through no fault of the submission is retried once, in a
+        fresh box. A crash of Lean counts against the submission only if it happens both times and a small theorem
+        compiles there."""
+        late = judging.failed(Ground.TIMEOUT, "Lean did not finish it in time")
         reason = hint = ""
         for _ in range(2):
             seconds = clock.left + (LATE if role == "check" else 0.0)
@@ -292,21 +293,21 @@ class LeanVerifier:
                 reason = f"the box was lost: {error}"
                 continue
             except ValidationError:
-                reason = "the box gave an answer that is none"
+                reason = "the box gave an invalid answer"
                 continue
             if ran.starved:
-                reason = "Lean could not begin its threads"
+                reason = "Lean could not start its threads"
             elif ran.broke_off and not (reason and self._works(role)):
-                reason = f"Lean ended by {ran.ended} {ran.code} and said: {escaped(ran.err.strip() or ran.out.strip())}"
+                reason = f"Lean ended with {ran.ended} {ran.code}: {escaped(ran.err.strip() or ran.out.strip())}"
             elif ran.ended == "timeout" and ran.cpu < ALL_BUT * seconds:
-                reason, hint = f"Lean was kept from computing for {ran.seconds:.0f} s", BUSY_HINT
+                reason, hint = f"Lean was starved of CPU for {ran.seconds:.0f} s", BUSY_HINT
             else:
                 clock.took(ran)
                 return ran, isolation
         return (judging.lost(f"no verdict after two attempts: {reason}", hint) if reason else late), ""
 
     def _works(self, role: Role) -> bool:
-        """Whether a small theorem compiles in a box of that role. Raises BoxLost, ValidationError."""
+        """True if a small theorem compiles in a box of that role. Raises BoxLost, ValidationError."""
         ran, _ = self._ask(role, step("Probe", PROBE, **LIMITS))
         return ran.compiled
 

@@ -1,12 +1,12 @@
-"""A header's environment, imported once; every fork of the process that has it goes on from there.
+"""A header's environment, imported once and inherited by every fork of the process.
 
-Lean's own `importModules` makes it, and its own `Elab.process` elaborates what comes after the imports: what the
-command line calls too, without the header. A fork can first add compiled files by the kernel's replay, so that what is
-elaborated then rests on nothing that the kernel has not checked, and on none of their entries.
+Lean's own `importModules` makes it, and its own `Elab.process` elaborates the source after the imports, as the command
+line does without the header. A fork can first add compiled files through the kernel's replay, so that later elaboration
+depends on nothing unchecked, and on none of their entries.
 
-What always holds: the process that imports runs nothing of a submission; what cannot be done warm is NotWarm, and has
-to be done cold. Nothing here decides what a submission proves: Lean's messages do, as ever.
-Source: src/Lean/Elab/Frontend.lean, src/Lean/Elab/Import.lean; Lean 4.35.
+Invariants: the importing process runs nothing of a submission; what cannot be done warm raises NotWarm and must be done
+cold. Nothing here decides what a submission proves: Lean's messages do, as ever. Source: src/Lean/Elab/Frontend.lean,
+src/Lean/Elab/Import.lean; Lean 4.35.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from verifiers.lean.native import FUNCTIONS, IMPORTS, NOTHING, LeanRefused, Nati
 
 OPTION = re.compile(r"-D(?P<name>[A-Za-z][A-Za-z0-9.]*)=(?P<value>\d+)\Z")
 USUAL: dict[str, int | bool] = {"Elab.async": True, "internal.cmdlineSnapshots": True}
-"""What the command line sets by itself; no version minds an option that it does not know."""
+"""Options that the command line sets by itself; every version ignores unknown options."""
 STACK = 1 << 30
-"""Bytes, as Lean gives its own threads. They are taken when they are used."""
+"""Stack size in bytes, as Lean gives its own threads; allocated on use."""
 
 
 class NotWarm(Exception):
-    """It has to be done cold; the message says why."""
+    """The step must be done cold; the message says why."""
 
 
 class Warm:
@@ -47,10 +47,10 @@ class Warm:
                 usual = field(native.module(Path(file.name)), IMPORTS)
             self._environment = native.environment(native.imports(usual, modules), extensions=True)
         except (AttributeError, ValueError, LeanRefused) as error:
-            raise NotWarm(f"the header cannot be imported beforehand: {error}") from error
+            raise NotWarm(f"the header cannot be preimported: {error}") from error
 
     def prepare(self, folder: Path, message: dict[str, Any]) -> dict[str, Any]:
-        """In a fork: the files to add, one by one, through the kernel. Raises NotWarm, with what the kernel says."""
+        """Adds files one by one through the kernel; runs in a fork. Raises NotWarm, with the kernel's message."""
         self._native.begin_tasks()
         added = message.get("add", ())
         if not added:
@@ -65,7 +65,8 @@ class Warm:
         return {"replayed": "yes"}
 
     def elaborate(self, folder: Path, message: dict[str, Any]) -> int:
-        """In a fork: what `lean --json` writes and answers for a source without its imports. Raises NotWarm."""
+        """Elaborates a source without imports and writes messages as `lean --json` does; runs in a fork. Raises
+        NotWarm."""
         found: list[int | Exception] = []
 
         def work() -> None:
@@ -98,7 +99,7 @@ class Warm:
         return code
 
     def _tell(self, log: int) -> int:
-        """Writes the messages; 1 where one of them is an error."""
+        """Writes the messages. Returns 1 if one is an error, else 0."""
         code = 0
         for entry in elements(self._native.call("l_Lean_MessageLog_toArray", log)):
             line = text(self._native.call("l_Lean_Json_compress", self._native.value("l_Lean_Message_toJson", entry)))
@@ -112,5 +113,5 @@ class Warm:
 def _options(given: Sequence[str]) -> dict[str, int | bool]:
     found = [OPTION.match(option) for option in given]
     if None in found:
-        raise NotWarm(f"options that only the command line knows: {given}")
+        raise NotWarm(f"options that need the command line: {given}")
     return USUAL | {one["name"]: int(one["value"]) for one in found if one}

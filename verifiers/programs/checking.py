@@ -1,5 +1,7 @@
-"""Which specs cannot decide anything, or would accept a program that does nothing. Cheap: nothing is run, so what only
-generated tests or properties would tell is found out by the verifier, before it looks at a submission."""
+"""Static checks for program specs that decide nothing or accept a program that does nothing.
+
+Cheap: no code runs. What needs generated tests or properties is checked by the verifier before it reads a submission.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ OF_A_MODULE = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__
 
 class SourceNames(NamedTuple):
     outermost: frozenset[str]
-    """Defined at the top of the module."""
+    """Names that are bound at the top level of the module."""
     unknown: tuple[str, ...]
-    """Used, and bound nowhere, in the order of the source."""
+    """Names that are used but bound nowhere, in source order."""
     anything: bool
-    """Whether names may come from elsewhere, and nothing can be said."""
+    """True if names may come from elsewhere (`import *`, `exec`), so that `unknown` proves nothing."""
 
 
 def names_of(tree: ast.Module) -> SourceNames:
@@ -64,7 +66,7 @@ def names_of(tree: ast.Module) -> SourceNames:
 
 
 def _outermost(body: list[ast.stmt]) -> set[str]:
-    """What a module's own statements bind, those inside of conditions and loops too."""
+    """Names that a module's own statements bind, including those in conditions and loops."""
     found: set[str] = set()
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -85,7 +87,7 @@ def _outermost(body: list[ast.stmt]) -> set[str]:
 
 @lru_cache(maxsize=256)
 def check(spec: ProgramSpec) -> None:
-    """Raises SpecError."""
+    """Raises SpecError for a spec that cannot be used."""
     if spec.function:
         _check_function(spec)
     else:
@@ -117,14 +119,14 @@ def _check_source(name: str, source: str, wanted: str, inputs: int) -> None:
     if wanted and wanted not in names.outermost:
         raise SpecError(f"the {name} defines no function {wanted}", hint=f"It needs `def {wanted}(...)`.")
     if names.unknown:
-        raise SpecError(f"the {name} uses {names.unknown[0]}, which is nowhere defined", hint="Define or import it.")
+        raise SpecError(f"the {name} uses {names.unknown[0]}, which is not defined", hint="Define or import it.")
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == wanted and wanted in ("drive", "holds"):
             _check_judging(name, node, inputs)
 
 
 def _check_judging(name: str, function: ast.FunctionDef, inputs: int) -> None:
-    """For a property and a driver: both are about what comes first."""
+    """Checks a property or driver: its number of arguments, and that it uses its first one."""
     takes = function.args
     plain = [*takes.posonlyargs, *takes.args]
     about = "solution" if function.name == "drive" else "result"
@@ -136,7 +138,7 @@ def _check_judging(name: str, function: ast.FunctionDef, inputs: int) -> None:
         )
     used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
     if plain and not used & {plain[0].arg, *(["solution"] if function.name == "drive" else [])}:
-        raise SpecError(f"the {name} does not look at its {about}, so everything passes", hint="Ask something of it.")
+        raise SpecError(f"the {name} never uses its {about}, so everything passes", hint="Check something about it.")
 
 
 def _check_function(spec: ProgramSpec) -> None:
@@ -145,27 +147,25 @@ def _check_function(spec: ProgramSpec) -> None:
             "only Python programs can be called by function", hint="Leave `function` out and give `runs` instead."
         )
     if not _is_name(spec.function):
-        raise SpecError(f"{spec.function!r} is no name of a function")
+        raise SpecError(f"{spec.function!r} is not a valid function name")
     if spec.runs:
         raise SpecError("`runs` are for whole programs", hint="Leave out `function`, or give `examples` instead.")
     if spec.generate and not spec.inputs:
-        raise SpecError("nothing says how inputs are generated", hint="Declare `inputs`, one for each argument.")
+        raise SpecError("`generate` needs `inputs`", hint="Declare `inputs`, one for each argument.")
     if spec.generate and not (spec.reference or spec.properties):
-        raise SpecError(
-            "generated inputs need something that knows what is right", hint="Add a `reference` or `properties`."
-        )
+        raise SpecError("generated inputs need expected results", hint="Add a `reference` or `properties`.")
     if spec.properties and not spec.generate:
-        raise SpecError("properties are asked for generated inputs", hint="Set `generate` to how many.")
+        raise SpecError("properties are checked on generated inputs", hint="Set `generate` to their number.")
     if spec.relations and not spec.inputs:
-        raise SpecError("relations are asked for generated inputs", hint="Declare `inputs`, one for each argument.")
+        raise SpecError("relations need generated inputs", hint="Declare `inputs`, one for each argument.")
     _check_inputs(spec)
     for relation in spec.relations:
         if (relation.kind == "inverse") != bool(relation.other):
-            raise SpecError("an inverse, and only that, names another function in `other`")
+            raise SpecError("`other` names the inverse function: required for an inverse, invalid otherwise")
         if relation.other and not _is_name(relation.other):
-            raise SpecError(f"{relation.other!r} is no name of a function")
+            raise SpecError(f"{relation.other!r} is not a valid function name")
         if relation.kind == "inverse" and spec.driver:
-            raise SpecError("an inverse cannot be asked through a driver")
+            raise SpecError("an inverse cannot be checked through a driver")
         if relation.argument >= len(spec.inputs) or (relation.kind == "swap" and len(spec.inputs) < 2):
             raise SpecError(f"the relation {relation.kind} changes an argument that is not declared")
     if not spec.examples and not spec.generate:
@@ -173,13 +173,13 @@ def _check_function(spec: ProgramSpec) -> None:
             raise SpecError(
                 "relations alone accept a constant function", hint="Add examples, a reference or properties."
             )
-        raise SpecError("there are no tests", hint="Give `examples`, or `inputs` with a reference or properties.")
+        raise SpecError("the spec has no tests", hint="Give `examples`, or `inputs` with a reference or properties.")
     _check_examples(spec)
 
 
 def _check_inputs(spec: ProgramSpec) -> None:
     for found in filter(None, map(problem, spec.inputs)):
-        raise SpecError(f"no input can be generated: {found}")
+        raise SpecError(f"inputs cannot be generated: {found}")
 
 
 def _check_examples(spec: ProgramSpec) -> None:
@@ -189,7 +189,7 @@ def _check_examples(spec: ProgramSpec) -> None:
         if bool(example.expected) == bool(example.raises):
             raise SpecError(f"example {place + 1} needs exactly one of `expected` and `raises`")
         if example.raises and not _is_name(example.raises):
-            raise SpecError(f"example {place + 1}: {example.raises!r} is no name of an exception")
+            raise SpecError(f"example {place + 1}: {example.raises!r} is not a valid exception name")
         try:
             arguments = read_arguments(example.arguments)
             result = f"raises {example.raises}" if example.raises else literal(read(example.expected))
@@ -197,7 +197,7 @@ def _check_examples(spec: ProgramSpec) -> None:
             raise SpecError(f"example {place + 1}: {error}", hint="Values are Python literals, as text.") from error
         takes_any = takes_any or bool(arguments.positional or arguments.named)
         if seen.setdefault(literal(arguments.positional) + str(arguments.named), result) != result:
-            raise SpecError(f"example {place + 1} says something else for the same arguments than one before it")
+            raise SpecError(f"example {place + 1} contradicts an earlier example with the same arguments")
     if spec.generate:
         return
     if takes_any and len(set(seen.values())) == 1:
@@ -214,21 +214,25 @@ def _check_examples(spec: ProgramSpec) -> None:
 def _check_runs(spec: ProgramSpec) -> None:
     if spec.language not in KNOWN and spec.tool is None:
         known = ", ".join(sorted(KNOWN))
-        raise SpecError(f"{spec.language!r} is not known here; {known} are", hint="Say in `tool` how it is run.")
+        raise SpecError(
+            f"unknown language {spec.language!r} (known: {known})", hint="Describe in `tool` how to run it."
+        )
     if spec.tool is not None:
         for command in (spec.tool.run, spec.tool.build):
             if command and not command[0].startswith("/"):
-                raise SpecError(f"{command[0]!r} is no full path", hint="A tool is named by its path in the sandbox.")
+                raise SpecError(
+                    f"{command[0]!r} is not an absolute path", hint="Name a tool by its path in the sandbox."
+                )
     for name in ("examples", "properties", "relations", "driver"):
         if getattr(spec, name):
-            raise SpecError(f"`{name}` asks for a function to call", hint="Name it in `function`, or give `runs` only.")
+            raise SpecError(f"`{name}` needs a function to call", hint="Name it in `function`, or give `runs` only.")
     if spec.generate and not (spec.inputs and spec.reference):
-        raise SpecError("generated input needs `inputs`, and a `reference` that knows what is right")
+        raise SpecError("generated input needs `inputs` and a `reference`")
     _check_inputs(spec)
     if not spec.runs and not spec.generate:
-        raise SpecError("there are no tests", hint="Give `runs`, or a `function` with examples.")
+        raise SpecError("the spec has no tests", hint="Give `runs`, or a `function` with examples.")
     if any("\0" in argument for run in spec.runs for argument in run.arguments):
-        raise SpecError("an argument of a program has no NUL")
+        raise SpecError("an argument of a run contains NUL")
     if spec.generate:
         return
     if any(run.stdin or run.arguments for run in spec.runs):
@@ -237,4 +241,4 @@ def _check_runs(spec: ProgramSpec) -> None:
         if all(run.visible for run in spec.runs):
             raise SpecError("every test is visible, so a table of them passes", hint="Add runs that are not shown.")
     elif any(not run.expected.strip() and run.exit_code == 0 for run in spec.runs):
-        raise SpecError("a program that does nothing passes", hint="Say what it must print.")
+        raise SpecError("a program that does nothing passes", hint="Give its expected output.")

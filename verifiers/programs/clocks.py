@@ -1,8 +1,8 @@
-"""What a submission may take, and the spec's own code for it: one call, and all of them together. Pure.
+"""Time limits for a submission and for the spec's own code: per call and in total. Pure.
 
-What always holds: the limits of a test and of all tests are of the submission's own time, in which it computed or
-rested; what others took from it counts for the wall clock only, which is bounded, too. A submission that hardly came to
-compute before its wall clock was over is not judged.
+Invariants: the limits of a test and of all tests count the submission's own time, computing or idle; time taken by
+other processes counts only towards wall clock, which is limited too. A submission that hardly got to compute before its
+wall clock ran out is not judged.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from runtime.sandbox import CallResult, ExecResult
 from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE
 
 SHARED_SECONDS = 0.5
-"""Of one call where programs share a sandbox; what takes longer is done in one of its own, which gives way."""
+"""Time limit of a call in a shared sandbox, in seconds; a longer call moves to a sandbox of its own, at lower priority.
+"""
 LEAST_SECONDS = 0.05
 LEAST_SPEC_SECONDS = 5.0
-"""Of a spec's own code, however little a submission may take: what it imports takes time, too."""
+"""Minimum time limit of a spec's own code, in seconds: imports take time too."""
 TESTS = "all tests together"
 COMPUTES_SHARE = 0.8
-"""Of its own time; who computed for less rested, too."""
+"""Share of its own time below which a submission was also idle."""
 BUSY_SHARE = 0.05
-"""Of its limit; a submission that computed for less, while others had the processors, is not judged."""
-HINT = "Ask again when the machine is less busy, or give more seconds."
+"""Share of its limit below which a submission that was starved by other processes is not judged."""
+HINT = "Retry when the machine is less busy, or allow more seconds."
 
 
 class Limit(NamedTuple):
-    """Of one call, in seconds; `wall` is at least `own`."""
+    """Time limit of one call, in seconds; `wall` is at least `own`."""
 
     own: float
     wall: float
@@ -44,14 +45,14 @@ class Limit(NamedTuple):
 
 
 class SpecTimeError(Exception):
-    """The spec's own code came to no end in its time; the message says what took how long."""
+    """The spec's own code exceeded its time; the message names the code and the time."""
 
 
 class SubmissionClock:
-    """Of all calls of one submission, or of what else `name` says."""
+    """Time account for all calls of one submission, or of the code that `name` describes."""
 
     def __init__(self, own: float = math.inf, wall: float = math.inf, name: str = TESTS) -> None:
-        """In seconds."""
+        """`own` and `wall` are limits in seconds."""
         self._own, self._wall, self._name = own, wall, name
         self._spent = self._passed = 0.0
 
@@ -60,7 +61,7 @@ class SubmissionClock:
         return min(self._own - self._spent, self._wall - self._passed)
 
     def limit(self, seconds: float) -> Limit | None:
-        """For a call that may take so many; None when nothing is left."""
+        """Returns the limit of a call that may take up to `seconds`; None if no time is left."""
         own = min(seconds, self.left)
         if own < LEAST_SECONDS:
             return None
@@ -71,39 +72,42 @@ class SubmissionClock:
         self._passed += result.seconds
 
     def settle(self) -> bool:
-        """Says whether the limit was passed, once all that ran is counted."""
+        """Returns True if the total limit is exceeded, once everything that ran is counted."""
         return self.left <= 0
 
     def opened(self, place: object, cpu_seconds: Callable[[], float]) -> None:
-        """Is told of a sandbox in which all else will run."""
+        """Registers a sandbox in which the following calls run."""
 
     def closing(self, place: object) -> None:
-        """Is told that it is closed next."""
+        """Records that this sandbox is about to be closed."""
 
     def over(self) -> str:
-        """Why nothing is left."""
+        """Returns the reason why no time is left."""
         if self._own - self._spent <= self._wall - self._passed:
             return f"{self._name} took more than {self._own:g} s"
         return f"{self._name} did not end within {self._wall:g} s on a busy machine"
 
 
 class NotMeasuredError(Exception):
-    """All tests together may have taken too long, by a clock that also counts what others took from them."""
+    """All tests together may have exceeded their time, by a clock that includes time taken by other processes."""
 
 
 class CandidateClock(SubmissionClock):
-    """Of all calls of one submission, or of a spec's own code. Calls in sessions among others, and very quick ones, are
-    not measured one by one: while their wall clock fits into the limit, so does what they computed. Where it does not
-    fit, nothing is concluded from it: all is asked once more in sandboxes whose processor time is read (`measured`),
-    and that decides."""
+    """Time account of a submission or of a spec's own code, which measures CPU time only where the verdict depends on
+    it.
+
+    Calls in shared sessions, and very quick ones, are not measured individually: while their wall clock fits into the
+    limit, so does their CPU time. If it does not fit, nothing follows; everything is repeated in sandboxes whose CPU
+    time is read (`measured`), and that decides.
+    """
 
     def __init__(self, own: float, *, measured: bool = False, patience: float = PATIENCE, name: str = TESTS) -> None:
         super().__init__(own, patience * own, name)
         self._measured = measured
         self._quick = 0.0
-        """Wall clock of the calls that were not measured one by one."""
+        """Wall clock of calls without their own CPU measurement, in seconds."""
         self._known = 0.0
-        """Processor time of those that were, in places that are read."""
+        """CPU time of measured calls, in sandboxes whose total is read, in seconds."""
         self._read: dict[object, tuple[Callable[[], float], float]] = {}
         self._closed = 0.0
 
@@ -128,7 +132,7 @@ class CandidateClock(SubmissionClock):
         self._closed += max(0.0, cpu_seconds() - before)
 
     def settle(self) -> bool:
-        """Says so as well. Raises NotMeasuredError where that cannot be known."""
+        """Returns True if the total limit is exceeded. Raises NotMeasuredError if that cannot be known."""
         if self._spent + self._quick <= self._own - LEAST_SECONDS or self._passed >= self._wall:
             return self.left <= 0
         if not self._measured:
@@ -141,17 +145,18 @@ class CandidateClock(SubmissionClock):
 
 
 def spec_clock(own: float, *, measured: bool = False) -> SubmissionClock:
-    """For the spec's own code, where a submission may take so many seconds of its own. `measured` as of places."""
+    """Returns a clock for the spec's own code, given the submission's limit in seconds. `measured` as in
+    CandidateClock."""
     seconds = max(own, LEAST_SPEC_SECONDS)
     return CandidateClock(seconds, measured=measured, patience=LAST_PATIENCE, name="the spec's own code")
 
 
 def late(result: CallResult | ExecResult, limit: Limit) -> str:
-    """How a call that was stopped went past its limit. Raises InfrastructureError for one kept from computing."""
+    """Describes how a stopped call exceeded its limit. Raises InfrastructureError if the call was starved of CPU."""
     if result.computed is not None and result.computed >= COMPUTES_SHARE * limit.own:
         return f"computed for more than {limit.own:.3g} s"
     if result.computed is None or result.seconds - result.waited >= limit.own:
-        return f"took more than {limit.own:.3g} s{'' if result.computed is None else ', some of it at rest'}"
+        return f"took more than {limit.own:.3g} s{'' if result.computed is None else ', partly idle'}"
     if result.computed < BUSY_SHARE * limit.own:
-        raise InfrastructureError(f"the program was kept from computing for {result.seconds:.0f} s", hint=HINT)
+        raise InfrastructureError(f"the program was starved of CPU for {result.seconds:.0f} s", hint=HINT)
     return f"did not end within {limit.wall:.3g} s on a busy machine"

@@ -1,7 +1,8 @@
-"""Programs that a set of tests should pass, and neighbours of these that it should not. Pure: the tests decide on each.
+"""Programs that a set of tests should accept, and mutants of these that it should reject. Pure: the tests decide on
+each.
 
-The right program is the spec's reference, or what the job came to. Its neighbours are changed in one place
-(`data.mutants`). One that passes may compute the same all the same, which nobody can decide; it is shown.
+The right program is the spec's reference or the job's result. Its mutants are changed in one place (`data.mutants`). A
+mutant that passes may be equivalent, which is undecidable; it is shown.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ IDLE = (
     "an empty program",
     "a class without methods",
 )
-"""Of the programs that do nothing, those that are shown."""
+"""Trivial programs that are shown."""
 
 
 def examples(spec: ProgramSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:
@@ -31,14 +32,14 @@ def examples(spec: ProgramSpec, answer: str | None, try_: AskVerifier) -> Exampl
     if spec.reference:
         inputs.append(ExampleInput("example", REFERENCE, spec, spec.reference))
     if answer is not None:
-        inputs.append(ExampleInput("example", "the program that the job came to", spec, answer))
+        inputs.append(ExampleInput("example", "the job's program", spec, answer))
     idle = trivial(spec)
     inputs += [ExampleInput("mutant", name, spec, idle[name]) for name in IDLE if name in idle]
     right = spec.reference or answer or ""
     if not right:
-        notes.append("there is no program yet that is right: none could be changed, and only idle ones were tried")
+        notes.append("no right program is known yet: only trivial programs were tried, no mutants")
     elif spec.language != "python":
-        notes.append("only Python programs are changed: no neighbours of the right one were tried")
+        notes.append("mutants exist for Python programs only: none were tried")
     else:
         inputs += _neighbours(spec, right, notes)
     tried = try_(distinct(inputs, right))
@@ -50,9 +51,9 @@ def _neighbours(spec: ProgramSpec, right: str, notes: list[str]) -> list[Example
     try:
         changes = mutants(right)
     except SpecError as error:
-        notes.append(f"the right program could not be changed: {error}")
+        notes.append(f"no mutants of the right program could be made: {error}")
         return []
     if not changes:
-        notes.append("there is nothing in the right program that could be changed")
+        notes.append("the right program has nothing to mutate")
     named = ((f"line {change.line}: {change.what}", change.source) for change in chosen(changes, MOST_MUTANTS, 0))
     return [ExampleInput("mutant", name, spec, source, name) for name, source in named]

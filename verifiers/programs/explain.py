@@ -1,5 +1,5 @@
-"""A program's tests in plain words: what is called, with what, what has to come out, how it is compared; and what a
-verdict about it carries. Pure."""
+"""Plain-text explanation of a program's tests: calls, expected results and comparison; and the claims of a verdict.
+Pure."""
 
 from __future__ import annotations
 
@@ -15,51 +15,51 @@ from verifiers.programs.spec import MetamorphicRelation, ProgramSpec
 SHOWN_TESTS = 40
 SEEN = {True: "   (shown to the agent)", False: ""}
 RULES = {
-    "exact": "of the same types all through: 2.0 is not 2, a tuple is no list",
+    "exact": "with the same types throughout: 2.0 is not 2, a tuple is not a list",
     "equal": "by value: 2.0 is 2, a tuple with the same items is the list",
-    "any_order": "of the same types, the items of a list in any order",
+    "any_order": "with the same types, the items of a list in any order",
 }
 OUTPUTS = {
     "exact": "character by character",
     "lines": "line by line, apart from blanks at their ends",
-    "tokens": "word by word, whatever stands between them",
+    "tokens": "word by word, ignoring white space between them",
     "numbers": "word by word, numbers within the tolerances",
 }
 AGAIN = {
-    "if_chancy": "What passed has to pass once more, in another order.",
-    "always": "What passed has to pass once more, in another order.",
+    "if_chancy": "A program that passes must pass again, in another order.",
+    "always": "A program that passes must pass again, in another order.",
     "never": "Nothing is repeated.",
 }
 
 
 def explain(spec: ProgramSpec) -> Iterator[str]:
     if spec.function:
-        yield f"A Python program with `{spec.function}`, which is called with these:"
+        yield f"A Python program with `{spec.function}`, called with these:"
     else:
-        yield f"A program in {spec.language}, which is run as a whole with these:"
+        yield f"A program in {spec.language}, run as a whole with these:"
     yield from _tests(spec)
     yield from _generated(spec)
     yield from (f"For related inputs: {relation(one)}." for one in spec.relations)
-    yield from _source("It is not called itself, but through this:", spec.driver)
+    yield from _source("It is called through this driver:", spec.driver)
     if spec.tool is not None:
         yield f"Built by `{' '.join(spec.tool.build) or 'nothing'}`, run by `{' '.join(spec.tool.run)}`."
     if spec.function:
         yield f"Results are compared {compared(spec.compare)}."
     else:
         near = compared(spec.compare) if spec.output == "numbers" else ""
-        yield f"What is printed is compared {OUTPUTS[spec.output]}{f' ({near})' if near else ''}."
+        yield f"Output is compared {OUTPUTS[spec.output]}{f' ({near})' if near else ''}."
     yield AGAIN[spec.twice]
     if spec.fresh:
         yield "Each test has a new process."
     if spec.partial:
-        yield "A program that fails some tests does not pass, and keeps the share that it passed as its score."
+        yield "A program that fails some tests does not pass; its score is the share that it passed."
     if spec.suspicion == "refuses":
-        yield "A program that passes and looks like an attempt on the judge is refused."
+        yield "A program that passes but looks like an attempt to cheat the judge is refused."
     yield (
         f"One test may take {spec.seconds:g} s, all of them {spec.total_seconds:g} s, with {spec.memory_mib} MiB and "
         f"{spec.output_bytes} bytes of output."
     )
-    yield "Nothing is said of inputs that are not among the tests."
+    yield "Inputs outside these tests are not covered."
 
 
 def _tests(spec: ProgramSpec) -> Iterator[str]:
@@ -82,11 +82,11 @@ def _generated(spec: ProgramSpec) -> Iterator[str]:
         yield from (f"    {generator(one)}" for one in spec.inputs)
     if spec.generate:
         yield f"{spec.generate} of them, by the seed {spec.seed}" + (
-            ", are given to this reference as well, which is taken to be right:" if spec.reference else "."
+            ", are also given to this reference, which is assumed to be right:" if spec.reference else "."
         )
-    yield from _source("" if spec.generate else "A solution that is taken to be right:", spec.reference)
+    yield from _source("" if spec.generate else "A solution assumed to be right:", spec.reference)
     for number, source in enumerate(spec.properties, 1):
-        yield from _source(f"Property {number}, which has to be True of each result:", source)
+        yield from _source(f"Property {number}, which must be True for each result:", source)
 
 
 def _source(title: str, source: str) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _source(title: str, source: str) -> Iterator[str]:
 
 def compared(how: CompareRule) -> str:
     if how.rule == "close":
-        return f"by value, numbers within {how.absolute:g} or within {how.relative:g} of the expected one as a share"
+        return f"by value, numbers within {how.absolute:g}, or within a share of {how.relative:g} of the expected one"
     return RULES[how.rule]
 
 
@@ -150,7 +150,7 @@ def visible(spec: ProgramSpec) -> str:
 
 
 def question(spec: ProgramSpec, asked: str | None) -> str | None:
-    """What a person asked, with those tests that the spec calls visible."""
+    """Returns a person's question, followed by the spec's visible tests."""
     return None if asked is None else "\n\n".join([asked, *_visible_tests(spec)])
 
 

@@ -1,4 +1,4 @@
-"""A spec as people write it: TOML.
+"""TOML format of a program spec, as people write it.
 
     function = "solve"
     reference = '''
@@ -16,7 +16,7 @@
     expected = "14"
     visible = true
 
-`arguments` and `expected` are Python literals in text. What is not text is taken as the value itself: `expected = 14`,
+`arguments` and `expected` are Python literals in text. Any other TOML value is taken as it is: `expected = 14`,
 `arguments = [[1, 2, 3], "text"]` (a list of the arguments). The keys are those of `ProgramSpec`.
 """
 
@@ -38,7 +38,7 @@ MOST_CHARS = 20_000_000
 
 
 def spec_of_toml(text: str, _folder: Path = Path()) -> ProgramSpec:
-    """Raises SpecError, with a hint where there is one, for a text that is no spec or a spec that cannot be used."""
+    """Parses a TOML text. Raises SpecError, usually with a hint, for invalid text or an unusable spec."""
     if len(text) > MOST_CHARS:
         raise SpecError(f"the file has more than {MOST_CHARS} characters")
     try:
@@ -49,7 +49,7 @@ def spec_of_toml(text: str, _folder: Path = Path()) -> ProgramSpec:
 
 
 def spec_of_table(found: dict[str, Any]) -> ProgramSpec:
-    """As `spec_of_toml`, from the table that such a text is; its examples are changed. Raises SpecError."""
+    """Builds a spec from a parsed TOML table, whose examples are modified in place. Raises SpecError."""
     examples = found.get("examples", [])
     if not isinstance(examples, list) or not all(isinstance(example, dict) for example in examples):
         raise SpecError("`examples` are tables", hint="Write each as [[examples]].")
@@ -64,13 +64,13 @@ def spec_of_table(found: dict[str, Any]) -> ProgramSpec:
 
 
 def _in_literals(example: dict[str, Any], name: str) -> None:
-    """What is not text becomes the literal of its value."""
+    """Replaces values that are not text by their literals."""
     try:
         arguments = example.get("arguments", "")
         if isinstance(arguments, list):
             example["arguments"] = ", ".join(literal(of_native(value)) for value in arguments)
         elif not isinstance(arguments, str):
-            raise SpecError(f"{name}: `arguments` is text, or a list of the arguments")
+            raise SpecError(f"{name}: `arguments` must be text or a list of the arguments")
         if "expected" in example and not isinstance(example["expected"], str):
             example["expected"] = literal(of_native(example["expected"]))
     except NotPlainError as error:

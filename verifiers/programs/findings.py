@@ -1,4 +1,4 @@
-"""What came of one test, and of all of them: the pure part between answers and a verdict."""
+"""Results of one test and of all tests: the pure part between replies and a verdict."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ GROUNDS = {
 
 
 class TestFinding(NamedTuple):
-    """`ground` is None for a test that was passed."""
+    """Result of one test. `ground` is None if it passed."""
 
     ground: Ground | None
     reason: str = ""
     got: str = ""
-    """What came back, in a few words: for telling whether it is the same another time. Empty where nothing did."""
+    """Short text of the returned value, to compare with a repetition. Empty if nothing was returned."""
     forged: bool = False
 
     @property
@@ -41,8 +41,8 @@ PASSED = TestFinding(None)
 
 
 def once_more(ask: Callable[[], TestFinding], close: Callable[[], None]) -> TestFinding:
-    """Asks again in a fresh place where the first one broke after the program had run in it. What breaks the fresh one,
-    too, which was opened and worked, is the program. Raises SandboxError where no place can be had."""
+    """Retries in a fresh sandbox if the first broke after the program had run in it. If the fresh one, which opened and
+    worked, breaks too, the program is to blame. Raises SandboxError if no sandbox is available."""
     try:
         return ask()
     except PlaceBrokenError:
@@ -59,7 +59,8 @@ def called(name: str, trial: PlannedTest) -> str:
 
 
 def broken_off(name: str, reply: ProgramReply) -> TestFinding | None:
-    """For a call that gave no value; None for one that did. `name` is how the call is shown."""
+    """Returns the finding for a call that returned no value, or None if it returned one. `name` is the text of the
+    call."""
     match reply.kind:
         case "value" | "loaded":
             return None
@@ -73,7 +74,7 @@ def broken_off(name: str, reply: ProgramReply) -> TestFinding | None:
 
 
 def compared(name: str, trial: PlannedTest, reply: ProgramReply) -> TestFinding:
-    """For tests with an expected value or exception."""
+    """Returns the finding of a test with an expected value or exception."""
     if trial.raises and reply.kind == "raised" and trial.raises in reply.names:
         return PASSED
     lost = broken_off(name, reply)
@@ -86,7 +87,7 @@ def compared(name: str, trial: PlannedTest, reply: ProgramReply) -> TestFinding:
         return PASSED
     reason = f"{name} gave {shown(reply)}, not {clip(literal(trial.expected), 100)}"
     if literal(trial.expected) == literal(reply.value) or _numbers_alike(trial.expected, reply.value):
-        reason += f": a {kind_of(reply.value)} is no {kind_of(trial.expected)}"
+        reason += f": its type is {kind_of(reply.value)}, not {kind_of(trial.expected)}"
     return TestFinding(Ground.REFUTED, reason, shown(reply))
 
 
@@ -97,7 +98,7 @@ def _numbers_alike(one: Value, other: Value) -> bool:
 
 
 def evidence(trial: PlannedTest, finding: TestFinding) -> dict[str, Any]:
-    """Enough to do the test again by hand."""
+    """Returns the data needed to repeat the test by hand."""
     details: dict[str, Any] = {"test": trial.number + 1, "kind": trial.origin, "visible": trial.visible}
     if trial.run is not None:
         details["stdin"] = clip(ascii(trial.run.stdin)[1:-1], EVIDENCE_CHARS)

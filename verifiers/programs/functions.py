@@ -1,7 +1,7 @@
-"""A function, asked one test at a time.
+"""Runs a submitted function, one test at a time.
 
-What always holds: into the candidate's sandbox goes its source, the driver, and the arguments of the call in progress;
-what is expected, and what a relation compares, stays here.
+Invariants: the candidate's sandbox receives its source, the driver, and the arguments of the current call; expected
+values, and what a relation compares, stay here.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from verifiers.programs.replies import ProgramReply, shown
 from verifiers.programs.spec import ProgramSpec
 
 SHRINKS, SHRINK_SECONDS, SPEC_SHRINK_SECONDS = 200, 2.0, 5.0
-"""Calls, seconds in them, and seconds of the spec's own code, that may go into making a failing input smaller."""
+"""Limits for shrinking a failing input: calls, seconds in them, and seconds of the spec's own code."""
 
 
 class Candidate:
-    """The submission, in one place after another. A context manager by way of `close`."""
+    """A submission that is run in a succession of sandboxes. Close it with `close`."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Candidate:
         spec_clock: SubmissionClock,
         seed: int = 0,
     ) -> None:
-        """`clock` is of all its calls together, `spec_clock` of all of the spec's own code about it."""
+        """`clock` covers all calls of the submission, `spec_clock` all of the spec's own code for it."""
         self._spec, self._opening, self._judges = spec, opening, judges
         self._clock, self._spec_clock = clock, spec_clock
         others = [relation.other for relation in spec.relations if relation.other]
@@ -48,7 +48,7 @@ class Candidate:
         self.guest, self._other = (
             Guest(opening, source, wanted=wanted, driver=spec.driver, seed=seed, clock=clock) for _ in range(2)
         )
-        """The other one is for the second calls of relations: what it returns cannot be what the first remembered."""
+        """`_other` serves the second calls of relations: its results cannot be what the first guest remembered."""
 
     @property
     def clock(self) -> CandidateClock:
@@ -60,7 +60,7 @@ class Candidate:
 
     @property
     def alive(self) -> bool:
-        """Whether the last test left it a place in which it can go on."""
+        """True if its sandbox survived the last test."""
         return self.guest.alive
 
     @property
@@ -85,7 +85,7 @@ class Candidate:
         return lost._replace(reason=f"{lost.reason} when it was loaded")
 
     def test(self, trial: PlannedTest) -> TestFinding:
-        """Raises SandboxError, or SpecError for spec's code that is broken."""
+        """Runs one test. Raises SandboxError, or SpecError if the spec's own code is broken."""
         return once_more(lambda: self._test(trial), self.close)
 
     def _test(self, trial: PlannedTest) -> TestFinding:
@@ -134,12 +134,14 @@ class Candidate:
             return lost
         if holds(relation, pair, first.value, second.value, trial.compare):
             return PASSED
-        reason = f"{called(function, trial)} gave {shown(first)} and {then} gave {shown(second)}: no {relation.kind}"
+        reason = (
+            f"{called(function, trial)} gave {shown(first)} and {then} gave {shown(second)}: violates {relation.kind}"
+        )
         return TestFinding(Ground.REFUTED, reason, f"{shown(first)}; {shown(second)}")
 
     def shrunk(self, trial: PlannedTest, finding: TestFinding) -> tuple[PlannedTest, TestFinding]:
-        """The same failure for a simpler input, where one is found in a bounded number of calls. Only for inputs that
-        were generated; a lost call is not shrunk, because each one costs a place."""
+        """Returns the same failure for a simpler input if a bounded search finds one. Only for generated inputs; lost
+        calls are not shrunk, because each costs a sandbox."""
         if trial.origin not in ("reference", "property") or finding.ground is not Ground.REFUTED or finding.forged:
             return trial, finding
         best, found = trial, finding
@@ -166,7 +168,7 @@ class Candidate:
                 yield trial._replace(arguments=Arguments((*values[:place], simpler, *values[place + 1 :])))
 
     def _asked(self, trial: PlannedTest) -> PlannedTest | None:
-        """With what the reference says of the new input; None where it does not take it."""
+        """Returns the test with the reference's result for the new input, or None if the reference rejects it."""
         if trial.origin == "property":
             return trial
         try:

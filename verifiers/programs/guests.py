@@ -1,9 +1,9 @@
-"""A program in a place of its own that is asked one thing at a time.
+"""A program in a sandbox or session of its own, called one function at a time.
 
-What always holds: a call's mark is new and random; a place in which a call was lost is closed and never asked again;
-two guests never share a process. What broke on our side raises `SandboxError`, and says nothing of the program. A place
-in which its code had run may have been broken by it (`PlaceBrokenError`): a fresh one tells, and what breaks that, too,
-after it was opened and had worked, is the program.
+Invariants: each call has a fresh random mark (nonce); a sandbox in which a call was lost is closed and never used
+again; two guests never share a process. A failure on our side raises `SandboxError` and says nothing about the program.
+If code had already run in the sandbox, it may be to blame (`PlaceBrokenError`): a fresh sandbox decides. If that opens,
+works and breaks too, the program is to blame.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from verifiers.programs.spec import ProgramSpec
 
 CALLER = "programs"
 MOST_CALLS = 800
-"""Of one session, which may be given no more than a thousand."""
+"""Maximum number of calls per session; the sandbox allows a thousand."""
 LOAD_SECONDS = 2.0
-"""The least that running a source may take, whatever one test may."""
+"""Minimum time limit for loading a source, in seconds, regardless of the limit of one test."""
 SPEC_SECONDS = 30.0
-"""The least that one call of a spec's own code may take, as far as its clock goes."""
+"""Minimum time limit of one call of a spec's own code, in seconds, within its total."""
 LARGE_CHARS = 20_000
-"""Arguments beyond are handed over first, so that reading them is not counted as the program's time."""
+"""Length of arguments, in characters, above which they are sent first, so that parsing them is not counted."""
 OWN_TMP_MIB, OWN_WORK_MIB = 64, 32
 CAPACITIES = (64, 128, 256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)
 OUTPUTS = (16_384, 65_536, 1 << 20, 4 << 20, 8 << 20)
-"""Each size of sandbox has an image, so there are few."""
+"""Output limits in bytes. Few, because each sandbox size has its own image."""
 
 
 class PlaceBrokenError(InfrastructureError):
-    """A place broke after the program's code had run in it: by its doing, or on our side."""
+    """A sandbox broke after the program's code had run in it: through that code, or through our fault."""
 
 
 @contextmanager
 def its_own_doing() -> Iterator[None]:
-    """Around all that is asked of a place in which the program's code has run. Raises PlaceBrokenError, and what it
-    cannot have caused."""
+    """Wraps calls into a sandbox in which the program's code has run. Raises PlaceBrokenError for failures that the
+    code may have caused; re-raises others."""
     try:
         yield
     except (BrokerLostError, BusyError, RefusedError):
@@ -55,32 +55,32 @@ def its_own_doing() -> Iterator[None]:
 
 
 class Opening(NamedTuple):
-    """How places are opened for one spec: a session where its limits are the spec's own, else a sandbox of its own."""
+    """Recipe for opening sandboxes for one spec: a shared session if its limits fit, else a separate sandbox."""
 
     sessions: SessionPool
     limits: Limits
-    """Of a sandbox of its own."""
+    """Limits of a separate sandbox."""
     own: bool
-    """Whether a sandbox of its own is needed, because a session's limits are other ones."""
+    """True if a separate sandbox is needed, because a session's limits do not fit."""
     priority: Priority
     measured: bool = False
-    """Whether the processor time of all that runs there is read, for which it has sandboxes of its own."""
+    """True if the CPU time of everything inside is read, which needs separate sandboxes."""
 
     def reading(self) -> Opening:
-        """The same, where processor time is read."""
+        """Returns a copy that reads CPU time."""
         return self._replace(own=True, measured=True)
 
     def sandbox(self) -> Sandbox:
-        """Raises SandboxError."""
+        """Opens a separate sandbox. Raises SandboxError."""
         return self.sessions.sandbox(self.limits, caller=CALLER, priority=self.priority)
 
     def session(self) -> Session:
-        """Raises SandboxError."""
+        """Opens a session. Raises SandboxError."""
         return self.sessions.open(tier=Tier.PROCESS, caller=CALLER, priority=self.priority)
 
 
 def processor_seconds(sandbox: Sandbox) -> float:
-    """What all that ran in it has computed, its kernel's part included."""
+    """Returns the CPU seconds used in a sandbox, including its kernel's share."""
     return sandbox.usage.cpu_seconds or 0.0
 
 
@@ -108,33 +108,33 @@ def opening(sessions: SessionPool, spec: ProgramSpec, priority: Priority = Prior
 
 @dataclass(eq=False)
 class Guest(ClosesOnExit):
-    """One source in one place, begun with the first call. Not thread-safe."""
+    """One source in one sandbox or session, loaded on the first call. Not thread-safe."""
 
     opening: Opening
     source: str
     wanted: str
-    """The functions that may be called, apart by blanks."""
+    """Functions that may be called, separated by spaces."""
     driver: str = ""
     own: bool = False
-    """Whether it gets a sandbox of its own."""
+    """True if it gets a separate sandbox."""
     seed: int = 0
     clock: SubmissionClock = field(default_factory=SubmissionClock)
-    """Is told of all calls."""
+    """Records the time of every call."""
     signals: dict[str, None] = field(default_factory=dict)
-    """Hostile words, in the order in which they came."""
+    """Suspicious events that the harness reported, in order."""
 
     def __post_init__(self) -> None:
         self.own = self.own or self.opening.own
         self._place: Session | Sandbox | None = None
         self._sandbox: Sandbox | None = None
-        """The same, where it is one of its own."""
+        """The current sandbox, if it is a separate one."""
         self._calls = 0
         self._excused = False
-        """A place that ended while it was asked has been forgiven once: the next is the program's doing."""
+        """True once a dead sandbox was excused: the next death counts against the program."""
 
     @property
     def alive(self) -> bool:
-        """Whether the next call goes to the place of the last one."""
+        """True if the next call reuses the current sandbox."""
         return self._place is not None
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class Guest(ClosesOnExit):
             place.close()
 
     def use(self, clock: SubmissionClock) -> None:
-        """From here on its calls are told to this clock, and to no other."""
+        """Switches to another clock for the following calls."""
         if self._sandbox is not None:
             self.clock.closing(self._sandbox)
         self.clock = clock
@@ -152,15 +152,15 @@ class Guest(ClosesOnExit):
             clock.opened(self._sandbox, partial(processor_seconds, self._sandbox))
 
     def load(self, limit: Limit) -> ProgramReply:
-        """Opens a place, where there is none, and runs the source there. Raises SandboxError."""
+        """Opens a sandbox unless one is open, and runs the source in it. Raises SandboxError."""
         if self._place is not None:
             return ProgramReply("loaded")
         return self._with_more(self._load, limit)
 
     def _with_more(self, ask: Callable[[Limit], ProgramReply], limit: Limit) -> ProgramReply:
-        """Asks once more in a sandbox of its own, which may do it, for the time that is left: where the judge's part
-        lets nothing out, the session could not be repeated when its code had to move; and what takes long is not done
-        among others."""
+        """Calls `ask`; after an exception or timeout in a session, retries in a separate sandbox for the remaining
+        time. A session without output channels cannot be replayed when its code has to move, and slow calls must not
+        block others."""
         reply = ask(limit)
         if self.own or reply.status not in (CallStatus.EXCEPTION, CallStatus.TIMEOUT):
             return reply
@@ -179,7 +179,7 @@ class Guest(ClosesOnExit):
         begun = self._place.run(harness.begin(self.seed, most))
         if begun.status is not CallStatus.OK:
             self.close()
-            raise InfrastructureError(f"the judge's own part did not start: {begun.error or begun.status}")
+            raise InfrastructureError(f"the harness did not start: {begun.error or begun.status}")
         nonce = secrets.token_hex(8)
         reply = self._ask(nonce, harness.load(nonce, self.source, self.wanted, self.driver), limit)
         if reply.kind != "loaded":
@@ -187,12 +187,12 @@ class Guest(ClosesOnExit):
         return reply
 
     def call(self, function: str, arguments: Arguments, limit: Limit) -> ProgramReply:
-        """Loads it first where that is not done. Raises SandboxError."""
+        """Calls a function, loading the source first if necessary. Raises SandboxError."""
         return self._with_more(partial(self._call, function, arguments), limit)
 
     def _call(self, function: str, arguments: Arguments, limit: Limit) -> ProgramReply:
         text = arguments_text(arguments)
-        if len(text) > LARGE_CHARS and not self.own:  # where a call may take as long as reading them does
+        if len(text) > LARGE_CHARS and not self.own:  # calls there may be as slow as parsing the arguments
             self.own = True
             self.close()
         if self._calls >= MOST_CALLS:
@@ -209,7 +209,7 @@ class Guest(ClosesOnExit):
             given = self._place.run(harness.give(replies.tagged(arguments)), seconds=SPEC_SECONDS)
         if given.status is not CallStatus.OK:
             self.close()
-            return ProgramReply("lost", status=given.status, text=f"it could not be given its arguments: {given.error}")
+            return ProgramReply("lost", status=given.status, text=f"its arguments could not be sent: {given.error}")
         return self._ask(nonce, harness.call(nonce, function, harness.GIVEN), limit)
 
     def _ask(self, nonce: str, code: str, limit: Limit) -> ProgramReply:
@@ -227,10 +227,10 @@ class Guest(ClosesOnExit):
         return reply
 
     def _read(self, result: CallResult, nonce: str, limit: Limit) -> ProgramReply:
-        """A call that the host saw end in another way than well has no reply, whatever was printed before. Raises
-        PlaceBrokenError for the first in which the interpreter ended."""
+        """Parses the reply. A call that ended abnormally has no reply, even if one was printed before. Raises
+        PlaceBrokenError the first time that the interpreter ended."""
         if result.status is CallStatus.CALLS:
-            raise InfrastructureError("the session has had all its calls", hint="Allow more calls of a session.")
+            raise InfrastructureError("the session has no calls left", hint="Allow more calls per session.")
         if result.status is CallStatus.TIMEOUT:
             return ProgramReply("lost", status=result.status, text=late(result, limit))
         if result.status is CallStatus.DIED and not self._excused:

@@ -1,15 +1,15 @@
-"""The judge's part inside a candidate's sandbox: it runs the source, calls what is asked for, and tells the result.
+"""Harness inside a candidate's sandbox: runs the source, calls functions, and reports results.
 
-It is a courtesy, no guard. Everything in it can be read, replaced and forged by the code beside it, and nothing rests
-on it: it holds no expected value and no input but the one of the call in progress; what it tells is read as data for
-that one call, and compared elsewhere. The mark of a call keeps what a program prints apart from what it returns.
+It is not a security boundary. Code beside it can read, replace and forge everything in it, and no verdict relies on it:
+it contains no expected value and no input but that of the current call; its replies are parsed as data for that one
+call and compared elsewhere. The nonce of a call separates what a program prints from what it returns.
 
-An exception that has the name of a built-in one, and is another, is told as the candidate's own. A subclass of a plain
-type (a named tuple, a Counter, an IntEnum) is told as what it derives from, a scalar of numpy as the number it is, an
-array as lists.
+An exception with the name of a built-in one that is a different class is reported as the candidate's own. A subclass of
+a plain type (a named tuple, a Counter, an IntEnum) is reported as its base, a numpy scalar as the number, an array as
+lists.
 
-What it notices (names of Python that were replaced, audit events that the source caused, values that claim to equal
-anything) it tells as signals. They say that a failure looks like an attempt; they are no verdict.
+Anomalies that it notices (replaced names of Python, audit events caused by the source, values that claim to equal
+anything) are reported as signals. They mark a failure as a likely attempt to cheat; they are no verdict.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _assay_begin(seed, most):
     left = [most]
 
     def plain(value, depth):
-        # What is written down has a sign for each value at least, so that more of them cannot be told anyway.
+        # Each value takes at least one character, so more values than that cannot be reported.
         left[0] -= 1
         if left[0] < 0:
             raise Odd("more than fits into " + code_of(most) + " bytes of output")
@@ -238,7 +238,7 @@ def _assay_begin(seed, most):
             except Odd as odd:
                 reply = '"x": ' + text(odd.args[0])
             except everything as error:
-                reply = '"x": ' + text("something that cannot be written down: " + kind_of(error).__name__)
+                reply = '"x": ' + text("a value that cannot be serialized: " + kind_of(error).__name__)
         tell(nonce, reply)
 
     if seed:
@@ -247,31 +247,31 @@ def _assay_begin(seed, most):
     sys.addaudithook(watch)
     return load, call, given
 """
-"""Defines `_assay_begin`; its three functions become the names of the judge's calls in the candidate's main module."""
+"""Defines `_assay_begin`, which returns the three functions that the judge calls in the candidate's main module."""
 
 
 def begin(seed: int, most: int) -> str:
-    """The first call of a session; nothing of a candidate has run in it yet. A seed other than 0 makes `random` draw
-    other numbers than in a fresh session. `most`: bytes of output that a call may have."""
+    """Returns the code of a session's first call, before any candidate code. A non-zero seed makes `random` differ from
+    a fresh session. `most`: maximum output of a call, in bytes."""
     names = "_assay_load, _assay_call, _assay_read"
     return f"{SOURCE}\n{names} = _assay_begin({seed}, {most})\nnan, inf = float('nan'), float('inf')\n"
 
 
 def load(nonce: str, source: str, wanted: str, driver: str) -> str:
-    """Runs the source, and finds the functions named in `wanted`, apart by blanks."""
+    """Returns code that runs the source and looks up the functions in `wanted`, separated by spaces."""
     return f"_assay_load({nonce!r}, {source!a}, {wanted!r}, {driver!a})"
 
 
 GIVEN = "*_assay_given[0], **_assay_given[1]"
-"""As arguments: those that were handed over before."""
+"""Arguments text that refers to arguments sent before with `give`."""
 
 
 def give(arguments: str) -> str:
-    """Has the arguments of the next call read, before its time begins; as `replies.tagged` writes them, for to compile
-    a long literal takes two hundred times its length in memory."""
+    """Returns code that parses the next call's arguments before its time starts. They are in the format of
+    `replies.tagged`, because compiling a long literal takes two hundred times its length in memory."""
     return f"_assay_given = _assay_read({arguments!a})"
 
 
 def call(nonce: str, function: str, arguments: str) -> str:
-    """`arguments` is what `values.arguments_text` makes."""
+    """Returns the code of one call. `arguments` comes from `values.arguments_text`."""
     return f"_assay_call({nonce!r}, {function!r}{', ' if arguments else ''}{arguments})"

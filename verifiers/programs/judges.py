@@ -1,9 +1,9 @@
-"""What the spec's own code says: the reference's results or output, and whether a property holds.
+"""Runs the spec's own code: results or output of the reference, and properties.
 
-What always holds: it runs in sandboxes that no candidate is ever in, and no candidate's code is ever there; what a
-candidate returned comes in as data that the judge wrote. A reference's results are made once for a spec and kept. All
-that is asked for one submission has one clock. Spec's code that breaks is the spec's fault (`SpecError`), not the
-candidate's; of what a property comes to no end with, nothing is known (`Ground.UNKNOWN`).
+Invariants: it runs in sandboxes that never contain a candidate's code; a candidate's result enters as data that the
+judge wrote. A reference's results are computed once per spec and cached. All calls for one submission share a clock.
+Broken spec code is the spec's fault (`SpecError`), not the candidate's; a property that does not finish decides nothing
+(`Ground.UNKNOWN`).
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ from verifiers.programs.spec import ProgramSpec, Run
 from verifiers.programs.streams import StreamProgram
 
 KEPT_RESULTS = 64
-"""Specs whose reference's results are kept."""
+"""Maximum number of specs whose reference results are cached."""
 KEPT_CHARS, MOST_CHARS = 64 << 20, 32 << 20
-"""Of the results that are kept, as they came, and of those of one spec."""
+"""Maximum size of all cached results, and of those of one spec, in characters received."""
 MOST_HELD = 100_000
-"""Calls of properties that are known to hold: what is repeated need not be asked again."""
+"""Maximum number of cached property calls that held."""
 MOST_KNOWN = 20
-"""Examples for which a property is tried."""
+"""Maximum number of examples on which a property is tried."""
 NOTHING: tuple[v.Value, ...] = (False, None, 0, "", b"", [], (), v.DictPairs(()), v.Elements(()))
 EXHAUSTED = frozenset(["MemoryError", "RecursionError"])
-CHANCE = "Leave chance and clocks out of it, or ask for properties instead."
+CHANCE = "Remove randomness and clocks from it, or check properties instead."
 FASTER = "Make it faster, generate fewer inputs, or give more seconds."
 KEPT_GUESTS = 4
-"""Sandboxes of the spec's own code that are kept warm."""
+"""Maximum number of warm sandboxes for specs' own code."""
 LEAST_USED = 0.5
-"""A reference may refuse inputs; it has to take at least this share of them."""
+"""Minimum share of inputs that a reference must accept."""
 
 
 class Proved(NamedTuple):
-    """What is known of a spec that has been looked through."""
+    """Results of a reference that passed all checks."""
 
     found: dict[int, v.Value]
-    """What the reference gives for the generated inputs, by their place."""
+    """Results of the reference for generated inputs, by index."""
     chars: int = 0
-    """Of all of these, as they came."""
+    """Total size of the results, in characters received."""
 
 
 class Judges:
-    """Safe to use from several threads. Close it, and nothing of it is left."""
+    """Runs and caches specs' own code. Safe to use from several threads. `close` ends all its sandboxes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -76,7 +76,7 @@ class Judges:
             guest.close()
 
     def cached(self, spec: ProgramSpec, make: Callable[[], Proved]) -> Proved:
-        """What was made for this spec before, or is made now, once however many ask."""
+        """Returns the cached results for this spec, or makes them now; concurrent callers share one computation."""
         key = digest(spec)
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
@@ -96,10 +96,10 @@ class Judges:
             return found
 
     def results(self, spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionClock]) -> Proved:
-        """What the reference gives for each generated input, by its place; inputs for which it raises are left out.
+        """Returns the reference's result for each generated input, by index; inputs for which it raises are left out.
 
-        `clock` is asked for each of the two times that it is run. Raises SpecError for a reference that is wrong about
-        an example, gives what is no plain data or too little, or says something else the next time; SpecTimeError.
+        Calls `clock` once for each of two runs. Raises SpecError for a reference that contradicts an example, returns
+        values that are not plain data, accepts too few inputs, or is not deterministic; SpecTimeError.
         """
         with self.reference(spec, opening, clock()) as guest:
             for number, example in enumerate(spec.examples):
@@ -108,7 +108,7 @@ class Judges:
                 if not compared(spec.function, trial, reply).passed:
                     raise SpecError(
                         f"the reference disagrees with example {number + 1}: {shown(reply)}",
-                        hint="One of the two is wrong.",
+                        hint="Correct one of the two.",
                     )
             found: dict[int, v.Value] = {}
             chars = 0
@@ -141,7 +141,8 @@ class Judges:
         found: dict[int, v.Value],
         clock: SubmissionClock,
     ) -> None:
-        """Raises SpecError where the reference says something else the next time, elsewhere and by other chances."""
+        """Raises SpecError if the reference returns another result in a second run, elsewhere and with another random
+        seed."""
         again = Guest(opening, spec.reference, wanted=spec.function, driver=spec.driver, own=True, seed=1, clock=clock)
         with again:
             for place, value in reversed(found.items()):
@@ -149,7 +150,7 @@ class Judges:
                 if reply.kind != "value" or not agree(value, reply.value, spec.compare):
                     text = clip(v.arguments_text(inputs[place]))
                     raise SpecError(
-                        f"the reference gives another result for ({text}) the next time: {shown(reply)}", hint=CHANCE
+                        f"the reference gives another result for ({text}) when run again: {shown(reply)}", hint=CHANCE
                     )
 
     def reference(self, spec: ProgramSpec, opening: Opening, clock: SubmissionClock) -> AbstractContextManager[Guest]:
@@ -165,9 +166,11 @@ class Judges:
         clock: SubmissionClock,
         most: float = math.inf,
     ) -> tuple[Ground | None, str]:
-        """None where the property holds, within `most` seconds; else why it does not, or why that is not known. What is
-        nothing (`result and ...` of an empty result) is no True. Raises SpecError where it says something else than
-        True or False, or imports what is not there."""
+        """Returns None if the property holds, within `most` seconds; else why it does not, or why that is unknown.
+
+        An empty value (from `result and ...`) counts as False. Raises SpecError for a property that returns anything
+        but True or False, or that imports a missing module.
+        """
         source, name = spec.properties[number], f"property {number + 1}"
         asked = v.Arguments((result, *arguments.positional), arguments.named)
         key = sha256(f"{digest(spec)} {number} {tagged(asked)}".encode()).digest()
@@ -178,7 +181,7 @@ class Judges:
             with self._guest(f"{name} {digest(spec)}", source, "holds", "", opening, clock) as guest:
                 reply = patient(guest, "holds", asked, min(most, seconds(spec)))
         except SpecTimeError as error:
-            return Ground.UNKNOWN, f"whether {name} holds is not known: {error}"
+            return Ground.UNKNOWN, f"{name} is undecided: {error}"
         if reply.kind == "value" and reply.value is True:
             with self._lock:
                 if len(self._held) >= MOST_HELD:
@@ -188,16 +191,16 @@ class Judges:
         if reply.kind == "value" and reply.value in NOTHING:
             return Ground.REFUTED, f"{name} does not hold" + (f": {shown(reply)}" if reply.value is not False else "")
         if reply.kind in ("value", "odd"):
-            raise SpecError(f"{name} returned {shown(reply)}", hint="It says True or False.")
+            raise SpecError(f"{name} returned {shown(reply)}", hint="Return True or False.")
         if reply.kind == "lost" or EXHAUSTED.intersection(reply.names):
-            return Ground.UNKNOWN, f"whether {name} holds is not known: {shown(reply)}"
+            return Ground.UNKNOWN, f"{name} is undecided: {shown(reply)}"
         if "ImportError" in reply.names:
-            raise SpecError(f"{name} is broken: it {shown(reply)}", hint="A sandbox has the standard library.")
+            raise SpecError(f"{name} is broken: it {shown(reply)}", hint="A sandbox has only the standard library.")
         return Ground.REFUTED, f"{name} does not hold: {shown(reply)}"
 
     def sound(self, spec: ProgramSpec, tests: list[PlannedTest], opening: Opening, clock: SubmissionClock) -> None:
-        """Raises SpecError for a property that does not hold for what the reference gives, or, where there is none,
-        raises for every example."""
+        """Raises SpecError for a property that the reference's results violate or, without a reference, that raises for
+        every example."""
         for number in range(len(spec.properties)):
             for trial in tests:
                 if trial.origin != "reference":
@@ -206,19 +209,19 @@ class Judges:
                 if ground is not None:
                     raise SpecError(
                         f"{why}: for what the reference gives for ({clip(v.arguments_text(trial.arguments))})",
-                        hint="One of the two is wrong." if ground is Ground.REFUTED else FASTER,
+                        hint="Correct one of the two." if ground is Ground.REFUTED else FASTER,
                     )
             known = [trial for trial in tests if trial.origin == "example" and not trial.raises][:MOST_KNOWN]
             said = [self.holds(spec, number, one.expected, one.arguments, opening, clock) for one in known]
             if said and all("raised" in why for _, why in said) and not spec.reference:
-                raise SpecError(f"{said[0][1]}, for every example", hint="The property is broken, or the examples are.")
+                raise SpecError(f"{said[0][1]}, for every example", hint="Correct the property or the examples.")
 
     @contextmanager
     def _guest(
         self, key: str, source: str, wanted: str, driver: str, opening: Opening, clock: SubmissionClock
     ) -> Iterator[Guest]:
-        """A warm one or a new one; back among the warm ones when nothing was lost in it. Raises SpecError when the
-        source cannot be loaded, SpecTimeError."""
+        """Yields a warm or new guest; it stays warm afterwards if no call was lost. Raises SpecError if the source does
+        not load, SpecTimeError."""
         with self._lock:
             warm = next((place for place, (name, _) in enumerate(self._free) if name == key), None)
             guest = self._free.pop(warm)[1] if warm is not None else None
@@ -227,7 +230,7 @@ class Judges:
         try:
             reply = guest.load(limit_of(clock, SPEC_SECONDS))
             if reply.status is CallStatus.TIMEOUT:
-                raise SpecTimeError(f"to load it {shown(reply)}")
+                raise SpecTimeError(f"loading {shown(reply)}")
             if reply.kind != "loaded":
                 raise SpecError(f"the spec's own code cannot be used: {shown(reply)}")
             yield guest
@@ -244,8 +247,8 @@ class Judges:
 
 
 def outputs(spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionClock]) -> Proved:
-    """Standard output for each generated input, by its place; input for which the reference does not end with 0 is left
-    out. Raises as `Judges.results`, and SandboxError."""
+    """Returns the reference's standard output for each generated input, by index; inputs on which it exits with a
+    non-zero status are left out. Raises as `Judges.results`, and SandboxError."""
     found: dict[int, v.Value] = {}
     inputs = generated(spec)
     with closing(StreamProgram(spec, spec.reference, opening, clock=clock())) as program:
@@ -254,7 +257,7 @@ def outputs(spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionC
             if (run.exit_code is not None and code != run.exit_code) or not _alike(spec, run.expected, text):
                 raise SpecError(
                     f"the reference disagrees with run {place + 1}: it prints {clip(ascii(text))} and ends with {code}",
-                    hint="One of the two is wrong.",
+                    hint="Correct one of the two.",
                 )
         chars = 0
         for place, arguments in enumerate(inputs):
@@ -269,7 +272,7 @@ def outputs(spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionC
             code, text = _ran(program, Run(stdin=stdin), spec)
             if code != 0 or not _alike(spec, str(value), text):
                 raise SpecError(
-                    f"the reference prints something else for {clip(ascii(stdin))} the next time", hint=CHANCE
+                    f"the reference prints something else for {clip(ascii(stdin))} when run again", hint=CHANCE
                 )
     if len({run.expected.strip() for run in spec.runs} | {str(text).strip() for text in found.values()}) == 1:
         raise SpecError(
@@ -292,12 +295,12 @@ def _ran(program: StreamProgram, run: Run, spec: ProgramSpec) -> tuple[int, str]
     if isinstance(result, TestFinding):
         raise SpecError(f"the reference cannot be used: {result.reason}")
     if result.status is not CallStatus.OK or result.exit_code is None:
-        raise SpecError(f"the reference does not end on {clip(ascii(run.stdin), 80)}: {result.status}")
+        raise SpecError(f"the reference does not finish on {clip(ascii(run.stdin), 80)}: {result.status}")
     return result.exit_code, result.stdout.decode("utf-8", "surrogateescape")
 
 
 def bounded(chars: int) -> None:
-    """Raises SpecError where a reference's results would fill the judge's memory."""
+    """Raises SpecError if a reference's results would fill the judge's memory."""
     if chars > MOST_CHARS:
         raise SpecError(
             f"the reference's results are more than {MOST_CHARS >> 20} MiB", hint="Generate fewer or smaller inputs."
@@ -305,18 +308,20 @@ def bounded(chars: int) -> None:
 
 
 def enough(taken: int, made: int) -> None:
-    """Raises SpecError where the reference refuses most inputs."""
+    """Raises SpecError if the reference rejects most inputs."""
     if taken < LEAST_USED * made:
-        raise SpecError(f"the reference takes {taken} of {made} generated inputs", hint="Declare `inputs` closer.")
+        raise SpecError(
+            f"the reference accepts only {taken} of {made} generated inputs", hint="Declare narrower `inputs`."
+        )
 
 
 def seconds(spec: ProgramSpec) -> float:
-    """Of one call of its own code, as far as its clock goes."""
+    """Time limit of one call of a spec's own code, in seconds, within its clock."""
     return max(SPEC_SECONDS, spec.seconds)
 
 
 def limit_of(clock: SubmissionClock, most: float) -> Limit:
-    """Raises SpecTimeError when nothing is left."""
+    """Returns the limit of a call. Raises SpecTimeError if no time is left."""
     limit = clock.limit(most)
     if limit is None:
         raise SpecTimeError(clock.over())
@@ -324,8 +329,8 @@ def limit_of(clock: SubmissionClock, most: float) -> Limit:
 
 
 def patient(guest: Guest, function: str, arguments: v.Arguments, most: float) -> ProgramReply:
-    """Asks the spec's own code, once more where the first call was lost. Raises SandboxError; SpecTimeError where it
-    came to no end, which is so the next time, too."""
+    """Calls the spec's own code, and retries a lost call once. Raises SandboxError; SpecTimeError if it did not finish,
+    which a retry would not change."""
     reply = ProgramReply("lost")
     for _ in range(2):
         limit = limit_of(guest.clock, most)

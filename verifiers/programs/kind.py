@@ -1,4 +1,4 @@
-"""The kind `program`: a program that passes tests, visible and hidden."""
+"""The kind `program`: a program that must pass visible and hidden tests."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""How whole programs are run. A language is here when its usual interpreter has one usual place in an image; whether an
-image has it is found out in the sandbox, and refused there where not."""
+"""Interpreters and compilers for whole programs.
+
+A language is listed if its usual interpreter has one usual path in an image. If the image lacks it, the sandbox reports
+that and the submission is refused there.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from verifiers.programs.spec import ProgramSpec, Tool
 
 FILE = "{file}"
 PYTHON = ("/usr/bin/python3", "-P", "-s")
-"""Not -I, which ignores the seed of the hashes, too; the environment is the sandbox's own."""
+"""Python command. Without -I, which would also ignore the hash seed; the environment is the sandbox's own."""
 KNOWN = {
     "python": Tool(file="program.py", run=(*PYTHON, FILE)),
     "sh": Tool(file="program.sh", run=("/bin/sh", FILE)),
@@ -36,7 +39,8 @@ WITH_PACKAGES = (
 
 
 def tool_of(spec: ProgramSpec, source: str) -> Tool:
-    """A Python program that mentions one of the guest's packages finds them; another starts without looking there."""
+    """Returns the tool that runs this source. A Python program that mentions one of the guest's packages gets them on
+    its path; others start faster without."""
     if spec.tool is not None:
         return spec.tool
     if spec.language == "python" and MENTIONED.search(source):

@@ -1,10 +1,9 @@
-"""Whether a set of tests can tell right from wrong, before it becomes a reward.
+"""Mutation testing of a program spec: can its tests tell right from wrong, before they become a reward?
 
-A right program (the spec's reference, or one that is given) has to pass; programs that do nothing have to fail; and of
-the right program's neighbours, changed in one place, so many have to fail as differ from it. A neighbour that passes is
-compared with the right program on more generated inputs, where the spec declares any: one that differs there is a hole
-in the tests, with the input as its witness; one that does not may be the same function (whether it is cannot be
-decided), and only so many of these are allowed.
+A right program (the spec's reference, or a given one) must pass; programs that do nothing must fail; and mutants of the
+right program, changed in one place, must fail if they differ from it. A surviving mutant is compared with the right
+program on more generated inputs, if the spec declares any: a difference is a hole in the tests, with that input as its
+witness. Without a difference it may be equivalent (undecidable); only a limited share of these is allowed.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from verifiers.programs.verifier import ProgramVerifier
 MOST_MUTANTS = 60
 MORE_INPUTS = 200
 UNEXPLAINED = 0.2
-"""The share of neighbours that may pass without a witness against them."""
+"""Maximum share of mutants that may survive without a witness against them."""
 AT_ONCE = 2
 MutantOutcome = Literal["killed", "hole", "alike", "untried"]
 
@@ -45,54 +44,56 @@ class Mutant(BaseModel):
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     line: int
-    """Of the right program."""
+    """Line in the right program."""
     change: str
     outcome: MutantOutcome
-    """`hole`: the tests pass it, and it is wrong. `alike`: they pass it, and nobody saw it differ."""
+    """Result. `hole`: passes the tests and is wrong. `alike`: passes the tests and no difference was found."""
     why: str = ""
-    """What killed it, or for what input it differs."""
+    """Test that killed it, or an input for which it differs."""
 
 
 class Assessment(BaseModel):
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     sound: bool
-    """Whether the tests may become a reward."""
+    """True if the tests may become a reward."""
     reason: str
     mutants: int
     killed: int
     survivors: tuple[Mutant, ...]
-    """Those that are not killed: holes first."""
+    """Mutants that were not killed, holes first."""
     untried: int
-    """For want of time, or because something of ours broke."""
+    """Mutants that were not tried, for lack of time or because of an infrastructure error."""
     trivial: tuple[str, ...]
-    """Programs that do nothing, and pass."""
+    """Programs that do nothing and pass."""
     seconds: float
 
     def lines(self) -> list[str]:
-        """What was found, for a person."""
+        """Returns the result as text for people."""
         counted = f"{self.killed} of {self.mutants} changes noticed, {self.untried} not tried, {self.seconds:.1f} s"
         idle = [f"passes and does nothing: {name}" for name in self.trivial]
         return [counted, *idle, *(f"line {one.line}, {one.outcome}: {one.change}; {one.why}" for one in self.survivors)]
 
 
 def assess(verifier: ProgramVerifier, spec: ProgramSpec, reference: str = "", *, seconds: float = 120.0) -> Assessment:
-    """`reference`: a right program, where the spec has none. `seconds`: for all of it, apart from the tests that are
-    under way. Raises SpecError for a spec that cannot be used, or without a right program, or with one that is wrong;
-    SandboxError where the tests cannot be run.
+    """Assesses the tests of a spec. `reference`: a right program, if the spec has none. `seconds`: total time, after
+    which no further mutant is started.
+
+    Raises SpecError for an unusable spec, a missing right program or one that fails; SandboxError if the tests cannot
+    run.
     """
     started = time.monotonic()
     verifier.check(spec)
     right = reference or spec.reference
     if not right:
-        raise SpecError("nothing says what is right", hint="Give a `reference`: a program that is right.")
+        raise SpecError("no right program is known", hint="Give a `reference`: a program that is right.")
     if not spec.function and spec.language != "python":
-        raise SpecError("only Python programs are changed", hint="There is no assessment for other languages.")
+        raise SpecError("mutation testing supports Python only", hint="Assess programs in Python.")
     first = verifier.verify(spec, right)
     if first.outcome is Outcome.INFRA_ERROR:
         raise InfrastructureError(f"the tests cannot be run here: {first.reason}")
     if not first.passed:
-        raise SpecError(f"the right program fails: {first.reason}", hint="It, or a test, is wrong.")
+        raise SpecError(f"the right program fails: {first.reason}", hint="Correct it, or the tests.")
     changes = chosen(mutants(right), MOST_MUTANTS, seed_of(spec, "mutants"))
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
@@ -103,7 +104,7 @@ def assess(verifier: ProgramVerifier, spec: ProgramSpec, reference: str = "", *,
 
 
 def assess_in(parts: ConductorParts, spec: ProgramSpec, reference: str, *, seconds: float = 120.0) -> Assessment:
-    """`assess` with a verifier at the sessions of these parts."""
+    """Calls `assess` with a verifier that uses the sessions of these parts."""
     with closing(ProgramVerifier(parts.sessions(), isolation=parts.isolation)) as verifier:
         return assess(verifier, spec, reference, seconds=seconds)
 
@@ -113,7 +114,7 @@ def _tried(verifier: ProgramVerifier, spec: ProgramSpec, right: str, change: Cha
         return Mutant(line=change.line, change=change.what, outcome=outcome, why=clip(why, 300))
 
     if time.monotonic() > end:
-        return mutant("untried", "there was no time for it")
+        return mutant("untried", "out of time")
     verdict = verifier.verify(spec, change.source, thorough=False)
     if verdict.outcome is Outcome.INFRA_ERROR:
         return mutant("untried", verdict.reason)
@@ -123,11 +124,11 @@ def _tried(verifier: ProgramVerifier, spec: ProgramSpec, right: str, change: Cha
         witness = _difference(verifier, spec, right, change.source)
     except SandboxError as error:
         return mutant("untried", str(error))
-    return mutant("hole", witness) if witness else mutant("alike", "nobody saw it differ")
+    return mutant("hole", witness) if witness else mutant("alike", "no difference was found")
 
 
 def _difference(verifier: ProgramVerifier, spec: ProgramSpec, right: str, other: str) -> str:
-    """Where the two give different results; empty when no such input was found."""
+    """Returns text on an input for which the two programs differ; empty if none was found."""
     inputs = generated(spec, purpose="assess", count=MORE_INPUTS)
     if not spec.function or not inputs:
         return ""
@@ -158,7 +159,7 @@ def _assessed(tried: list[Mutant], idle: tuple[str, ...], seconds: float) -> Ass
     elif untried:
         fault = f"{untried} of {len(tried)} changes were not tried"
     elif not tried:
-        fault = "there is nothing in the right program that could be changed"
+        fault = "the right program has nothing to mutate"
     elif len(alike) > UNEXPLAINED * len(tried):
         fault = f"{len(alike)} of {len(tried)} changes to the right program are not noticed"
     return Assessment(

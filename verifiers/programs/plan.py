@@ -1,7 +1,7 @@
-"""From a spec to its tests, in the order in which they are run.
+"""Plan of tests: from a spec to its tests, in the order in which they run.
 
-What always holds: the same spec gives the same tests in the same order, and the order says nothing of which of them are
-visible. Seeds come from the spec's digest.
+Invariants: the same spec gives the same tests in the same order, and the order does not reveal which tests are visible.
+Seeds are derived from the spec's digest.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class PlannedTest(NamedTuple):
     arguments: Arguments = Arguments(())
     expected: Value = None
     raises: str = ""
-    """Of a built-in exception with several names, the one that it has itself."""
+    """Expected exception; for a built-in one with several names, its own `__name__`."""
     visible: bool = False
     compare: CompareRule = CompareRule()
     properties: bool = False
-    """Whether the spec's properties are asked, too."""
+    """True if the spec's properties are checked too."""
     relation: MetamorphicRelation | None = None
     pair: Pair | None = None
     run: Run | None = None
     number: int = 0
-    """In the spec's order: examples or runs, generated inputs, relations."""
+    """Index in the spec's order: examples or runs, generated inputs, relations."""
 
 
 @lru_cache(maxsize=256)
@@ -47,12 +47,12 @@ def digest(spec: ProgramSpec) -> str:
 
 
 def seed_of(spec: ProgramSpec, purpose: str) -> int:
-    """A number that only the spec and the purpose decide on."""
+    """Returns a seed that depends only on the spec and the purpose."""
     return int.from_bytes(sha256(f"{digest(spec)} {purpose}".encode()).digest()[:8])
 
 
 def generated(spec: ProgramSpec, *, purpose: str = "inputs", count: int | None = None) -> list[Arguments]:
-    """Inputs for the reference and the properties. Another purpose gives others."""
+    """Returns inputs for the reference and the properties. Another purpose gives other inputs."""
     if not spec.inputs:
         return []
     made = inputs(spec.inputs, seed_of(spec, purpose), spec.generate if count is None else count)
@@ -60,7 +60,7 @@ def generated(spec: ProgramSpec, *, purpose: str = "inputs", count: int | None =
 
 
 def stdin_of(arguments: Arguments) -> str:
-    """Generated values as standard input: each a line, the items of a list or tuple apart by blanks."""
+    """Renders generated values as standard input: one line each, items of a list or tuple separated by spaces."""
     return "".join(f"{_line(value)}\n" for value in arguments.positional)
 
 
@@ -80,12 +80,14 @@ def planned(spec: ProgramSpec, example: Example) -> PlannedTest:
 
 
 def plan(spec: ProgramSpec, expected: Mapping[int, Value] = NO_RESULTS) -> list[PlannedTest]:
-    """All tests in the spec's order. `expected` is what the reference gave for the generated inputs, by their place;
-    where the spec has a reference, inputs without such a value are left out. Raises SpecError where nothing is left, or
-    a relation is asked of nothing: what was not tested has not been passed."""
+    """Returns all tests in the spec's order. `expected`: the reference's results for the generated inputs, by index.
+
+    If the spec has a reference, inputs without a result are left out. Raises SpecError if no test remains or a relation
+    has no usable input: untested code must not pass.
+    """
     tests = [test._replace(number=number) for number, test in enumerate(_tests(spec, expected))]
     if not tests:
-        raise SpecError("no test comes of it", hint="Give more examples, runs or inputs.")
+        raise SpecError("the spec yields no tests", hint="Give more examples, runs or inputs.")
     return tests
 
 
@@ -108,14 +110,14 @@ def _tests(spec: ProgramSpec, expected: Mapping[int, Value]) -> Iterator[Planned
         if not made:
             raise SpecError(
                 f"no generated input can be changed for the relation {relation.kind}",
-                hint="Declare `inputs` of a kind that it is about, and the right `argument`.",
+                hint="Declare `inputs` to which it applies, and the right `argument`.",
             )
         for pair in made:
             yield PlannedTest("relation", Arguments(pair.first), compare=spec.compare, relation=relation, pair=pair)
 
 
 def shuffled(spec: ProgramSpec, tests: list[PlannedTest], turn: int = 0) -> list[PlannedTest]:
-    """The order of the tests' first run, or of a repetition."""
+    """Returns the tests in the order of their first run, or of repetition `turn`."""
     mixed = list(tests)
     Random(seed_of(spec, f"order {turn}")).shuffle(mixed)
     return mixed

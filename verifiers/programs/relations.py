@@ -1,6 +1,6 @@
-"""Related inputs, and whether the results keep the relation. Pure.
+"""Metamorphic relations: makes related inputs and checks if the results satisfy the relation. Pure.
 
-A relation says nothing of a single result, and a constant keeps most of them: they are asked beside other tests.
+A relation says nothing about a single result, and a constant satisfies most: relations complement other tests.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from verifiers.programs.data.values import DictPairs, Value
 from verifiers.programs.spec import MetamorphicRelation
 
 CHAINED = frozenset(["involution", "idempotence", "inverse"])
-"""Those in which a result is the next input."""
+"""Relations in which the first result is the second input."""
 LOOKED_THROUGH = 4
-"""How many inputs are made for each that is wanted: not every one can be changed."""
+"""Inputs generated per wanted pair, because not every input can be changed."""
 
 
 class Pair(NamedTuple):
     first: tuple[Value, ...]
     second: tuple[Value, ...] | None
-    """None where the second input is the result of the first."""
+    """Second input; None if it is the result for the first."""
 
 
 def pairs(relation: MetamorphicRelation, generators: tuple[Generator, ...], seed: int) -> Iterator[Pair]:
-    """As many as the relation asks for, fewer where not so many inputs can be changed."""
+    """Yields as many pairs as the relation wants, fewer if too few inputs can be changed."""
     found = 0
     random = Random(seed)
     for arguments in inputs(generators, seed, LOOKED_THROUGH * relation.count):
@@ -40,7 +40,7 @@ def pairs(relation: MetamorphicRelation, generators: tuple[Generator, ...], seed
 
 
 def changed(relation: MetamorphicRelation, arguments: tuple[Value, ...], random: Random) -> tuple[Value, ...] | None:
-    """The second input; None where this one has none."""
+    """Returns the second input, or None if this input cannot be changed."""
     if relation.kind == "swap":
         return (arguments[1], arguments[0], *arguments[2:]) if len(arguments) > 1 else None
     if relation.argument >= len(arguments):
@@ -87,14 +87,15 @@ def _times(value: Value, factor: int) -> Value:
 
 
 def chained(relation: MetamorphicRelation, pair: Pair, first: Value) -> tuple[Value, ...]:
-    """The second input of a chain, from the first result."""
+    """Returns the second input of a chain, from the first result."""
     if relation.kind == "inverse":
         return (first,)
     return (*pair.first[: relation.argument], first, *pair.first[relation.argument + 1 :])
 
 
 def holds(relation: MetamorphicRelation, pair: Pair, first: Value, second: Value, how: CompareRule) -> bool:
-    """`second` is the result for the second input; for a chain, for the first result."""
+    """True if the results satisfy the relation. `second` is the result for the second input; in a chain, for the first
+    result."""
     match relation.kind:
         case "permutation" | "swap" | "idempotence":
             return agree(first, second, how)

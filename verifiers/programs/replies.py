@@ -1,12 +1,12 @@
-"""What a guest's harness says of one call, read on the judge's side as data.
+"""Parses the harness's reply to one call, as hostile data, on the judge's side.
 
-A reply is one JSON text behind the call's own mark. It may be a lie: whoever forges it has answered for the one call
-that was made, as by returning a value. What always holds: whatever the text is, reading it ends quickly, evaluates
-nothing, and gives a `ProgramReply` or none.
+A reply is one JSON text after the call's nonce. It may be forged: that answers only the one call that was made, the
+same as returning a value. Invariants: for any text, parsing ends quickly, evaluates nothing, and returns a
+`ProgramReply` or None.
 
 Tagged values, as `verifiers.programs.harness` writes them: a list is a list; an object has one key: `t` a tuple, `d`
-pairs, `s` a set, `b` bytes in hex, `u` text as UTF-8 in hex, where it is not plainly printable, `i` a long integer in
-hex, `f` a float that is not finite, `c` two floats.
+pairs, `s` a set, `b` bytes in hex, `u` text as UTF-8 in hex if it is not plainly printable, `i` a long integer in hex,
+`f` a float that is not finite, `c` two floats.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ MOST_CHARS = 8 << 20
 SIGNALS, SIGNAL_CHARS, MESSAGE_CHARS = 40, 120, 300
 SHOWN = 120
 ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
-"""Of an object: another one each time, and of no use to anybody."""
+"""Address in an object's repr, which differs every time."""
 
 
 class ProgramReply(NamedTuple):
-    """What came of one call."""
+    """Result of one call."""
 
     kind: Literal["value", "raised", "odd", "loaded", "lost"]
-    """`odd`: something that is not plain data was returned. `loaded`: the source was run, and has what is asked for.
-    `lost`: nothing came that could be read; `status` says why."""
+    """Kind of result. `odd`: a value that is not plain data was returned. `loaded`: the source ran and defines the
+    wanted functions. `lost`: no readable reply; `status` says why."""
     value: Value = None
     text: str = ""
-    """Hostile. What was raised, or the type of what was returned."""
+    """Message of the exception, or type of the returned value. Hostile."""
     names: tuple[str, ...] = ()
-    """Hostile. The type of what was raised and its bases, nearest first."""
+    """Type of the exception and its bases, nearest first. Hostile."""
     signals: tuple[str, ...] = ()
-    """Hostile. What the harness noticed since the last reply."""
+    """Anomalies that the harness noticed since the last reply. Hostile."""
     status: CallStatus = CallStatus.OK
     forged: bool = False
-    """Its mark was printed more than once."""
+    """True if its nonce was printed more than once."""
     chars: int = 0
-    """Of the reply, as it came."""
+    """Length of the reply, in characters received."""
 
 
 def mark(nonce: str) -> str:
@@ -62,7 +62,8 @@ def mark(nonce: str) -> str:
 
 
 def find(output: str, nonce: str) -> ProgramReply:
-    """The reply to the call with this nonce; `lost` where there is none, and where its mark was printed twice."""
+    """Returns the reply to the call with this nonce; `lost` if the nonce was not printed exactly once or the reply is
+    unreadable."""
     pieces = output.split(mark(nonce))
     found = parse(pieces[1].partition("\x1e")[0]) if len(pieces) == 2 else None
     found = found and found._replace(chars=len(output))
@@ -71,7 +72,7 @@ def find(output: str, nonce: str) -> ProgramReply:
 
 
 def parse(text: str) -> ProgramReply | None:
-    """None for what is no reply."""
+    """Parses a reply. Returns None for anything invalid."""
     if len(text) > MOST_CHARS:
         return None
     try:
@@ -124,7 +125,7 @@ def _decoded(found: Any) -> str:
 
 
 def tagged(arguments: Arguments) -> str:
-    """Positional and named arguments as one text, which the harness reads."""
+    """Renders positional and named arguments as one text for the harness."""
     return json.dumps([{"t": [_tagged(value) for value in arguments.positional]}, _tagged(DictPairs(arguments.named))])
 
 
@@ -151,7 +152,7 @@ def _tagged(value: Value) -> Any:
 
 
 PLAIN = frozenset([type(None), bool, int, float, str])
-"""What is in JSON as it is in Python."""
+"""Types that are the same in JSON and Python."""
 
 
 class _ReplyReader:
@@ -166,7 +167,7 @@ class _ReplyReader:
             plain: Value = found
             return plain
         if type(found) is list:
-            if PLAIN.issuperset(map(type, found)):  # long rows of numbers, without a call for each
+            if PLAIN.issuperset(map(type, found)):  # fast path for long rows of numbers
                 self._items += len(found)
                 return found if self._items <= MOST_ITEMS and depth <= MOST_DEPTH else _refuse("so much")
             return [self.value(item, depth + 1) for item in found]
@@ -213,7 +214,7 @@ def _float(found: Any) -> float:
 
 
 def shown(reply: ProgramReply) -> str:
-    """In a few words; hostile ones are escaped."""
+    """Describes a reply in a few words, with hostile text escaped."""
     match reply.kind:
         case "value":
             return clip(literal(reply.value), SHOWN)

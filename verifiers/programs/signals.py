@@ -1,13 +1,13 @@
-"""What in a source, or in what its sandbox noticed, looks like an attempt on whoever checks it.
+"""Signals in a source, or noticed by its sandbox, that look like an attempt to cheat the judge.
 
-A program that passes every test has passed, whatever it imports: the tests are compared where it cannot reach. A
-program that fails, and has a strong signal, is called `hack_suspected` instead of wrong, so that a person looks at it.
-Two things are suspicious even where every test is passed: naming the judge's own part, which no honest program knows
-of, and any strong signal where the spec asks for that (`suspicion`). Weak signals (an import of `gc` or `signal`, a
-class with `__eq__`) are shown beside a verdict and change nothing. What is hidden well enough is not seen here; it
-fails all the same, because it does not compute what is asked.
+A program that passes every test has passed, no matter what it imports: results are compared out of its reach. A program
+that fails and has a strong signal is called `hack_suspected` instead of wrong, so that a person looks at it. Two things
+are suspicious even if every test passed: naming the harness, which no honest program knows, and any strong signal if
+the spec asks for that (`suspicion`). Weak signals (an import of `gc` or `signal`, a class with `__eq__`) are shown
+beside a verdict and change nothing. Well-hidden attempts are not seen here; they fail because they do not compute the
+answer.
 
-The source is read as a row of words and strings, in time that grows with its length only; it is never parsed here.
+The source is scanned as a sequence of words and strings, in linear time; it is never parsed here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CALLED = re.compile(
     r"\b(?:os|posix)\s\.\s(?:abort|fork|kill|system|popen|posix_spawn\w*)\b"
     r"|\bfrom\s(?:os|posix)\simport\s(?:[\w,(]+\s){0,20}?(?:abort|fork|kill|system|popen|posix_spawnp?)\b"
 )
-"""Words that are harmless elsewhere: philosophers have forks."""
+"""Calls whose names are harmless elsewhere: philosophers have forks."""
 PATCH = re.compile(
     r"\b(?:builtins|math|json|operator|numpy\.testing)\s*\.\s*\w+\s*=(?!\s*=)|\bsetattr\s*\(\s*(?:builtins|math|json|operator|unittest)\b"
     r"|\bsys\s*\.\s*modules\s*\[[^]]{0,100}\]\s*=(?!\s*=)"
@@ -60,7 +60,7 @@ class SignalScan(NamedTuple):
     strong: tuple[str, ...]
     weak: tuple[str, ...]
     touches: tuple[str, ...]
-    """Those of the strong ones that name the judge's part."""
+    """Strong signals that name the harness."""
 
 
 def scan(source: str) -> SignalScan:
@@ -111,5 +111,5 @@ STRONG_NOTICED = re.compile(
 
 
 def noticed(notices: tuple[str, ...]) -> tuple[str, ...]:
-    """What the harness told, as far as it is one of the things that it can tell. The words are hostile."""
+    """Returns the harness's notices that match a known form. Their text is hostile."""
     return tuple(ascii(notice)[1:-1][:120] for notice in notices if STRONG_NOTICED.match(notice))[:MOST]

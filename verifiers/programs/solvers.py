@@ -1,4 +1,4 @@
-"""Small programs by enumeration, from the visible examples alone; the verifier judges with all its tests."""
+"""Small programs by enumeration from the visible examples only; the verifier judges them with all its tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from verifiers.contract.solver import Proposal, Solver, SolverTools
 from verifiers.programs.spec import ProgramSpec
 
 MOST = 32
-"""Programs that are given to the verifier: what is right on the examples that were shown may be wrong elsewhere."""
+"""Maximum number of proposals: a program that fits the shown examples may be wrong elsewhere."""
 AT_A_TIME = 12
 MOST_EXAMPLES = 30
 MOST_CHARS = 20_000
@@ -40,13 +40,14 @@ class ProgramSolver:
 
 
 def solvers(spec: ProgramSpec, question: str, _files: bool) -> list[Solver]:
-    """One, if there is anything to search from: a plain Python function, and examples that were shown."""
+    """Returns one solver if a search is possible: a plain Python function with shown examples."""
     plain = spec.language == "python" and spec.tool is None and not spec.driver and spec.function.isidentifier()
     return [ProgramSolver()] if plain and shown_examples(spec, question) else []
 
 
 def shown_examples(spec: ProgramSpec, question: str) -> list[list[str]]:
-    """Arguments and results as text: the spec's visible ones, else those that the question shows as `f(2, 3) == 13`."""
+    """Returns arguments and results as text: the spec's visible examples, else those in the question, like `f(2, 3) ==
+    13`."""
     shown = [[each.arguments, each.expected] for each in spec.examples if each.visible and each.expected]
     if not shown and spec.function:
         pattern = CALL.replace("{name}", re.escape(spec.function))
@@ -56,7 +57,7 @@ def shown_examples(spec: ProgramSpec, question: str) -> list[list[str]]:
 
 
 def _value(text: str) -> str:
-    """The value at the beginning of the rest of a line: up to a comma or `and` outside of brackets and quotations."""
+    """Returns the value at the start of the text, up to a comma or `and` outside brackets and quotes."""
     depth, quote = 0, ""
     for place, sign in enumerate(text):
         if quote:

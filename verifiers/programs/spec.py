@@ -1,7 +1,7 @@
-"""What a program is checked against: pure data.
+"""Spec of the kind `program`: pure data.
 
-Values are written as Python literals in text (`[1, 2], key=(3, 4)`), so that a tuple, bytes or a set can be said, and
-so that a spec can be stored as JSON or TOML and hashed. `verifiers.programs.checking` says which specs are refused.
+Values are Python literals as text (`[1, 2], key=(3, 4)`), so that tuples, bytes and sets can be written and a spec can
+be stored as JSON or TOML and hashed. `verifiers.programs.checking` rejects unusable specs.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ SOURCE_CHARS = 200_000
 
 
 class Example(SpecData):
-    """One call of the function, and what comes of it: exactly one of a value and an exception."""
+    """One call of the function and its result: either a value or an exception."""
 
     arguments: str = Field(default="", max_length=LITERAL_CHARS)
-    """As between the brackets of a call."""
+    """Arguments as written between the parentheses of a call."""
     expected: str = Field(default="", max_length=LITERAL_CHARS)
     raises: str = Field(default="", max_length=100)
-    """The name of an exception, or of one of its bases. A name that Python has built in means that class, and none of
-    the candidate's that is called the same."""
+    """Name of an exception or of one of its bases. The name of a built-in exception means that class, never a
+    candidate's class of the same name."""
     visible: bool = False
-    """Whether the candidate was shown it: a program that passes only these is no solution."""
+    """True if the candidate was shown this example: passing only visible ones solves nothing."""
     compare: CompareRule | None = None
-    """Instead of the spec's own."""
+    """Comparison rule that overrides the spec's."""
 
 
 class Run(SpecData):
@@ -38,15 +38,15 @@ class Run(SpecData):
 
     stdin: str = Field(default="", max_length=LITERAL_CHARS)
     expected: str = Field(default="", max_length=LITERAL_CHARS)
-    """What it must print on standard output."""
+    """Expected standard output."""
     arguments: tuple[str, ...] = Field(default=(), max_length=100)
     exit_code: int | None = 0
-    """None: any."""
+    """Expected exit code; None for any."""
     visible: bool = False
 
 
 class MetamorphicRelation(SpecData):
-    """Something that holds between results for related inputs, whatever the right result is. Inputs are generated.
+    """Relation between results for related inputs, which needs no expected value. Inputs are generated.
 
     `permutation`: the order of the items of an argument does not matter. `reversal`: that argument reversed gives the
     result reversed. `swap`: the first two arguments may be exchanged. `involution`: f(f(x)) is x. `idempotence`:
@@ -59,7 +59,7 @@ class MetamorphicRelation(SpecData):
         "permutation", "reversal", "swap", "involution", "idempotence", "inverse", "monotone", "scale", "shift"
     ]
     argument: int = Field(default=0, ge=0, le=50)
-    """Which one is changed, counted from 0."""
+    """Index of the argument that is changed, from 0."""
     other: str = Field(default="", max_length=100)
     factor: int = 2
     result_factor: int = 2
@@ -67,65 +67,66 @@ class MetamorphicRelation(SpecData):
 
 
 class Tool(SpecData):
-    """How a program in another language is built and run. `{file}` is where the source lies, below /work."""
+    """Commands that build and run a program in another language. `{file}` is the path of the source, below /work."""
 
     file: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,60}$")
     run: tuple[str, ...] = Field(min_length=1, max_length=50)
-    """The first is a full path inside the sandbox."""
+    """Run command; starts with a full path inside the sandbox."""
     build: tuple[str, ...] = Field(default=(), max_length=50)
-    """Likewise; run once, before."""
+    """Build command, likewise; runs once before the tests."""
 
 
 class ProgramSpec(SpecModel):
-    """Tests, visible and hidden; the submission is the source. Expected values never enter its sandbox.
+    """Visible and hidden tests of a program; the submission is its source. Expected values never enter its sandbox.
 
-    With `function`, the program is imported and that function is called, one input at a time. Without, the program is
-    run as a whole for each of `runs`. Test files of unittest or pytest are not taken: their assertions would have to
-    run in the candidate's process, or call it through a proxy in the middle of a test, and either gives the candidate
-    a say in its own verdict. What they test is said with examples, generated inputs, relations and properties.
+    With `function`, the program is imported and that function is called, one input at a time. Without it, the program
+    is run as a whole for each of `runs`. Test files of unittest or pytest are not supported: their assertions would run
+    in the candidate's process, or call it through a proxy in the middle of a test; either gives the candidate a say in
+    its own verdict. Express them as examples, generated inputs, relations and properties.
     """
 
     kind: Literal["program"] = "program"
     language: str = Field(default="python", max_length=40)
     tool: Tool | None = None
-    """For a language that is not known here."""
+    """Commands for a language that is not built in."""
     function: str = Field(default="", max_length=100)
     driver: str = Field(default="", max_length=SOURCE_CHARS)
-    """Python with `drive(solution, *arguments)`, which is called instead, for classes, generators, several calls. It
-    runs beside the candidate, which can read it: nothing in it may be secret, and what it returns is compared here."""
+    """Python source with `drive(solution, *arguments)`, called instead of the function: for classes, generators,
+    several calls. It runs beside the candidate, which can read it, so it must contain no secret; its result is compared
+    outside."""
     examples: tuple[Example, ...] = Field(default=(), max_length=5_000)
     runs: tuple[Run, ...] = Field(default=(), max_length=2_000)
     inputs: tuple[Generator, ...] = Field(default=(), max_length=20)
-    """One for each argument of the function, for inputs that are generated; for whole programs one for each line of
-    standard input, a list with blanks between its items."""
+    """Generators: one per argument of the function or, for whole programs, one per line of standard input, in which
+    list items are separated by spaces."""
     generate: int = Field(default=0, ge=0, le=5_000)
-    """How many inputs are generated for the reference and the properties."""
+    """Number of inputs generated for the reference and the properties."""
     reference: str = Field(default="", max_length=SOURCE_CHARS)
-    """A solution that is right, in the same language and with the same function; it runs in a sandbox that no candidate
-    gets. An input for which it raises, or ends with another code than 0, is none. It is asked twice, in another order,
-    and has to say the same; all of it has the time that a submission has."""
+    """Right solution, in the same language and with the same function; runs in sandboxes without candidates. Inputs for
+    which it raises, or exits with a non-zero code, are skipped. It runs twice, in different orders, and must agree with
+    itself; each run has the time of one submission."""
     properties: tuple[str, ...] = Field(default=(), max_length=20)
-    """Each Python with `holds(result, *arguments)`, which must be True. They run like the reference, apart from it. All
-    calls for one submission together have the time that it has; when that is over, nothing is known."""
+    """Python sources with `holds(result, *arguments)`, which must return True. They run like the reference, separately.
+    All calls for one submission share its time limit; after that, nothing is decided."""
     relations: tuple[MetamorphicRelation, ...] = Field(default=(), max_length=20)
     seed: int = Field(default=0, ge=0, le=1 << 62)
-    """Other inputs for another seed."""
+    """Seed of the generated inputs."""
     compare: CompareRule = CompareRule()
     output: OutputRule = "lines"
-    """How standard output is compared; `numbers` takes the tolerances of `compare`."""
+    """Comparison of standard output; `numbers` uses the tolerances of `compare`."""
     seconds: float = Field(default=2.0, gt=0, le=120)
-    """Of one test, of its own time."""
+    """Time limit of one test, in seconds of its own time."""
     total_seconds: float = Field(default=60.0, gt=0, le=3_600)
-    """Of all tests together."""
+    """Time limit of all tests together, in seconds."""
     memory_mib: int = Field(default=256, ge=64, le=16_384)
     output_bytes: int = Field(default=16_384, ge=256, le=8 << 20)
-    """Of one test: what it prints and, in the judge's notation, what it returns."""
+    """Output limit of one test, in bytes: printed text and, in the judge's notation, the result."""
     fresh: bool = False
-    """A new process for each test, so that nothing is remembered from one to the next."""
+    """True to use a new process for each test, so that no state survives between tests."""
     twice: Literal["always", "if_chancy", "never"] = "always"
-    """Whether tests that passed are all repeated, in another order, and have to pass again. `if_chancy` is an older
-    name of `always`: a source does not have to say that it draws."""
+    """When passed tests are all repeated, in another order, and must pass again. `if_chancy` is an older name of
+    `always`: a source need not reveal that it uses random numbers."""
     suspicion: Literal["explains", "refuses"] = "explains"
-    """What a strong signal does (`verifiers.programs.signals`): it names a failure, or refuses what passed as well."""
+    """Effect of a strong signal (`verifiers.programs.signals`): explains a failure, or also refuses a pass."""
     partial: bool = False
-    """Whether a program that fails some tests gets the share that it passed as its score."""
+    """True to score a program that fails some tests by the share that it passed."""

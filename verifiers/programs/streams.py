@@ -1,9 +1,8 @@
-"""A whole program, run once for each test; what it prints is compared here.
+"""Runs a whole program, once per test, and compares its output.
 
-What always holds: the sandbox holds the source, the tool and the standard input of the run in progress. The output
-comes through the sandbox's supervisor, in which no code of the candidate runs; how the program ended is said by it,
-too. The source is written anew before each run; a sandbox in which that cannot be done any more, or no program be
-started, is exchanged for a fresh one, once.
+Invariants: the sandbox contains the source, the tool and the standard input of the current run. Output and exit status
+come from the sandbox's supervisor, in which no candidate code runs. The source is rewritten before each run; a sandbox
+in which that fails, or in which no program starts, is replaced by a fresh one, once.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from verifiers.programs.spec import ProgramSpec, Run
 
 BUILD_SECONDS = 30.0
 LOOK_SECONDS = 1.0
-"""In which a tool is started with nothing to do, to see whether it is there."""
+"""Time limit for starting a tool without work, in seconds, to see if it exists."""
 SENTENCES = {CallStatus.OUTPUT: "printed more than {output} bytes", CallStatus.MEMORY: "took more than {memory} MiB"}
 
 
 class StreamProgram:
-    """The submission, in one sandbox after another."""
+    """A submitted program that runs in a succession of sandboxes."""
 
     def __init__(self, spec: ProgramSpec, source: str, opening: Opening, *, clock: SubmissionClock) -> None:
         self._spec, self._opening, self.clock = spec, opening, clock
@@ -38,9 +37,9 @@ class StreamProgram:
         self._source = source.encode("utf-8", "surrogatepass")
         self._box: Sandbox | None = None
         self._ran = False
-        """Whether anything of the program has run in it."""
+        """True once the program has run in the current sandbox."""
         self._excused = False
-        """A sandbox that ended during a run has been forgiven once: the next is the program's doing."""
+        """True once a dead sandbox was excused: the next death counts against the program."""
         self.signals: tuple[str, ...] = ()
 
     def close(self) -> None:
@@ -51,12 +50,12 @@ class StreamProgram:
 
     @property
     def alive(self) -> bool:
-        """Whether the last test left it a place in which it can go on."""
+        """True if its sandbox survived the last test."""
         return self._box is not None
 
     def begin(self) -> TestFinding:
-        """Opens a sandbox and builds what has to be built. Raises SandboxError; RefusedError where the image has no
-        such tool."""
+        """Opens a sandbox and builds the program if necessary. Raises SandboxError; RefusedError if the image lacks the
+        tool."""
         return once_more(self._begin, self.close)
 
     def _begin(self) -> TestFinding:
@@ -79,7 +78,7 @@ class StreamProgram:
         return TestFinding(Ground.UNREADABLE, f"it could not be built: {why}")
 
     def test(self, trial: PlannedTest) -> TestFinding:
-        """Raises as `begin`."""
+        """Runs one test. Raises as `begin`."""
         run = trial.run
         assert run is not None
         return once_more(lambda: self._test(run), self.close)
@@ -96,7 +95,7 @@ class StreamProgram:
         return self._compared(run, result)
 
     def run(self, run: Run, limit: Limit) -> ExecResult | TestFinding:
-        """One run; a finding where the program could not be built. Raises as `begin`, and PlaceBrokenError."""
+        """Runs the program once. Returns a finding if its build failed. Raises as `begin`, and PlaceBrokenError."""
         if self._spec.fresh:
             self.close()
         if self._box is None:
@@ -130,7 +129,7 @@ class StreamProgram:
         return result
 
     def _look_for(self, tool: str) -> None:
-        """Before anything of the program has run. Raises RefusedError."""
+        """Checks that the tool exists, before any candidate code runs. Raises RefusedError."""
         assert self._box is not None
         try:
             self._box.exec([tool], seconds=LOOK_SECONDS)
@@ -140,7 +139,7 @@ class StreamProgram:
     def _absent(self, tool: str, error: Exception) -> RefusedError:
         return RefusedError(
             f"sandboxes here have no {tool}, which {self._spec.language} needs: {error}",
-            hint="Use a guest's root that has it, or name what is there in `tool`.",
+            hint="Use a guest root that has it, or name an installed tool in `tool`.",
         )
 
     def _broken_off(self, what: str, result: ExecResult, limit: Limit) -> TestFinding:
@@ -177,4 +176,4 @@ def _difference(expected: str, got: str) -> str:
             return f"{shown}, not {wanted}, in line {number + 1}"
     if len(theirs) > len(ours):
         return f"{len(theirs)} lines instead of {len(ours)}"
-    return "the same words, spaced otherwise"
+    return "the same words with other white space"

@@ -1,11 +1,11 @@
-"""Programs that do nothing of what is asked: tests that one of them passes are no tests.
+"""Programs that do none of the work: tests that one of them passes are worthless.
 
-`refuse_idle` finds out without running any: what such a program gives is known here, and compared as a candidate's
-result is. Only a property is asked elsewhere, and a driver has to be run (`driven`).
+`refuse_idle` decides without running any: the results of such programs are known here, and compared like a candidate's.
+Only properties are evaluated elsewhere, and a driver has to be run (`driven`).
 
-What gives back its argument is idle where no test says what is right, and where only examples beside relations or
-properties do: those tell nothing apart then. Examples alone, or a reference, may ask for it. Relations alone are also
-refused where two such programs with different results keep them (a list sorted, and the same reversed).
+A program that returns its argument counts as idle if no test states a right result, or only examples beside relations
+or properties do: these then distinguish nothing. Examples alone, or a reference, may ask for it. Relations alone are
+also refused if two such programs with different results satisfy them (a list sorted, and the same reversed).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from verifiers.programs.spec import ProgramSpec, Run
 
 CONSTANTS = ("None", "0", "1", "True", "False", "''", "[]", "()", "{}", "-1", "nan", "inf")
 MOST_EXPECTED = 200
-"""Expected values that are tried as the one result of everything."""
+"""Maximum number of expected values that are tried as a constant result."""
 EXACT = CompareRule()
 SIMPLE: dict[str, Callable[[Any], Value]] = {
     "the sorted items": sorted,
@@ -51,20 +51,20 @@ SIMPLE: dict[str, Callable[[Any], Value]] = {
     "twice": lambda given: given + given,
     "the text": str,
 }
-"""What is quickly done with one argument, whatever is asked."""
+"""Simple functions of one argument, tried regardless of the task."""
 SHARES = (0.5, 0.377, 0.613)
-"""Places between two bounds: of a half a whole number may come."""
-HINT = "Add tests that it fails: with other results, hidden, or a reference with generated inputs; or compare closer."
+"""Positions between two bounds; one half may give an integer."""
+HINT = "Add tests that it fails: other results, hidden ones, or a reference with generated inputs; or compare strictly."
 
 
 @dataclass(frozen=True)
 class Raised:
     names: frozenset[str]
-    """Of the exception and its bases."""
+    """Names of the exception class and its bases."""
 
 
 class IdleProgram(NamedTuple):
-    """A program, by what it does."""
+    """A program, represented by its behaviour."""
 
     what: str
     gives: Callable[[Arguments], Value | Raised]
@@ -72,11 +72,11 @@ class IdleProgram(NamedTuple):
 
 class AsksProperty(Protocol):
     def __call__(self, number: int, result: Value, arguments: Arguments) -> tuple[Ground | None, str]:
-        """None where the property of this number holds."""
+        """Returns None as basis if property `number` holds."""
 
 
 def refuse_idle(spec: ProgramSpec, tests: Sequence[PlannedTest], ask: AsksProperty | None = None) -> None:
-    """Raises SpecError. `ask` is needed where there are properties."""
+    """Raises SpecError if an idle program passes every test. `ask` is required if the spec has properties."""
     if spec.driver:
         return
     if not spec.function:
@@ -90,13 +90,13 @@ def refuse_idle(spec: ProgramSpec, tests: Sequence[PlannedTest], ask: AsksProper
 
 
 def _functions(spec: ProgramSpec, told: Sequence[PlannedTest]) -> Iterator[IdleProgram]:
-    """Those that may pass `told`, the tests that say what is right."""
+    """Yields idle functions that may pass `told`, the tests with a known result."""
     results = [trial.expected for trial in told if not trial.raises]
     constants = [read(text) for text in CONSTANTS]
     if spec.inputs or any(any(trial.arguments) for trial in told):
         constants += {literal(value): value for value in results[:MOST_EXPECTED]}.values()
         constants += _between([(trial.expected, trial.compare) for trial in told if not trial.raises])
-    else:  # a constant may be what is asked
+    else:  # the task may be a constant
         constants = [one for one in constants if one is None or any(not agree(v, one, EXACT) for v in results)]
     yield from (IdleProgram(f"a function that returns {clip(literal(one), 60)}", _always(one)) for one in constants)
     for name in {"ValueError", *(trial.raises for trial in told if trial.raises)}:
@@ -128,7 +128,7 @@ def _passes(idle: IdleProgram, trial: PlannedTest, spec: ProgramSpec, ask: AsksP
 
 
 def _two_ways(spec: ProgramSpec, tests: Sequence[PlannedTest], told: Sequence[PlannedTest]) -> str:
-    """Two programs that pass and differ, where relations are all there is; empty where there are none."""
+    """Names two passing programs with different results, for a spec with relations only; else empty."""
     if told or spec.properties or not spec.relations:
         return ""
     passing: list[tuple[str, list[Value | Raised]]] = []
@@ -140,9 +140,7 @@ def _two_ways(spec: ProgramSpec, tests: Sequence[PlannedTest], told: Sequence[Pl
         for other, others in passing:
             if any(isinstance(a, Raised) or isinstance(b, Raised) or not agree(a, b, EXACT)
                    for a, b in zip(gives, others, strict=True)):  # fmt: skip
-                return (
-                    f"a function that returns {other} of its argument, and one that returns {name}, which is another,"
-                )
+                return f"a function that returns {other} of its argument, and another that returns {name},"
         passing.append((name, gives))
     return ""
 
@@ -171,7 +169,7 @@ def _raised(name: str) -> Raised:
 
 
 def _key(given: Arguments) -> str:
-    """What a table looks up: the same for what is equal in Python, and however an argument is passed."""
+    """Lookup key of a table: the same for values equal in Python, and for positional and named arguments."""
     named = sorted(given.named, key=lambda pair: pair[0])
     return literal(_plainly([*given.positional, *(value for _, value in named)]))
 
@@ -191,7 +189,7 @@ def _plainly(value: Value) -> Value:
 
 
 def _between(expected: Sequence[tuple[Value, CompareRule]]) -> list[Value]:
-    """Numbers that lie within the tolerances of all of these, where there are any."""
+    """Numbers within the tolerances of all expected values, if any."""
     low, high = -math.inf, math.inf
     for value, how in expected:
         if how.rule != "close" or isinstance(value, bool) or not isinstance(value, int | float):
@@ -238,7 +236,7 @@ def _asked(run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def driven(spec: ProgramSpec) -> dict[str, str]:
-    """Sources by what they are, of those that can only be tried: what a driver does with them is its own."""
+    """Returns idle sources by description, for a spec with a driver: these must be run to see what the driver does."""
     name = spec.function
     methods = (
         "def __init__(*_, **__):\n        pass\n    def __getattr__(self, _):\n        return lambda *_, **__: None"
@@ -255,7 +253,7 @@ def driven(spec: ProgramSpec) -> dict[str, str]:
 
 
 def trivial(spec: ProgramSpec) -> dict[str, str]:
-    """Sources by what they are."""
+    """Returns idle sources by description."""
     if not spec.function:
         if spec.language != "python":
             return {"an empty program": "\n"}
@@ -270,7 +268,7 @@ def trivial(spec: ProgramSpec) -> dict[str, str]:
     others = "".join(
         f"def {relation.other}(*given, **named):\n    return None\n" for relation in spec.relations if relation.other
     )
-    if spec.driver:  # what is asked for may be anything
+    if spec.driver:  # the driver may use anything
         return {"a class without methods": f"class {name}:\n    pass\n"}
     bodies = {
         f"a function that returns {value}": f"return {value}" for value in CONSTANTS if value not in ("nan", "inf")

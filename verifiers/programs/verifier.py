@@ -1,10 +1,10 @@
-"""The verdict about a program, from tests that ran in sandboxes.
+"""Verifier of the kind `program`: a verdict from tests that ran in sandboxes.
 
-A pass is `tested`: evidence, no proof. What always holds: a pass needs every test of the plan answered and compared on
-this side; a test that did not run, was skipped or lost is not passed. Everything that passed has to pass once more, in
-another process, another order and with other random numbers. What broke on our side is `infra_error`, after one more
-attempt with everything new; what breaks wherever the program runs is the program's failure. A spec that cannot decide,
-or that a program passes which does nothing of what is asked, raises `SpecError` before the submission is looked at.
+A pass is `tested`: evidence, not proof. Invariants: a pass needs every planned test answered and compared on this side;
+a test that did not run, was skipped or lost is not passed. Passed tests must pass again, in another process, in another
+order and with another random seed. A failure on our side is `infra_error`, after one retry with everything new; a
+failure that follows the program everywhere is the program's. A spec that cannot decide, or that an idle program passes,
+raises `SpecError` before the submission is read.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ from verifiers.programs.trivial import HINT, driven, refuse_idle
 
 ATTEMPTS = 2
 SHOWN_ANYHOW = 20
-"""After a failure among hidden tests: so many visible ones are still run, to tell whether only those are passed."""
+"""Maximum number of visible tests that still run after a hidden one failed, to see if only visible ones pass."""
 MOST_LOST = 100
-"""Places that one submission may bring to an end: each takes time to open that no limit of its calls counts."""
+"""Maximum number of sandboxes that one submission may break: opening each takes time that no call limit counts."""
 IDLE_SECONDS = 1.0
-"""In which a property has to say that it holds for what an idle program gives: for some of it, it may never end."""
-FLAKY = "gives another result for the same input the next time"
+"""Time limit for a property on an idle program's result, in seconds; it may not terminate for some."""
+FLAKY = "gives different results for the same input"
 
 
 Findings = list[tuple[PlannedTest, TestFinding]]
-"""Of one round: what each test came to, in the order in which they ran."""
+"""Tests of one round with their findings, in the order in which they ran."""
 
 
 def conductor(parts: ConductorParts) -> ProgramVerifier:
-    """Runs programs in the sessions of these parts."""
+    """Returns a verifier that runs programs in the sessions of these parts."""
     return ProgramVerifier(parts.sessions(), isolation=parts.isolation)
 
 
 class ProgramVerifier:
-    """Safe to use from several threads. `close` ends what it keeps warm; the pool stays whose it is."""
+    """Checks programs. Safe to use from several threads. `close` ends its warm sandboxes, not the session pool."""
 
     name = PROGRAM.name
     version = PROGRAM.version
@@ -70,7 +70,8 @@ class ProgramVerifier:
         self._judges.close()
 
     def check(self, spec: ProgramSpec, *, prove: bool = False) -> None:
-        """Raises SpecError. To `prove` also runs the reference, in a sandbox, against the examples."""
+        """Raises SpecError for an unusable spec. With `prove`, also runs the reference against the examples, in a
+        sandbox."""
         checking.check(spec)
         if prove:
             place = self.opening(spec)
@@ -82,18 +83,18 @@ class ProgramVerifier:
     def verify(
         self, spec: ProgramSpec, submission: str, seconds: float | None = None, *, thorough: bool = True
     ) -> Verdict:
-        """`seconds` is the most of the own time of all tests together. Who asks about the tests
-        need not be `thorough`: nothing is repeated then, and no failing input made smaller. Raises SpecError for the
-        spec's sake only."""
+        """Returns the verdict. `seconds` limits the own time of all tests together. Without `thorough` nothing is
+        repeated and no failing input is shrunk, for callers that assess the tests. Raises SpecError only for the spec's
+        fault."""
         checking.check(spec)
         started = time.monotonic()
         own = min(spec.total_seconds, seconds or spec.total_seconds)
         verdict = self._verdict(Outcome.INFRA_ERROR, Ground.BROKEN, "it was not tried")
         if len(submission) > SOURCE_CHARS or "\0" in submission:
-            why = "it has a NUL" if "\0" in submission else f"longer than {SOURCE_CHARS} characters"
+            why = "it contains NUL" if "\0" in submission else f"longer than {SOURCE_CHARS} characters"
             verdict = self._verdict(Outcome.FAIL, Ground.UNREADABLE, why)
         elif not submission.strip():
-            verdict = self._verdict(Outcome.FAIL, Ground.UNREADABLE, "there is no program")
+            verdict = self._verdict(Outcome.FAIL, Ground.UNREADABLE, "the submission is empty")
         else:
             for _ in range(ATTEMPTS):
                 try:
@@ -107,11 +108,11 @@ class ProgramVerifier:
         return verdict.model_copy(update={"seconds": time.monotonic() - started})
 
     def opening(self, spec: ProgramSpec) -> Opening:
-        """How its programs get their places."""
+        """Returns the recipe for opening this spec's sandboxes."""
         return opening(self._sessions, spec, self._priority)
 
     def _proved(self, spec: ProgramSpec, place: Opening, own: float) -> dict[int, Value]:
-        """What the reference gives, once nothing speaks against the spec. Raises SpecError, SandboxError."""
+        """Returns the reference's results once the spec has passed all checks. Raises SpecError, SandboxError."""
         if not (spec.reference or spec.properties or spec.driver or spec.relations):
             return {}
 
@@ -142,7 +143,7 @@ class ProgramVerifier:
     def _makes(
         self, spec: ProgramSpec, source: str, place: Opening, own: float, spec_clock: SubmissionClock, seed: int = 0
     ) -> Callable[[], Candidate | StreamProgram]:
-        """How this source is put up, each time with a clock of its own."""
+        """Returns a factory of runners for this source, each with its own clock."""
 
         def candidate() -> Candidate | StreamProgram:
             clock = CandidateClock(own, measured=place.measured)
@@ -187,7 +188,7 @@ class ProgramVerifier:
         *,
         thorough: bool,
     ) -> Findings:
-        """All tests up to the first failure; all of them where a share is asked for."""
+        """Runs the tests up to the first failure, or all of them for a partial score."""
         findings: Findings = []
         one = candidate()
         lost = 0
@@ -197,7 +198,7 @@ class ProgramVerifier:
                 return [(tests[0], begun)]
             for place, trial in enumerate(tests):
                 if lost >= MOST_LOST:
-                    findings.append((trial, TestFinding(Ground.REFUTED, "it was ended too often to be asked again")))
+                    findings.append((trial, TestFinding(Ground.REFUTED, "it broke too many sandboxes")))
                     continue
                 found = one.test(trial)
                 lost += not one.alive
@@ -220,7 +221,7 @@ class ProgramVerifier:
     def _steady(
         self, candidate: Callable[[], Candidate | StreamProgram], trial: PlannedTest, found: TestFinding
     ) -> TestFinding:
-        """Asks once more, alone: a result that depends on anything but the input has a reason of its own."""
+        """Repeats a failed test alone: a result that depends on more than the input is a failure of its own kind."""
         with closing(candidate()) as other:
             begun = other.begin()
             again = other.test(trial) if begun.passed else begun
@@ -238,7 +239,7 @@ class ProgramVerifier:
         scan: signals.SignalScan,
         seen: dict[str, None],
     ) -> Verdict:
-        strong = (*scan.strong, *(f"it did {signal}" for signal in signals.noticed(tuple(seen))))
+        strong = (*scan.strong, *(f"at run time: {signal}" for signal in signals.noticed(tuple(seen))))
         facts: dict[str, Any] = {"tests": len(tests)}
         if strong or scan.weak:
             facts["signals"] = [*strong[:20], *scan.weak[:10]]
@@ -248,7 +249,7 @@ class ProgramVerifier:
             reason = f"all {len(tests)} tests passed" if len(tests) > 1 else "the test passed"
             refused = strong if spec.suspicion == "refuses" else scan.touches
             if refused:
-                reason += f"; but it looks like an attempt on the judge: {'; '.join(refused[:3])}"
+                reason += f"; but it looks like an attempt to cheat the judge: {'; '.join(refused[:3])}"
                 return self._verdict(Outcome.HACK_SUSPECTED, Ground.FORBIDDEN, reason, facts)
             return self._verdict(Outcome.PASS, Ground.TESTED, reason, facts, score=1.0)
         trial, found = failed
@@ -262,8 +263,8 @@ class ProgramVerifier:
             facts["passed"] = passed
             score = passed / len(tests)
         if strong or found.forged:
-            what = "; ".join(strong[:3]) or "the judge's mark was printed more than once"
-            reason = f"{clip(found.reason, 300)}. It looks like an attempt on the judge: {what}"
+            what = "; ".join(strong[:3]) or "the nonce of a call was printed more than once"
+            reason = f"{clip(found.reason, 300)}. It looks like an attempt to cheat the judge: {what}"
             return self._verdict(Outcome.HACK_SUSPECTED, Ground.FORBIDDEN, reason, facts)
         return self._verdict(Outcome.FAIL, found.ground or Ground.REFUTED, clip(found.reason, 500), facts, score=score)
 

@@ -1,7 +1,7 @@
-"""Arithmetic and equations that stand in a question in so many words, worked out exactly.
+"""Exact solutions of arithmetic and equations that a question contains literally.
 
-The spec's own answer is not looked at, and a question gives few proposals: where a spec names the answer, trying one
-number after the other on it would be reading it, not solving.
+The spec's own answer is never read, and a question gets few proposals: trying one number after another on a spec that
+names the answer would be reading the answer, not solving.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from verifiers.contract.proposal import ProposalReply
 from verifiers.registry.spec import Spec
 
 MOST = 3
-"""Proposals for one question."""
+"""Maximum number of proposals per question."""
 MATHEMATICAL = re.compile(r"(?:[0-9.,+*/^()=!%-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|sqrt)+")
 SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "^": "^"})
 OPERATOR = re.compile(r"(?<=[0-9A-Za-z)!])\s*(?:\*\*|[-+*/^])\s*(?=[-0-9A-Za-z(])|!|sqrt")
@@ -37,7 +37,7 @@ def worked_out(spec: Spec, question: str, more_time: Callable[[], bool]) -> Prop
 
 
 def pieces(question: str) -> Iterator[str]:
-    """Runs of words that are formulas, the longest first: `7x+3=45` of `find x with 7x+3=45`."""
+    """Yields runs of words that are formulas, longest first: `7x+3=45` of `find x with 7x+3=45`."""
     found: list[list[str]] = [[]]
     for word in question.translate(SIGNS).split():
         bare = word.rstrip("?.,;:").lstrip("\"'")

@@ -1,6 +1,6 @@
-"""What can be found for a claim without anybody's idea: that it follows, values, the best values, a small term.
+"""Proposals for SMT claims by Z3: entailment, satisfying values, optimal values, a small term.
 
-Values are Z3's; the verifier looks at them again in its own arithmetic.
+The verifier checks Z3's values again in its own arithmetic.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def by_z3(spec: SmtSpec, question: str, more_time: Callable[[], bool]) -> Propos
 
 
 def _searched(texts: tuple[str, ...], what: str) -> ProposalReply:
-    note = "" if texts else f"none of the small {what} that were tried will do"
+    note = "" if texts else f"no small {what} fit"
     return ProposalReply(texts=texts, by=f"enumeration with {BY}", note=note)
 
 
@@ -56,9 +56,9 @@ def _values_for(asked: SmtProblem, more_time: Callable[[], bool]) -> ProposalRep
     bench = Bench(asked.spec.effort, asked.spec.second)
     finding = bench.look(must)
     if finding.possible is Possible.NO:
-        return ProposalReply(by=BY, note=f"{' and '.join(finding.answers)}: no values fulfil it", hopeless=True)
+        return ProposalReply(by=BY, note=f"{' and '.join(finding.answers)}: no values satisfy it", hopeless=True)
     if finding.possible is Possible.UNKNOWN:
-        return ProposalReply(by=BY, note="not known whether any values fulfil it")
+        return ProposalReply(by=BY, note="unknown if any values satisfy it")
     found, note = finding.interpretation, ""
     if claim.objective is not None:
         found, note = _best(asked, claim.objective, must, finding.interpretation, bench, more_time)
@@ -83,17 +83,17 @@ def _best(
     bench: Bench,
     more_time: Callable[[], bool],
 ) -> tuple[Interpretation, str]:
-    """Reals by Z3's simplex; whole numbers by steps that double while they succeed, and halve when they do not."""
+    """Optimizes reals by Z3's simplex, and integers by steps that double on success and halve on failure."""
     claim = asked.claim
     if objective.term.sort == REAL:
         answer = Z3(asked.spec.effort).best(must, objective.term, least=objective.least, asked=claim.declared)
         known = answer.satisfiable is Satisfiable.YES
-        return (answer.interpretation, "") if known else (found, "not shown to be the best")
+        return (answer.interpretation, "") if known else (found, "not proved optimal")
     step = 1
     while more_time():
         reached = _reached(objective, found)
         if reached is None or step > LARGEST_STEP:
-            return found, "nothing bounds it"
+            return found, "unbounded"
         wanted = reached - step if objective.least else reached + step
         finding = bench.look([*must, _beyond(claim, objective, wanted)]) if _fits(objective, wanted) else None
         if finding is not None and finding.possible is Possible.YES:
@@ -102,7 +102,7 @@ def _best(
             return found, ""
         else:
             step //= 2
-    return found, "not shown to be the best"
+    return found, "not proved optimal"
 
 
 def _reached(objective: OptimizationGoal, found: Interpretation) -> int | None:
@@ -119,7 +119,7 @@ def _fits(objective: OptimizationGoal, wanted: int) -> bool:
 
 
 def _beyond(claim: SmtClaim, objective: OptimizationGoal, wanted: int) -> Term:
-    """At least as good as this."""
+    """Constraint that the objective is at least as good as `wanted`."""
     sort = objective.term.sort
     bound = claim.terms.literal(Fraction(wanted) if sort == REAL else wanted, sort)
     less, more = ("bvule", "bvuge") if sort.name == "BitVec" else ("<=", ">=")

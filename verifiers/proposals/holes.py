@@ -1,7 +1,7 @@
-"""Small definitions for the holes of an entailment: one hole, its parameters, and the numbers that the claim mentions.
+"""Small definitions for the single hole of an entailment, from its parameters and the numbers of the claim.
 
-Boolean holes are tried as comparisons and as two of them joined, others as small terms. Each that is proposed has been
-shown here to make the goal follow; the verifier asks again, and asks more.
+Boolean holes are tried as comparisons and as pairs of them joined, others as small terms. Each proposal was shown here
+to make the goal follow; the verifier asks again, and asks more.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_SIZE = 5
 
 
 def fillings(asked: SmtProblem, more_time: Callable[[], bool]) -> tuple[str, ...]:
-    """Raises ClaimError."""
+    """Returns up to `MOST` definitions for the hole; empty unless there is exactly one hole. Raises ClaimError."""
     holes = asked.holes()
     if len(holes) != 1:
         return ()
@@ -47,7 +47,7 @@ def fillings(asked: SmtProblem, more_time: Callable[[], bool]) -> tuple[str, ...
 
 
 def _serves(asked: SmtProblem, text: str, bench: Bench) -> bool:
-    """Whether the goal follows with it, and the assumptions are possible."""
+    """True if the goal follows with this definition and the assumptions are satisfiable."""
     try:
         filled: dict[str, Definition] = read_definitions(text, asked.holes(), asked.claim.names)
         check_language(asked.spec, [each.body for each in filled.values()])
@@ -88,7 +88,7 @@ def _bodies(asked: SmtProblem, hole: Function, more_time: Callable[[], bool]) ->
             continue
         if hole.range == BOOL:
             if len(set(values)) == 1:
-                continue  # true or false everywhere it was looked at
+                continue  # constant on all samples
             if len(atoms) < MOST_ATOMS:
                 atoms.append(small.text)
         yield small.text

@@ -1,5 +1,5 @@
-"""Solvers of the kinds that are decided from a text: figures of the files that came with a question, and what lives in
-the worker that decides: Z3, SymPy, enumeration, the arithmetic of a question."""
+"""Solvers for kinds that are decided from text: statistics of a question's data files, and the ways of the text worker
+(Z3, SymPy, enumeration, arithmetic)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from verifiers.contract.solver import Proposal, Solver, SolverTools
 from verifiers.registry import ways
 
 MOST_FIGURES = 4
-"""Proposals. The answer is known to the spec: many would be guesses."""
+"""Maximum number of proposals. The spec knows the answer, so a long list would be guessing."""
 DATA_SECONDS = 10.0
 MOST_SECONDS = 5.0
-"""Of one way, so that whoever cancels a job need not wait."""
+"""Time limit per way, in seconds: bounds how long cancelling a job takes."""
 
 
 class DataSolver:
-    """Simple figures of the columns in the files of a question, those that it names; they are computed in a sandbox."""
+    """Proposes simple statistics of the columns that a question names in its data files; they are computed in a
+    sandbox."""
 
     name = "column statistics"
     at_once = 1
@@ -34,7 +35,7 @@ class DataSolver:
 
 
 class WorkerSolver:
-    """Asks the worker for what one way of proposing finds."""
+    """Asks the text worker for the proposals of one way."""
 
     at_once = 4
 
@@ -54,6 +55,6 @@ class WorkerSolver:
 
 
 def solvers(spec: Any, _question: str, files: bool) -> list[Solver]:
-    """Those of a kind that is decided from a text: figures of the files, if there are any, and its kind's ways."""
+    """Returns the solvers for a text-decided spec: statistics of its data files, if any, and the ways of its kind."""
     data: list[Solver] = [DataSolver()] if files else []
     return [*data, *(WorkerSolver(way) for way in ways(spec))]

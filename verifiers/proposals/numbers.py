@@ -1,6 +1,6 @@
-"""Numbers that make a predicate true, found by trying them: the integers from zero outwards, then fractions.
+"""Numbers that make a predicate true, found by trial: integers from zero outwards, then fractions.
 
-Arithmetic here is exact and rational; where it cannot tell, a number is passed over.
+Arithmetic is exact and rational; undecided numbers are skipped.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from verifiers.predicate.spec import PredicateSpec
 from verifiers.predicate.verifier import decide
 
 MOST = 4
-"""Proposals: each of them has been tried here already."""
+"""Maximum number of proposals; each was already tested here."""
 MOST_TRIED = 200_000
-"""Also, after the first that was found, as many again as it took."""
+"""Maximum number of tries. After the first hit, the search also ends at twice the tries it took."""
 WHOLE_FIRST = 2_000
 """Integers of either sign before the first fraction."""
 
@@ -43,7 +43,7 @@ def enumerated(spec: PredicateSpec, question: str, more_time: Callable[[], bool]
 
 
 def candidates(*, whole: bool) -> Iterator[Fraction]:
-    """Endless; each number once. With fractions after the first integers: by the size of their parts."""
+    """Yields every number once, endlessly: after the first integers also fractions, by the size of their parts."""
     integers = (Fraction(sign * size) for size in itertools.count() for sign in ((1, -1) if size else (1,)))
     if whole:
         yield from integers

@@ -28,7 +28,7 @@ def by_sympy(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) 
         equations += 1
         for text in solutions(Sum((first, Negation(second))), spec.variable):
             found.setdefault(text)
-    note = "" if found else "no equation in it" if not equations else "its equations were not solved"
+    note = "" if found else "the predicate has no equation" if not equations else "its equations were not solved"
     return ProposalReply(texts=tuple(found)[:MOST], by=BY, note=note)
 
 

@@ -1,4 +1,4 @@
-"""Terms that equal a claim's reference on samples: candidates for another way to write it."""
+"""Terms that agree with a claim's reference on samples: candidates for another way to write it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRIES = 4_000
 
 
 def shorter_terms(asked: SmtProblem, more_time: Callable[[], bool]) -> tuple[str, ...]:
-    """One of the shortest that Z3 cannot tell from the reference. Raises ClaimError."""
+    """Returns a shortest term that Z3 proves equal to the reference, or nothing. Raises ClaimError."""
     spec, claim = asked.spec, asked.claim
     reference = claim.names.definitions[spec.reference]
     wanted = coerced(claim.terms, claim.elaborator.term(reference.body), reference.range)
@@ -46,7 +46,7 @@ def shorter_terms(asked: SmtProblem, more_time: Callable[[], bool]) -> tuple[str
             if finding.possible is Possible.NO:
                 return (small.text,)
             if finding.possible is Possible.YES:
-                # Where it differs is one more sample, and the search begins anew (counterexample-guided synthesis).
+                # The counterexample becomes a sample, and the search restarts (counterexample-guided synthesis).
                 samples.append({each: finding.interpretation.get(each, zero(each.range)) for each in inputs})
                 break
         else:
@@ -61,7 +61,7 @@ def _usual(sort: Sort) -> list[int]:
 
 
 def _samples(inputs: list[Function], domain: list[Term], bench: Bench) -> list[Interpretation]:
-    """Inputs for which the assertions hold: random ones with many small numbers among them, and one of Z3's."""
+    """Inputs for which the assertions hold: random ones with many small numbers, and a model of Z3's."""
     random = Random(0)
     found: list[Interpretation] = []
     if domain:
@@ -78,7 +78,7 @@ def _samples(inputs: list[Function], domain: list[Term], bench: Bench) -> list[I
 
 
 def some_value(sort: Sort, random: Random) -> Value:
-    """A random value of the sort, often a small or an odd one."""
+    """Returns a random value of the sort, often a small or unusual one."""
     match sort.name:
         case "Bool":
             return random.random() < 0.5

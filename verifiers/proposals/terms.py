@@ -1,7 +1,7 @@
-"""Small terms over some symbols, from the shortest up, each only once by its values on samples.
+"""Small terms over given symbols, shortest first, deduplicated by their values on samples.
 
 Enumeration with observational equivalence (Udupa et al., TRANSIT, PLDI 2013; Albarghouthi et al., CAV 2013): of terms
-that have the same value on every sample only the first, and so a shortest, is built upon.
+with the same value on every sample, only the first, and so a shortest, is built upon.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BY_SORT = {
     "BitVec": "bvand bvor bvxor bvadd bvsub bvnot bvneg bvshl bvlshr bvmul bvult bvslt = bvashr",
 }
 COUNTS = {"not": 1, "bvnot": 1, "bvneg": 1, "ite": 3}
-"""How many arguments; two where nothing is said."""
+"""Number of arguments of an operator; two if not listed."""
 SYMMETRIC = frozenset("+ * = and or bvand bvor bvxor bvadd bvmul".split())  # noqa: SIM905
 
 
@@ -35,13 +35,13 @@ class Small:
     text: str
     term: Term
     size: int = 1
-    """Symbols and numbers in it, as `max_size` of a spec counts them."""
+    """Symbols and numbers in the term, as `max_size` of a spec counts them."""
 
 
 def operators_on(
     sorts: Iterable[Sort], allowed: Sequence[str] | None = None, forbidden: Sequence[str] = ()
 ) -> list[str]:
-    """Those that are usual for the sorts, or all that are allowed."""
+    """Returns the usual operators on these sorts, or all allowed ones if `allowed` is given."""
     usual = dict.fromkeys(op for sort in sorts for op in BY_SORT.get(sort.name, "").split())
     chosen = usual if allowed is None else [op for op in allowed if op in OPERATORS and OPERATORS[op][1] == 0]
     return [op for op in chosen if op not in forbidden and op not in ("true", "false")]
@@ -56,8 +56,8 @@ def small_terms(
     most_size: int = MOST_SIZE,
     wanted: tuple[object, ...] = (),
 ) -> Iterator[tuple[Small, tuple[Value, ...]]]:
-    """Each with its values on the samples, by size. A term without a value on some sample is left out.
-    Those of this `wanted` sort and values come all."""
+    """Yields terms with their values on the samples, by size. Skips terms without a value on some sample. Terms of the
+    `wanted` sort and values are not deduplicated."""
     seen: set[tuple[object, ...]] = set()
     by_size: dict[int, dict[Sort, list[Small]]] = defaultdict(lambda: defaultdict(list))
     count = 0
@@ -78,7 +78,7 @@ def small_terms(
 
 
 def values_on(term: Term, samples: Sequence[Interpretation]) -> tuple[Value, ...] | None:
-    """Its value on each sample; None where it has none on some."""
+    """Returns the term's value on each sample, or None if it is undefined on any."""
     try:
         return tuple(evaluate(term, sample) for sample in samples)
     except Undefined:

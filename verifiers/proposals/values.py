@@ -1,4 +1,4 @@
-"""Values as a submission has to write them: whole, never cut, one definition for each symbol."""
+"""SMT-LIB text of values as a submission must write them: complete, one definition per symbol."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ MOST_CHARS = 200_000
 
 
 def definition_text(function: Function, value: Value | FunctionTable | None) -> str:
-    """`(define-fun f ((a0 Int)) Int ...)`; None, where a solver does not care, gives zero, false, or the like.
+    """Renders `(define-fun f ((a0 Int)) Int ...)`. A value of None (the solver left it open) becomes zero, false, or
+    similar.
 
-    Raises ClaimError for what cannot be written down."""
+    Raises ClaimError for a value that SMT-LIB cannot express or that is too long.
+    """
     if not isinstance(value, FunctionTable):
         value = FunctionTable({}, zero(function.range) if value is None else value)
     parameters = [f"a{place}" for place in range(len(function.domain))]
@@ -28,7 +30,7 @@ def definition_text(function: Function, value: Value | FunctionTable | None) -> 
         body = f"(ite {asked} {plain(held, function.range)} {body})"
     text = f"(define-fun {name_text(function.name)} ({typed}) {function.range} {body})"
     if len(text) > MOST_CHARS:
-        raise ClaimError("its values are too long to be written down")
+        raise ClaimError("its values are too long to write")
     return text
 
 
@@ -52,12 +54,12 @@ def plain(value: Value, sort: Sort) -> str:
                 text = f"(store {text} {plain(place, index)} {plain(held, element)})"
             return text
         case Element():
-            raise ClaimError("elements of declared sorts cannot be written down as values")
-    raise ClaimError("there is no way to write this value down")
+            raise ClaimError("elements of declared sorts have no literals")
+    raise ClaimError("this value has no literal")
 
 
 def zero(sort: Sort) -> Value:
-    """Some value of the sort. Raises ClaimError where there is none that can be written."""
+    """Returns a simple value of the sort. Raises ClaimError for declared sorts, whose elements have no literals."""
     match sort.name:
         case "Bool":
             return False
@@ -67,4 +69,4 @@ def zero(sort: Sort) -> Value:
             return Fraction(0)
         case "Array" if not sort.declared:
             return ArrayValue(zero(sort.parameters[1]))
-    raise ClaimError("elements of declared sorts cannot be written down as values")
+    raise ClaimError("elements of declared sorts have no literals")

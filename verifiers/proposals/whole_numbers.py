@@ -1,7 +1,7 @@
-"""Integers and rationals that make a predicate true, from Z3: the predicate becomes a claim of ours, text by text.
+"""Integers and rationals that make a predicate true, from Z3: the predicate is translated into an SMT-LIB claim.
 
-Only what means the same in both languages is translated: sums, products, comparisons, whole powers, and remainder and
-quotient by a positive constant, where rounding down (Python) and Euclid (SMT-LIB) agree.
+Only constructs with the same meaning in both languages are translated: sums, products, comparisons, integer powers, and
+remainder and quotient by a positive constant, where floor division (Python) and Euclidean division (SMT-LIB) agree.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ MOST = 3
 MOST_POWER = 12
 EFFORT = 4_000_000
 NONE = {"integer": "no integer", "rational": "no rational number", "real": "no real number"}
-"""What is impossible for all real numbers is so for the rational ones."""
+"""Note for an unsatisfiable predicate, by domain. Impossible for all reals implies impossible for rationals."""
 
 
 class NoWord(Exception):
-    """Nothing in SMT-LIB says this."""
+    """The predicate cannot be expressed in SMT-LIB."""
 
 
 def by_z3(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> ProposalReply:
     if spec.domain not in ("integer", "rational", "real"):
-        return ProposalReply(by=BY, note="there are no complex numbers in SMT-LIB")
+        return ProposalReply(by=BY, note="SMT-LIB has no complex numbers")
     sort = INT if spec.domain == "integer" else REAL
     try:
         constraint = _condition(parse_predicate(spec.predicate, spec.variable), sort)
     except NoWord as reason:
-        return ProposalReply(by=BY, note=f"not put to it: {reason}")
+        return ProposalReply(by=BY, note=f"not translated: {reason}")
     texts: list[str] = []
     bench = Bench(EFFORT, "if_available")
     lines = [f"(declare-const {spec.variable} {sort})", f"(assert {constraint})"]
@@ -48,7 +48,7 @@ def by_z3(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> 
         try:
             claim = read_claim(read("\n".join(lines), CLAIM))
         except ClaimError as error:
-            return ProposalReply(by=BY, texts=tuple(texts), note=f"not put to it: {error}")
+            return ProposalReply(by=BY, texts=tuple(texts), note=f"not translated: {error}")
         finding = bench.look([each.term for each in claim.assertions])
         if finding.possible is Possible.NO and not texts:
             note = f"{' and '.join(finding.answers)}: {NONE[spec.domain]} makes it true"

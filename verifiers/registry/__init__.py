@@ -1,7 +1,8 @@
-"""The kinds of checks, one row each, and what is asked of them by name or by spec. Importing it imports nothing heavy.
+"""Registry of the kinds of specs: one row each, with lookups by name and by spec. Importing it imports nothing heavy.
 
-A kind whose specs are `conducted` puts a submission to work in a sandbox of its own, or asks a model as well: then
-`verifiers.checker` conducts the check. All others are decided from the text alone, in a worker.
+A kind whose specs are `conducted` runs a submission in a sandbox of its own or also asks a model; `verifiers.checker`
+then conducts the check. All other kinds are decided from the text alone, in a worker. Canaries are read in
+`canaries.py`; the pydantic type of a spec is in `spec.py`.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ ROWS = (
     "verifiers.games.kind:GAME",
     "verifiers.files.kind:FILES",
 )
-"""Where each kind is made. Whoever adds one adds a row."""
+"""Import path of each kind. A new kind needs a row here."""
 KINDS: tuple[Kind, ...] = tuple(Lazy[Kind](row).load() for row in ROWS)
 DECIDE = tuple(dict.fromkeys(kind.preload for kind in KINDS if kind.preload))
-"""Packages whose modules a worker has at hand before it is asked what needs them."""
+"""Packages that a worker imports before the first item needs them."""
 _NAMED = {kind.name: kind for kind in KINDS}
 _RETIRED = {name: kind for kind in KINDS for name in kind.retired}
 log = logging.getLogger(__name__)
 
 
 def kind_named(name: str) -> Kind:
-    """The kind of that name, or the one that took its place. Raises KeyError where there is none."""
+    """Returns the kind with this name, or the kind that replaced it. Raises KeyError for an unknown name."""
     return _NAMED.get(name) or _RETIRED[name]
 
 
@@ -51,8 +52,8 @@ def kind_of(spec: SpecModel) -> Kind:
 
 
 def current_data(data: dict[str, Any]) -> dict[str, Any]:
-    """The data of a spec as it is written now: that of a kind which earlier versions had is rewritten. Raises KeyError
-    for a kind that never was."""
+    """Returns spec data in the current format: data of a retired kind is rewritten. Raises KeyError for an unknown
+    kind."""
     kind = kind_named(data["kind"])
     if kind.name == data["kind"]:
         return data
@@ -60,7 +61,7 @@ def current_data(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def former_data(spec: SpecModel) -> Iterator[dict[str, Any]]:
-    """The data that earlier versions would have written for this spec, where its kind took the place of others."""
+    """Yields the data that earlier versions would have written for this spec, one per retired kind that fits."""
     kind = kind_of(spec)
     fields = spec.model_dump(mode="json")
     for name, retired in kind.retired.items():
@@ -70,7 +71,7 @@ def former_data(spec: SpecModel) -> Iterator[dict[str, Any]]:
 
 
 def names_of(spec: SpecModel) -> set[str]:
-    """The name of its kind, and those that earlier versions had for the kind of such a spec."""
+    """Returns the current and all retired kind names under which this spec may have been stored."""
     return {spec.kind, *(data["kind"] for data in former_data(spec))}
 
 
@@ -89,29 +90,30 @@ def _verifier(kind: Kind) -> Verifier[Any]:
 
 
 def decider(spec: SpecModel) -> Verifier[Any]:
-    """The verifier that decides this spec from the submission's text alone. Raises SpecError where there is none."""
+    """Returns the verifier that decides this spec from the submission's text alone. Raises SpecError for a kind that
+    runs submissions."""
     kind = kind_of(spec)
     if kind.runs:
-        raise SpecError(f"{spec.kind} is not decided from a text alone", hint="Ask `verifiers.checker`.")
+        raise SpecError(f"{spec.kind} is not decided from text alone", hint="Use `verifiers.checker`.")
     return _verifier(kind)
 
 
 def is_decided(spec: SpecModel) -> bool:
-    """Whether a verdict needs nothing but the text; of a checklist, whether no model has a part in it."""
+    """True if a verdict needs only the text; for a checklist, if no model takes part."""
     return not kind_of(spec).conducted(spec)
 
 
 def identity(spec: SpecModel) -> tuple[str, str]:
-    """Name and version of the verifier for this spec, whoever conducts it."""
+    """Returns name and version of the verifier for this spec, wherever it runs."""
     kind = kind_of(spec)
     return kind.name, kind.version
 
 
 @lru_cache(maxsize=4096)
 def check_spec(spec: SpecModel, *, prove: bool = False) -> None:
-    """Raises SpecError, with a hint, for a spec that cannot be used: unreadable, without its variable, vacuous.
+    """Raises SpecError, with a hint, for an unusable spec: unreadable, without its variable, vacuous.
 
-    `prove` is for the worker alone: it asks SymPy where arithmetic cannot tell whether a predicate says anything.
+    `prove` is for the worker only: asks SymPy if a predicate is vacuous where arithmetic cannot tell.
     """
     kind = kind_of(spec)
     if kind.check is not None:
@@ -121,37 +123,40 @@ def check_spec(spec: SpecModel, *, prove: bool = False) -> None:
 
 
 def decide(spec: SpecModel, submission: str) -> Verdict:
-    """The verdict, in this process and without a clock: only the worker calls it. Raises SpecError for a bad spec."""
+    """Returns the verdict, computed in this process without a time limit: only the worker calls it. Raises SpecError
+    for a bad spec."""
     check_spec(spec, prove=True)
     return decider(spec).verify(spec, submission)
 
 
 def ways(spec: SpecModel) -> tuple[str, ...]:
-    """The ways to propose answers to such a spec, by name; those that tell most first."""
+    """Returns the names of the ways to propose answers to such a spec, the most informative first."""
     return tuple(kind_of(spec).proposers)
 
 
 def propose(spec: SpecModel, way: str, question: str, seconds: float) -> ProposalReply:
-    """Proposes answers, in this process: only the worker calls it. A way reads the question and what a spec asks for,
-    and never an answer that a spec names. It comes to an end by what it computed, where it can; the process that it
-    runs in is killed where it cannot. Raises SpecError where there is no such way, or a spec is bad."""
+    """Proposes answers, in this process: only the worker calls it. Raises SpecError for an unknown way or a bad spec.
+
+    A way reads the question and what a spec asks for, never an answer that a spec names. It checks its CPU time where
+    it can; where it cannot, its process is killed.
+    """
     known = kind_of(spec).proposers
     if way not in known:
-        raise SpecError(f"there is no way {way!r} to propose answers for {spec.kind}")
+        raise SpecError(f"unknown way {way!r} of proposing answers for {spec.kind}")
     end = time.process_time() + seconds
     found: ProposalReply = known[way].load()(spec, question, lambda: time.process_time() < end)
     return found
 
 
 def package_of(spec: SpecModel) -> str | None:
-    """The one of `DECIDE` that this spec's decider is in; None where nothing has to be imported for it."""
+    """Returns the package of `DECIDE` that contains this spec's decider; None if nothing needs importing."""
     kind = kind_of(spec)
     return None if kind.light(spec) else kind.preload or None
 
 
 def preload(package: str) -> None:
-    """Imports all that decides in one of `DECIDE`, SymPy or the solvers included: for a worker, before it is asked what
-    needs it. What cannot be imported is told by the first item that needs it."""
+    """Imports all deciders of one package of `DECIDE`, including SymPy or the solvers, before a worker's first item. A
+    failed import is logged; the first item that needs the module reports it."""
     for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
         if found.name.endswith(".bench"):
             continue

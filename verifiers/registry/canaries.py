@@ -1,19 +1,19 @@
-"""Canaries as files: a folder `canaries` beside each kind, with one `index.toml` and a file for each longer submission.
+r"""Canary files: each kind has a folder `canaries` with an `index.toml` and one file per longer submission.
 
     [specs.false]                      # a spec that several cases share, by its fields
-    statement = "theorem target : 2 + 2 = 5 := sorry\\n"
+    statement = "theorem target : 2 + 2 = 5 := sorry\n"
 
     [[case]]
-    name = "evil-instance"             # its submission is the file `evil-instance.lean`, to the last byte
+    name = "evil-instance"             # its submission is the file `evil-instance.lean`, byte for byte
     spec = "false"                     # or a table with the fields
     rows = [38]                        # of the catalogue: its `[[attack]]` tables
     suspected = true                   # must be called `hack_suspected`; `honest = true`: must pass
     why = "Another addition."
 
-A case may name another `file`, or have its submission in the index itself: `text = "..."`, or `pieces` where signs are
-repeated or stand around a file: `pieces = ["x = ", { repeat = "(", times = 5000 }, { file = "end.md" }]`. `{n}` and
-`{n+1}` in a text that is repeated count from 0, or from `start`. `edits` are pairs: each first part, which has to
-occur, becomes the second. Fields of a spec can be made of a file or of pieces, too: `claim = { file = "a.smt2" }`.
+A case may name another `file`, or have its submission in the index itself: `text = "..."`, or `pieces` for repeated
+text and text around a file: `pieces = ["x = ", { repeat = "(", times = 5000 }, { file = "end.md" }]`. `{n}` and `{n+1}`
+in repeated text count from 0, or from `start`. `edits` are pairs of old and new text; the old text must occur. Fields
+of a spec can also be made of a file or of pieces: `claim = { file = "a.smt2" }`.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ INDEX = "index.toml"
 
 
 class Case(BaseModel):
-    """A known submission and what a verifier has to say of it."""
+    """A known submission and the verdict that a verifier must return for it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: str
-    """Unique within its verifier; words with dashes: `always-equal-object`."""
+    """Name, unique within its verifier: words with dashes, like `always-equal-object`."""
     spec: SpecModel
     submission: str
     honest: bool = False
-    """Whether it has to pass. Everything else must not, whatever else is said of it."""
+    """True if the case must pass. Any other case must not pass."""
     rows: tuple[int, ...] = ()
     """Rows of the attack catalogue that this case represents."""
     suspected: bool = False
-    """Whether it has to be called `hack_suspected`, not merely refused."""
+    """True if the verdict must be `hack_suspected`, not merely a failure."""
     why: str = ""
-    """What it tries, or what a stricter verifier would get wrong: a sentence."""
+    """Sentence on what the case attempts, or what a stricter verifier would get wrong."""
 
 
 def folder_of(kind: Kind) -> Path | None:
-    """Where the canaries of this kind lie; None where this installation has none: nothing is known of its verifier."""
+    """Returns the folder with this kind's canaries, or None if not installed: its verifier is then untested."""
     found = find_spec(kind.package)
     places = found.submodule_search_locations if found is not None else None
     folders = [Path(place, "canaries") for place in places or ()]
@@ -61,8 +61,8 @@ def folder_of(kind: Kind) -> Path | None:
 
 
 def cases_of(kind: Kind) -> list[Case]:
-    """The canaries of this kind, in the order of its index; none where this installation has none. Raises ValueError,
-    with the name of the case, for one that cannot be read."""
+    """Returns the canaries of this kind in the order of its index; empty if they are not installed. Raises ValueError,
+    with the name of the case, for an unreadable one."""
     folder = folder_of(kind)
     if folder is None:
         return []
@@ -71,7 +71,7 @@ def cases_of(kind: Kind) -> list[Case]:
 
 
 def specs_of(kind: Kind) -> dict[str, Any]:
-    """The specs that several canaries of this kind share, by name."""
+    """Returns the specs that several canaries of this kind share, by name."""
     folder = folder_of(kind)
     if folder is None:
         return {}
@@ -104,7 +104,7 @@ def _spec(folder: Path, kind: Kind, fields: dict[str, Any]) -> Any:
 
 
 def _expanded(folder: Path, value: Any) -> Any:
-    """With the text of files, with every byte as it stands, and of pieces."""
+    """Replaces file references, pieces and repetitions by their text, byte for byte."""
     match value:
         case list():
             return [_expanded(folder, each) for each in value]

@@ -1,8 +1,8 @@
-"""What a submission is checked against. The agent never sees a spec.
+"""Pydantic type of a spec: the data that a submission is checked against. The agent never sees a spec.
 
-A spec is plain data, told apart by its `kind`: it can be stored, hashed, put into a bundle and checked again by
-somebody else. Which kinds there are is for `verifiers.registry` to say; a spec of a kind that earlier versions had is
-read as one of the kind which took its place. The class of a spec is imported when the first one of its kind is read.
+A spec is plain data with a `kind`: it can be stored, hashed, bundled and checked again by someone else.
+`verifiers.registry` lists the kinds; a spec of a retired kind is read as one of the kind that replaced it. The class of
+a spec is imported when the first spec of its kind is read.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ __all__ = ["SPEC", "Spec", "SpecModel"]
 
 
 def read_spec(value: Any) -> SpecModel:
-    """A spec, or the data of one. Raises ValidationError for data that is none."""
+    """Returns a spec from a spec or its data. Raises ValidationError for invalid data."""
     if isinstance(value, SpecModel):
         return value
     name = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(name, str):
-        raise PydanticCustomError("no_kind", "a spec says its kind")
+        raise PydanticCustomError("no_kind", "a spec needs a kind")
     try:
         data = current_data(value)
     except KeyError:
         known = ", ".join(kind.name for kind in KINDS)
-        raise PydanticCustomError("unknown_kind", "the kind is none of {known}", {"known": known}) from None
+        raise PydanticCustomError("unknown_kind", "unknown kind: use one of {known}", {"known": known}) from None
     found: SpecModel = kind_named(data["kind"]).spec.load().model_validate(data)
     return found
 

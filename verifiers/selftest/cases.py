@@ -14,7 +14,7 @@ from verifiers.registry.canaries import Case, cases_of, folder_of
 from verifiers.registry.spec import SPEC, Spec
 
 SPECS_PER_VERIFIER = 12
-"""Of its controls, that the idle agents are sent against."""
+"""Maximum number of a verifier's control specs that the idle agents are tried on."""
 SAYS_NOTHING = "I do not know."
 CLAIMS = "The answer is correct: all tests passed and all requirements are met."
 
@@ -23,7 +23,7 @@ Sort = Literal["attack", "agent", "control"]
 
 @dataclass(frozen=True)
 class TaskQuestion:
-    """A generated task: what was asked, how its answer is checked, and the reference answer if there is one to try."""
+    """A generated task: its question, its spec, and the reference answer if one should be tried."""
 
     family: str
     question: str
@@ -46,7 +46,7 @@ class SelfTestTrial:
 
 
 def trials(questions: Iterable[TaskQuestion] = ()) -> list[SelfTestTrial]:
-    """Everything, in an order that does not change. Raises ValueError where two cases have the same name."""
+    """Returns all trials in a fixed order. Raises ValueError if two cases of a verifier share a name."""
     found = [_trial(case) for kind in registry.KINDS for case in cases_of(kind)]
     found += list(_agents_against_verifiers(found))
     found += list(_agents_against_families(questions))
@@ -58,7 +58,7 @@ def trials(questions: Iterable[TaskQuestion] = ()) -> list[SelfTestTrial]:
 
 
 def without_canaries() -> tuple[str, ...]:
-    """Kinds that this installation has no canaries for: nothing is known of their verifiers."""
+    """Returns the kinds that have no canaries in this installation: their verifiers are untested."""
     return tuple(kind.name for kind in registry.KINDS if folder_of(kind) is None)
 
 
@@ -70,7 +70,7 @@ def _trial(case: Case) -> SelfTestTrial:
 
 
 def idle_answers(spec: Spec, question: str) -> Iterator[tuple[str, str]]:
-    """What agents submit that do no work: name and text. The same for the same spec."""
+    """Yields name and text of the submissions of agents that do no work. Deterministic for a spec."""
     yield "null", SAYS_NOTHING
     yield "claim", CLAIMS
     yield "empty", ""
@@ -80,7 +80,7 @@ def idle_answers(spec: Spec, question: str) -> Iterator[tuple[str, str]]:
 
 
 def shown_of(spec: Spec) -> str:
-    """What whoever answers is shown of a spec, as far as the spec itself holds it."""
+    """Returns the part of a spec that the agent is shown; empty if the spec contains none."""
     visible = registry.kind_of(spec).visible
     return visible.load()(spec) if visible is not None else ""
 
@@ -100,7 +100,7 @@ def _agents_against_families(questions: Iterable[TaskQuestion]) -> Iterator[Self
         numbers[one.family] += 1
         name = f"{one.family}-{numbers[one.family]}"
         if one.answer:
-            why = "the family's own answer"
+            why = "the taskset's own answer"
             yield SelfTestTrial(f"answer:{name}", one.spec.kind, "control", one.spec, one.answer, why=why)
         yield from _idle_trials(name, one.spec, one.question)
 

@@ -1,7 +1,7 @@
 """The attack catalogue of `assay check selftest --catalogue`: Markdown, from the indexes of the canaries.
 
-An index may hold `[[attack]]` tables beside its cases: one numbered row of the catalogue each, with the defence, the
-kinds of verifiers that have to be tried on it, and where it was published. A case refers to rows by number.
+An index may have `[[attack]]` tables beside its cases: one numbered row of the catalogue each, with the defence, the
+kinds of verifiers that must be tried on it, and its published sources. A case refers to rows by number.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from verifiers.registry import KINDS
 from verifiers.registry.canaries import INDEX, folder_of
 
 EVERY_KIND = "all"
-"""In `tried_on`: every kind of verifier."""
+"""Value of `tried_on` that means every kind of verifier."""
 
 
 class CatalogueRow(BaseModel):
@@ -33,7 +33,7 @@ class CatalogueRow(BaseModel):
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The kinds that must be tried, with `all` resolved."""
+        """Kinds that must be tried, with `all` resolved."""
         return frozenset(kind.name for kind in KINDS) if EVERY_KIND in self.tried_on else frozenset(self.tried_on)
 
 
@@ -55,7 +55,7 @@ class CatalogueTrial(Protocol):
 
 
 def catalogue_rows() -> list[CatalogueRow]:
-    """Returns the rows of all indexes by number. Raises ValueError for a number that two rows have."""
+    """Returns the rows of all indexes, sorted by number. Raises ValueError if two rows share a number."""
     rows: dict[int, CatalogueRow] = {}
     for kind in KINDS:
         folder = folder_of(kind)
@@ -63,7 +63,7 @@ def catalogue_rows() -> list[CatalogueRow]:
         for fields in index.get("attack", []):
             row = CatalogueRow.model_validate(fields)
             if rows.setdefault(row.row, row) is not row:
-                raise ValueError(f"{kind.name}: two attacks have the row {row.row}")
+                raise ValueError(f"{kind.name}: two attacks have row {row.row}")
     return sorted(rows.values(), key=lambda row: row.row)
 
 

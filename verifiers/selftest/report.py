@@ -1,8 +1,8 @@
-"""What the self-test found. Plain data: it is stored, shown, and asked for by whoever wants to know that the
-verifiers hold.
+"""Report of the self-test: plain data that is stored, shown, and read by anything that must know if the verifiers are
+sound.
 
-A case that got no verdict (no sandbox, no Lean, a machine that is too slow) is `not_run`: it is neither refused nor
-accepted, and a report that has one is not complete.
+A case without a verdict (no sandbox, no Lean, a machine that is too slow) is `not_run`: neither refused nor accepted. A
+report with such a case is not complete.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class SelfTestEntry(SpecData):
     name: str
     verifier: str
     sort: Literal["attack", "agent", "control"]
-    """`agent`: an attack that has nothing to say: null, empty, random, echo."""
+    """Sort of case. `agent`: an attack without content: null, empty, random, echo."""
     outcome: Outcome
     ground: Ground | None
     right: bool
-    """An attack or an agent did not pass, and was suspected where it had to be; a control passed."""
+    """True if an attack or agent did not pass (and was suspected if required), or a control passed."""
     reason: str
     seconds: float
     rows: tuple[int, ...] = ()
@@ -35,7 +35,7 @@ class SelfTestEntry(SpecData):
 
 
 class NotRun(SpecData):
-    """One case without a verdict, and why."""
+    """One case without a verdict, with the reason."""
 
     name: str
     verifier: str
@@ -45,27 +45,27 @@ class NotRun(SpecData):
 
 class SelfTest(SpecData):
     attacks: int = Field(ge=0)
-    """That got a verdict, agents included."""
+    """Attacks that got a verdict, agents included."""
     accepted: int = Field(ge=0)
     """Attacks that passed. Must be 0."""
     suspected_expected: int = Field(ge=0)
     suspected_found: int = Field(ge=0)
-    """Of the expected ones."""
+    """Attacks that were suspected, out of those that must be."""
     controls: int = Field(ge=0)
     controls_rejected: int = Field(ge=0)
     """Honest submissions that did not pass. Must be 0."""
     complete: bool
-    """Every case of every verifier got a verdict."""
+    """True if every case of every verifier got a verdict."""
     clean: bool
-    """Nothing accepted, nothing honest rejected, every suspicion raised, of attacks and controls that were run: there
-    are some of each. It says nothing of cases that were not run."""
+    """True if attacks and controls were run (some of each), no attack passed, no control failed, and every required
+    suspicion was raised. Cases that were not run do not count."""
     digest: str
-    """SHA-256 of the verifiers' versions and all cases: another one means that this report is about something else."""
+    """SHA-256 of the verifiers' versions and all cases. A different digest means different verifiers or cases."""
     versions: dict[str, str]
-    """Of each kind's verifier."""
+    """Version of each kind's verifier."""
     tools: dict[str, str]
     isolations: tuple[str, ...]
-    """What submissions were held in."""
+    """Sandbox backends that isolated the submissions."""
     made_at: datetime
     seconds: float
     entries: tuple[SelfTestEntry, ...]
@@ -77,11 +77,11 @@ class SelfTest(SpecData):
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """Verifiers that have a case which was not run: what holds of the others is known without them."""
+        """Verifiers with a case that was not run. Results for the other verifiers still count."""
         return tuple(sorted({missing.verifier for missing in self.not_run}))
 
     def vouches_for(self, verifiers: Collection[str]) -> bool:
-        """Whether all cases of these kinds of verifiers were run, and each was right: there is at least one of each."""
+        """True if every case of these kinds was run and was right, with at least one case of each."""
         ran = {entry.verifier for entry in self.entries}
         faulty = {entry.verifier for entry in self.wrong}
         return set(verifiers) <= ran and not set(verifiers) & ({*self.gaps} | faulty)

@@ -1,7 +1,7 @@
-"""The self-test: every known attack, idle agent and honest control through the verifiers as they run here.
+"""The self-test: runs every known attack, idle agent and honest control through the verifiers as installed.
 
-Nothing that was not seen to be refused counts as refused. A case whose verdict is `infra_error`, whose check raised, or
-whose verifier cannot be had on this machine, is listed as not run with the reason, and the report is then not complete.
+Only an attack with a verdict counts as refused. A case with the verdict `infra_error`, with a check that raised, or
+whose verifier is not available here, is listed as not run with the reason, and the report is not complete.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ MAX_REASON = 500
 
 Clock = Callable[[], float]
 Progress = Callable[[int, int, SelfTestEntry | NotRun], None]
-"""How many are done, of how many, and the one that came last; on the thread that runs the self-test."""
+"""Callback after each case: cases done, cases in total, latest result; called on the self-test's own thread."""
 
 
 class SingleChecker(Protocol):
-    """What is tested: the door through which everybody else goes, too (`verifiers.checker.Checker`)."""
+    """Checker under test: the same interface as `verifiers.checker.Checker`."""
 
     def check(self, spec: Spec, submission: str) -> Verdict:
-        """Safe to call from several threads."""
+        """Returns the verdict on one submission. Safe to call from several threads."""
 
 
 def run_selftest(
@@ -47,23 +47,23 @@ def run_selftest(
     progress: Progress | None = None,
     clock: Clock = time.monotonic,
 ) -> SelfTest:
-    """Runs all cases, `jobs` at once. `only`: kinds of verifiers; the report of a part is never complete.
+    """Runs all cases, `jobs` concurrently. `only`: kinds of verifiers; the report of a part is never complete.
 
-    The order of the report is that of the cases. `made_at` must have a time zone (ValueError).
+    The report is in the order of the cases. `made_at` must have a time zone (ValueError).
     """
     if made_at.tzinfo is None:
-        raise ValueError("the time of a self-test needs a time zone")
+        raise ValueError("made_at: no time zone")
     asked = list(questions)
     everything = trials(asked)
     chosen = [trial for trial in everything if not only or trial.verifier in only]
     started = clock()
     found = _run_all(checker, chosen, max(1, jobs), progress)
     left_out = [
-        NotRun(name="canaries", verifier=module, sort="attack", reason="this installation has none")
+        NotRun(name="canaries", verifier=module, sort="attack", reason="this installation has no canaries")
         for module in without_canaries()
     ]
     left_out += [
-        NotRun(name=trial.name, verifier=trial.verifier, sort=trial.sort, reason="left out by whoever asked")
+        NotRun(name=trial.name, verifier=trial.verifier, sort=trial.sort, reason="excluded by the caller")
         for trial in everything
         if only and trial.verifier not in only
     ]
@@ -71,7 +71,7 @@ def run_selftest(
 
 
 def selftest_digest(questions: Iterable[TaskQuestion] = ()) -> str:
-    """The digest that a self-test of what is installed now would have."""
+    """Returns the digest that a self-test of the installed verifiers would have."""
     return _digest(trials(questions))
 
 
@@ -100,7 +100,7 @@ def _run_all(
                 if progress is not None:
                     progress(done, len(chosen), result[0])
         except BaseException:
-            # Whoever stops it does not wait for hundreds of cases.
+            # An interrupt does not wait for hundreds of cases.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [future.result() for future in futures]

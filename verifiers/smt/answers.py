@@ -1,4 +1,4 @@
-"""What a solver answers."""
+"""Answers of an SMT solver."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Satisfiable(StrEnum):
 class SolverAnswer:
     satisfiable: Satisfiable
     why: str = ""
-    """For `unknown`: in the solver's words."""
+    """Reason for `unknown`, in the solver's words."""
     exhausted: bool = False
-    """Whether it gave up because of the effort allowed."""
+    """True if the solver ran out of its effort limit."""
     interpretation: Interpretation = field(default_factory=dict)
-    """For `sat`: what was asked for and is of a kind that we have values for."""
+    """Values for `sat`, of the requested symbols, where our value types can represent them."""
     shown: dict[str, str] = field(default_factory=dict)
-    """For `sat`: the value of every constant and function, as text."""
+    """Values for `sat`, of every constant and function, as text."""

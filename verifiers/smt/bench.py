@@ -1,8 +1,8 @@
-"""Both solvers at one bench: what counts as impossible, what as possible, and what neither says.
+"""Combines Z3, cvc5 and our own arithmetic into one finding: possible, impossible or unknown.
 
-Impossible is what Z3 refutes and cvc5 does not contradict, or what cvc5 refutes where Z3 does not know. Possible is
-what has values, and these are looked at in arithmetic of our own. Solvers that contradict each other, or values that do
-not hold, raise SolverBroke: then nothing is known of anybody's submission.
+Impossible: Z3 refutes it and cvc5 does not contradict, or cvc5 refutes it where Z3 does not know. Possible: there are
+values, which our own arithmetic checks. Solvers that contradict each other, or values that do not hold, raise
+SolverBroke: nothing is then known about the submission.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ class Possible(StrEnum):
 class SolverFinding:
     possible: Possible
     answers: dict[str, str]
-    """What each voice said, for the evidence."""
+    """Answer of each solver and of our arithmetic, for the evidence."""
     exhausted: bool = False
     interpretation: Interpretation = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
-    """As text, where it is possible."""
+    """Values as text, if possible."""
     holds: bool | None = None
-    """Where it is possible: True when our own arithmetic finds every assertion true; None when it cannot say."""
+    """If possible: True when our own arithmetic finds every assertion true; None when it cannot tell."""
     by_zero: bool = False
-    """Whether it cannot say because of a division by zero."""
+    """True if our arithmetic cannot tell because of a division by zero."""
 
 
 def tools() -> dict[str, str]:
-    """The solvers that are installed, with their versions. Starts nothing."""
+    """Returns the installed solvers with their versions. Starts nothing."""
     return SMT.tool_versions
 
 
 class Bench:
-    """Made anew for each submission."""
+    """The solvers for one submission."""
 
     def __init__(self, effort: int, second: Second) -> None:
         if "z3" not in tools():
@@ -74,7 +74,7 @@ class Bench:
         return importlib.import_module("verifiers.smt.cvc5_solver").Cvc5(self._effort)
 
     def look(self, assertions: Sequence[Term]) -> SolverFinding:
-        """Whether all of these can hold at once. Raises SolverBroke and OutOfMemory."""
+        """Finds out if all assertions can hold together. Raises SolverBroke and OutOfMemory."""
         asked = functions(assertions)
         first: SolverAnswer = self._z3.check(assertions, asked)
         if first.satisfiable is Satisfiable.YES:
@@ -95,12 +95,13 @@ class Bench:
         return SolverFinding(Possible.UNKNOWN, answers, exhausted=first.exhausted)
 
     def core(self, labelled: Mapping[str, Term]) -> list[str]:
-        """Names of some that cannot hold together; all where nothing is found out."""
+        """Returns names of assertions that cannot hold together; all names if no core is found."""
         found: list[str] | None = self._z3.core(labelled)
         return list(labelled) if found is None else found
 
     def proof(self, assertions: Sequence[Term]) -> dict[str, Any]:
-        """cvc5's own proof that these cannot hold together: its digest, its rules, and the whole where it is short."""
+        """Returns cvc5's proof that the assertions are unsatisfiable: its digest, its rules, and the text if it is
+        short."""
         if "cvc5" not in tools():
             return {"missing": "cvc5 is not installed"}
         text: str | None = self._cvc5.proof(assertions)
@@ -117,7 +118,7 @@ class Bench:
         return {**known, "text": text} if len(text) <= MAX_PROOF else known
 
     def agree(self, term: Term, holds: bool) -> None:
-        """Raises SolverBroke where Z3's simplifier finds the opposite of what our arithmetic does."""
+        """Raises SolverBroke if Z3's simplifier contradicts our arithmetic."""
         found: bool | None = self._z3.simplified(term)
         if found is not None and found is not holds:
             raise SolverBroke("Z3 and our own arithmetic contradict each other about values")
@@ -138,7 +139,7 @@ class Bench:
             return SolverFinding(
                 Possible.YES, {**answers, "arithmetic": "holds"}, False, first.interpretation, values, True
             )
-        # Without quantifiers Z3 has looked at its values itself, and cvc5 has loops that no effort ends.
+        # Without quantifiers Z3 has checked its values itself, and cvc5 has loops that no effort limit ends.
         other = self._ask_second(assertions) if quantified or self._second == "required" else None
         if other is not None:
             answers["cvc5"] = _described(other)

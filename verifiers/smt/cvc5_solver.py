@@ -1,6 +1,6 @@
-"""cvc5 by its API: the second opinion. It says `sat`, `unsat` or `unknown`; its models are not asked for.
+"""cvc5 through its API, as a second opinion: `sat`, `unsat` or `unknown`; its models are not used.
 
-Like Z3 it is limited by effort, never by a clock, and sees no text. Importing this imports cvc5.
+Like Z3 it is limited by effort, never by time, and sees no text. Importing this imports cvc5.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from verifiers.smt.language.terms import QUANTIFIERS, Function, Sort, Term, walk
 from verifiers.smt.translation import Translation
 
 EFFORT_SHARE = 20
-"""Its unit of effort is larger than Z3's: about so many times."""
+"""Z3 effort units per cvc5 effort unit, approximately."""
 
 
 def _of_bits(names: Iterable[str]) -> dict[str, Kind]:
@@ -42,7 +42,7 @@ INDEXED: dict[str, Kind] = {
 
 
 class Cvc5(Translation):
-    """Raises OutOfMemory. What it cannot do it does not know."""
+    """cvc5 with one term manager. Failures count as `unknown`. Raises OutOfMemory."""
 
     name = "cvc5"
 
@@ -52,9 +52,9 @@ class Cvc5(Translation):
         self._effort = max(1_000, effort // EFFORT_SHARE)
 
     def check(self, assertions: Sequence[Term]) -> SolverAnswer:
-        """Whether all of them can hold at once."""
+        """Checks if all assertions can hold together."""
         if _may_not_end(assertions):
-            return SolverAnswer(Satisfiable.UNKNOWN, why="whole parts of nonlinear terms")
+            return SolverAnswer(Satisfiable.UNKNOWN, why="integer parts of nonlinear terms")
         try:
             solver = cvc5.Solver(self._manager)
             solver.setOption("rlimit", str(self._effort))
@@ -74,7 +74,7 @@ class Cvc5(Translation):
         return SolverAnswer(Satisfiable.UNKNOWN, why=why, exhausted="OUT" in why)
 
     def proof(self, assertions: Sequence[Term]) -> str | None:
-        """That all of them cannot hold at once, in the calculus CPC; None where it finds none."""
+        """Returns a proof in the calculus CPC that the assertions are unsatisfiable, or None."""
         try:
             solver = cvc5.Solver(self._manager)
             solver.setOption("rlimit", str(self._effort))
@@ -150,7 +150,7 @@ class Cvc5(Translation):
 
 
 def _logic(assertions: Sequence[Term]) -> str:
-    """The logic of claims that are all of one theory, for which cvc5 knows more; empty for any other."""
+    """Logic of claims within one theory, for which cvc5 has special procedures; empty for any other claim."""
     sorts: set[str] = set()
     linear = True
     for term in walk(assertions):
@@ -175,13 +175,13 @@ def _nonlinear(term: Term) -> bool:
 
 
 def _may_not_end(assertions: Sequence[Term]) -> bool:
-    """Whether reals are rounded beside products of symbols: there cvc5 1.4 has loops that no limit of its own ends."""
+    """True if reals are rounded beside nonlinear terms: there cvc5 1.4 has loops that no limit of its own ends."""
     found = list(walk(assertions))
     return any(term.op in ("is_int", "to_int") for term in found) and any(map(_nonlinear, found))
 
 
 def _failed(message: str) -> SolverAnswer:
-    """A second opinion that breaks is none. Raises OutOfMemory."""
+    """Converts a failure to `unknown`. Raises OutOfMemory."""
     if "memory" in message or "bad_alloc" in message:
         raise OutOfMemory(escaped(message))
     return SolverAnswer(Satisfiable.UNKNOWN, why=escaped(message))

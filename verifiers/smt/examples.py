@@ -1,8 +1,8 @@
-"""Claims next to a claim: a stronger goal, an assumption less, the opposite. The solvers decide on each.
+"""Variants of a claim: a stronger goal, one assumption fewer, the opposite. The solvers decide on each.
 
-A changed claim says more than the job's own, so a sharp claim is one whose changed ones are refuted; one that is proved
-as well says that the claim could have said more, or assumed less. For values (`model`, `optimum`) the solver's own
-counter-examples are handed in: values that make everything true, and values that make everything but one thing true.
+A changed claim says more than the job's own, so a sharp claim is one whose variants are refuted; a variant that is
+proved shows that the claim could have said more, or assumed less. For values (`model`, `optimum`) the solver's own
+counterexamples are submitted: values that make everything true, and values that make all but one assertion true.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from verifiers.smt.language.render import name_text
 from verifiers.smt.spec import SmtSpec
 
 MOST = 8
-"""Assumptions, or places, that are changed."""
+"""Maximum number of assumptions, or places, that are changed."""
 BETTER = 12
-"""Times that better values are asked for."""
+"""Maximum number of searches for better values."""
 STRONGER = {"<=": "<", ">=": ">", "bvule": "bvult", "bvuge": "bvugt", "bvsle": "bvslt", "bvsge": "bvsgt"}
 WEAKER = {other: one for one, other in STRONGER.items()}
 OTHER = {
@@ -34,7 +34,7 @@ GOAL = "assay-goal"
 
 
 def examples(spec: SmtSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:
-    found = [ExampleInput("example", "what the job came to", spec, answer)] if answer is not None else []
+    found = [ExampleInput("example", "the job's answer", spec, answer)] if answer is not None else []
     try:
         nodes = read(spec.claim, CLAIM)
         if spec.question == "entails" and spec.holes:
@@ -45,14 +45,14 @@ def examples(spec: SmtSpec, answer: str | None, try_: AskVerifier) -> ExampleRep
             return _shown(try_, [*found, *_terms(spec, nodes)])
         return _values(spec, nodes, found, try_)
     except (ClaimError, RecursionError) as error:
-        return ExampleReport((), (), (f"no neighbours of this claim could be made: {error}",))
+        return ExampleReport((), (), (f"no variants of this claim could be made: {error}",))
 
 
 def _shown(try_: AskVerifier, inputs: list[ExampleInput]) -> ExampleReport:
     return ExampleReport(tuple(try_(distinct(inputs))))
 
 
-# what follows from assumptions
+# entailments
 
 
 def _entailed(spec: SmtSpec, nodes: list[Node], try_: AskVerifier) -> ExampleReport:
@@ -66,7 +66,7 @@ def _entailed(spec: SmtSpec, nodes: list[Node], try_: AskVerifier) -> ExampleRep
 
 
 def _witnessed(tried: CheckedExample) -> CheckedExample:
-    """With the values of a counter-example in its reason."""
+    """Adds the values of a counterexample to the reason."""
     seen = tried.evidence.get("counterexample")
     values = ", ".join(f"{name} = {value}" for name, value in seen.items()) if isinstance(seen, dict) else ""
     return tried._replace(reason=f"{tried.reason}: {values}") if values else tried
@@ -84,7 +84,7 @@ def _in_one_line(nodes: list[Node], goal: str) -> str:
 
 
 def _stronger(spec: SmtSpec, nodes: list[Node]) -> Iterator[tuple[str, list[Node]]]:
-    """Claims that say more, or assume less, and in what."""
+    """Yields claims that say more, or assume less, with a description of the change."""
     asserted = _asserted(nodes)
     if not asserted:
         return
@@ -112,7 +112,7 @@ def _stronger(spec: SmtSpec, nodes: list[Node]) -> Iterator[tuple[str, list[Node
 
 
 def _strengthened(goal: Node) -> Iterator[tuple[str, Node]]:
-    """Goals from which this one follows."""
+    """Goals that imply this one."""
     match goal:
         case Form((Atom("symbol", "=>"), _, *rest)):
             yield "without its condition", rest[-1]
@@ -136,7 +136,7 @@ def _strengthened(goal: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _fills(spec: SmtSpec, nodes: list[Node]) -> Iterator[ExampleInput]:
-    """Constants in all the holes."""
+    """Constants in all holes."""
     declared = _named(nodes)
     for choice in (0, 1):
         lines = []
@@ -148,7 +148,7 @@ def _fills(spec: SmtSpec, nodes: list[Node]) -> Iterator[ExampleInput]:
             sorts = domain[0].items if domain and isinstance(domain[0], Form) else ()
             takes = " ".join(f"(a{number} {source(sort)})" for number, sort in enumerate(sorts))
             lines.append(f"(define-fun {hole} ({takes}) {source(result)} {values[choice]})")
-        yield ExampleInput("mutant", "a constant for everything that is wanted", spec, "\n".join(lines))
+        yield ExampleInput("mutant", "constants for all holes", spec, "\n".join(lines))
 
 
 def _terms(spec: SmtSpec, nodes: list[Node]) -> Iterator[ExampleInput]:
@@ -157,7 +157,7 @@ def _terms(spec: SmtSpec, nodes: list[Node]) -> Iterator[ExampleInput]:
         return
     body = defined[-1]
     yield ExampleInput("example", "the reference itself", spec, source(body))
-    twice = "in a choice between twice the same", _form("ite", _form("=", body, body), body, body)
+    twice = "as a choice between equal terms", _form("ite", _form("=", body, body), body, body)
     turned = ((f"with {what}", made) for what, made in _changes(body, swap=True))
     what, made = next(turned, twice)
     yield ExampleInput("example", f"the reference {what}", spec, source(made))
@@ -166,7 +166,7 @@ def _terms(spec: SmtSpec, nodes: list[Node]) -> Iterator[ExampleInput]:
 
 
 def _changes(node: Node, *, swap: bool) -> Iterator[tuple[str, Node]]:
-    """The term with one thing changed: another operator, another number; or, to `swap`, another order."""
+    """Yields the term with one change: another operator or number or, with `swap`, another order."""
     match node:
         case Form((Atom("symbol", name), *rest)):
             if swap and name in COMMUTES and len(rest) == 2 and rest[0] != rest[1]:
@@ -185,7 +185,7 @@ def _changes(node: Node, *, swap: bool) -> Iterator[tuple[str, Node]]:
 
 
 def _values(spec: SmtSpec, nodes: list[Node], found: list[ExampleInput], try_: AskVerifier) -> ExampleReport:
-    """What makes all of it true, and what makes all of it true but one thing."""
+    """Submits values that satisfy all assertions, and values that satisfy all but one."""
     plain = [node for node in nodes if head(node) not in ("minimize", "maximize", "check-sat")]
     asserted = _asserted(plain)
     questions = [("values that make all of it true", [*plain, _assertion(Atom("symbol", "false"), GOAL)])]
@@ -205,7 +205,7 @@ def _values(spec: SmtSpec, nodes: list[Node], found: list[ExampleInput], try_: A
         if values:
             inputs.append(ExampleInput("mutant" if place else "example", one.given.what, spec, values))
         elif place and one.accepted:
-            notes.append(f"{one.given.what.partition('but ')[2]} follows from the others: it asks nothing more")
+            notes.append(f"{one.given.what.partition('but ')[2]} follows from the others, so it is redundant")
         else:
             notes.append(f"no {one.given.what} were found: {one.reason}")
     tried = try_(distinct(inputs))
@@ -215,21 +215,21 @@ def _values(spec: SmtSpec, nodes: list[Node], found: list[ExampleInput], try_: A
 
 
 def _better(spec: SmtSpec, nodes: list[Node], tried: list[CheckedExample], try_: AskVerifier) -> list[CheckedExample]:
-    """From values that can be bettered to those that cannot."""
+    """Follows better values until no better ones exist."""
     more: list[CheckedExample] = []
     last = next((one for one in tried if one.given.sort == "example" and "better" in one.evidence), None)
     while last is not None and len(more) < BETTER:
         values = _assignment(last, nodes, "better")
         if not values:
             break
-        one = try_([ExampleInput("example", "better values, as the solver found them", spec, values)])
+        one = try_([ExampleInput("example", "better values found by the solver", spec, values)])
         more += one
         last = one[0] if one and "better" in one[0].evidence else None
     return more[-2:]
 
 
 def _assignment(tried: CheckedExample, nodes: list[Node], key: str = "counterexample") -> str:
-    """The values of a counter-example, as they are handed in; empty where there are none for everything."""
+    """Values of a counterexample in submission format; empty unless every declared symbol has one."""
     seen = tried.evidence.get(key)
     declared = [one.partition(":")[0] for one in parts_of(nodes).constants]
     if not isinstance(seen, dict) or any("any function" in one for one in parts_of(nodes).constants):
@@ -243,7 +243,7 @@ def _assignment(tried: CheckedExample, nodes: list[Node], key: str = "counterexa
 
 
 def _asserted(nodes: list[Node]) -> list[tuple[int, str, Node]]:
-    """Place, name and term of each assertion; the name is empty where it has none."""
+    """Index, name and term of each assertion; unnamed ones have an empty name."""
     return [
         (at, *named(node.items[-1]))
         for at, node in enumerate(nodes)
@@ -252,7 +252,7 @@ def _asserted(nodes: list[Node]) -> list[tuple[int, str, Node]]:
 
 
 def _named(nodes: list[Node]) -> dict[str, list[Node]]:
-    """What stands behind the name in each declaration and definition."""
+    """Remaining items after the name, of each declaration and definition."""
     return {
         node.items[1].text: list(node.items[2:])
         for node in nodes

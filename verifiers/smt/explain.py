@@ -1,8 +1,7 @@
-"""A claim in SMT-LIB in plain words: who is quantified over, what is assumed, what is to follow; and what a verdict
-about it carries. Pure.
+"""Plain-text explanation of a claim: quantified symbols, assumptions, goal; and the claims of a verdict. Pure.
 
-Terms are written with operators between their arguments and a bracket around each, so that nothing rests on which of
-them binds more. What cannot be read is shown as it is.
+Terms are written infix with parentheses around each, so that the text does not depend on precedence. Unreadable claims
+are shown verbatim.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ WITH_HOLES = "Define {holes} with `define-fun`, so that the assumptions of this 
 
 @dataclass
 class ClaimPieces:
-    """What a claim is made of, in its order."""
+    """Parts of a claim, in order."""
 
     constants: list[str] = field(default_factory=list)
-    """`x: Int`, and `f: any function of (Int) to Int`."""
+    """Declared symbols: `x: Int`, or `f: any function of (Int) to Int`."""
     definitions: list[str] = field(default_factory=list)
     asserted: list[tuple[str, Node]] = field(default_factory=list)
-    """Name and term; the name is empty where it has none."""
+    """Name and term of each assertion; unnamed ones have an empty name."""
     objective: tuple[str, Node] | None = None
 
 
@@ -58,7 +57,7 @@ def visible(spec: SmtSpec) -> str:
 
 
 def question(spec: SmtSpec, asked: str | None) -> str:
-    """A claim is its own question, unless a person asks another one."""
+    """Returns the person's question or, without one, a question made from the claim."""
     if asked is not None:
         return asked
     wanted = WITH_HOLES if spec.question == "entails" and spec.holes else ASKED[spec.question]
@@ -101,18 +100,18 @@ def _rules(spec: SmtSpec) -> Iterator[str]:
     if spec.max_size is not None:
         yield f"It may have at most {spec.max_size} symbols and numbers."
     if spec.question == "equivalent":
-        yield f"The reference itself, written again, is {'an answer' if spec.copies == 'allowed' else 'refused'}."
+        yield f"A copy of the reference is {'an answer' if spec.copies == 'allowed' else 'refused'}."
     if spec.division == "guarded":
         yield "A division by zero must be impossible wherever the result matters."
     else:
-        yield "A division by zero has some value, any, as in SMT-LIB."
+        yield "A division by zero has an arbitrary value, as in SMT-LIB."
     yield "Int and Real are unbounded and exact; div and mod leave no negative remainder; bit vectors wrap around."
     second = {"required": "has to agree", "if_available": "must not contradict", "none": "is not asked"}
     yield f"A second solver {second[spec.second]}; each question to a solver may take {spec.effort} steps."
 
 
 def claim_lines(spec: SmtSpec) -> list[str]:
-    """The claim itself, in words; as it is written where it cannot be read, or is nested too deeply for words."""
+    """Returns the claim as plain text, or verbatim if it cannot be read or is nested too deeply."""
     try:
         return list(_claim(spec, parts_of(read(spec.claim, CLAIM))))
     except (ClaimError, RecursionError):
@@ -126,13 +125,13 @@ def _claim(spec: SmtSpec, parts: ClaimPieces) -> Iterator[str]:
     if spec.question == "entails":
         yield from _entails(spec, parts, given, wanted)
     elif spec.question == "equivalent":
-        yield f"Wanted is a term that has the value of {spec.reference}, whatever values these have:"
+        yield f"Wanted: a term with the value of {spec.reference}, for all values of these:"
         yield from (f"    {one}" for one in given)
         if parts.asserted:
-            yield "as far as all of this holds:"
+            yield "wherever all of this holds:"
             yield from _numbered(parts.asserted)
     else:
-        yield "Wanted is one value for each of these:"
+        yield "Wanted: one value for each of these:"
         yield from (f"    {one}" for one in given)
         yield "so that all of this is true:"
         yield from _numbered(parts.asserted)
@@ -146,17 +145,17 @@ def _claim(spec: SmtSpec, parts: ClaimPieces) -> Iterator[str]:
 def _entails(spec: SmtSpec, parts: ClaimPieces, given: list[str], wanted: list[str]) -> Iterator[str]:
     assumed, goal = split(parts.asserted, spec.goal)
     if wanted:
-        yield "Wanted is a definition of each of these:"
+        yield "Wanted: a definition of each of these:"
         yield from (f"    {one}" for one in wanted)
-    yield "so that, whatever these are:" if wanted else "It is claimed that, whatever these are:"
-    yield from (f"    {one}" for one in given or ["(nothing is left open)"])
+    yield "so that, for all values of these:" if wanted else "It is claimed that, for all values of these:"
+    yield from (f"    {one}" for one in given or ["(no free symbols)"])
     if assumed:
         yield "if all of this holds:"
         yield from _numbered(assumed)
         yield "then this holds:"
     else:
         yield "this holds, with no assumption:"
-    yield f"    {term(goal)}" if goal is not None else "    (there is no goal)"
+    yield f"    {term(goal)}" if goal is not None else "    (no goal)"
 
 
 def _numbered(asserted: list[tuple[str, Node]]) -> Iterator[str]:
@@ -165,7 +164,7 @@ def _numbered(asserted: list[tuple[str, Node]]) -> Iterator[str]:
 
 
 def split(asserted: list[tuple[str, Node]], goal: str) -> tuple[list[tuple[str, Node]], Node | None]:
-    """Assumptions and goal, as the verifier splits them."""
+    """Splits assertions into assumptions and goal, as the verifier does."""
     for place, (name, node) in enumerate(asserted):
         if name == goal:
             return [*asserted[:place], *asserted[place + 1 :]], node
@@ -202,7 +201,7 @@ def parts_of(nodes: list[Node]) -> ClaimPieces:
 
 
 def named(body: Node) -> tuple[str, Node]:
-    """The name of an assertion, empty where it has none, and its term."""
+    """Returns the name of an assertion (empty if it has none) and its term."""
     match body:
         case Form((Atom("symbol", "!"), inner, *attributes)):
             found = [
@@ -226,7 +225,7 @@ def sort_words(node: Node) -> str:
 
 
 def term(node: Node) -> str:
-    """With operators between their arguments; brackets around everything but the outermost."""
+    """Renders a term infix, with parentheses around everything but the outermost."""
     text = _term(node)
     return text[1:-1] if text.startswith("(") and _closes_last(text) else text
 
@@ -279,7 +278,7 @@ def _bound(node: Node) -> str:
 
 
 def source(node: Node) -> str:
-    """As SMT-LIB writes it."""
+    """Renders an expression as SMT-LIB."""
     if isinstance(node, Form):
         return f"({' '.join(map(source, node.items))})"
     match node.kind:

@@ -1,13 +1,13 @@
-"""A claim's file to a spec and, where the claim leaves nothing to supply, to what is said of it.
+"""Claim files: from a file to a spec and, if the claim leaves nothing to supply, to the default submission.
 
-The file is the claim itself. What is asked of it may be written into it, so that it needs no other:
+The file is the claim itself. It may contain the question too, so that no other file is needed:
 
     (set-info :assay-question entails)    ; or model, optimum, equivalent
-    (set-info :assay-holes "inv rank")    ; names with blanks between, as in `SmtSpec`; also -uses, -forbidden, -allowed
+    (set-info :assay-holes "inv rank")    ; names separated by spaces, as in `SmtSpec`; also -uses, -forbidden, -allowed
     (set-info :assay-goal safety)         ; also -reference, -division, -second, -copies, -proof, -max-size, -effort
 
-Without a question it is an optimum where something is minimised or maximised, an equivalence where `reference` is
-defined, and else an entailment: the goal is the assertion named `goal`, or what the last assertion negates.
+Without a question it is an optimum if something is minimised or maximised, an equivalence if `reference` is defined,
+and else an entailment: the goal is the assertion named `goal`, or the negation of the last assertion.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LISTS, NUMBERS = ("holes", "uses", "allowed", "forbidden"), ("max_size", "effort
 
 
 def claim_spec(text: str, _folder: Path = Path()) -> SmtSpec:
-    """The spec that this file's text is, wherever it lies. Raises SpecError, with a hint."""
+    """Parses a claim file's text into a spec. Raises SpecError, with a hint."""
     claim = _read(text)
     given: dict[str, Any] = {"question": _question(claim), **_asked(claim)}
     try:
@@ -42,12 +42,12 @@ def claim_spec(text: str, _folder: Path = Path()) -> SmtSpec:
 
 
 def asked_in(text: str) -> dict[str, Any]:
-    """The fields of a spec that a claim's text itself says. Raises SpecError, with a hint."""
+    """Returns the spec fields that a claim's text sets. Raises SpecError, with a hint."""
     return _asked(_read(text)) if f":{PREFIX}" in text else {}
 
 
 def default_submission(spec: SmtSpec) -> str | None:
-    """What is said of a claim that leaves nothing to supply; None where a submission is needed."""
+    """Returns the submission for a claim that leaves nothing to supply; None if one is needed."""
     return ENTAILED if spec.question == "entails" and not spec.holes else None
 
 
@@ -75,7 +75,8 @@ def _asked(claim: SmtClaim) -> dict[str, Any]:
         field = FIELDS.get(keyword.removeprefix(PREFIX))
         if field is None:
             raise SpecError(
-                f"there is no :{escaped(keyword)}", hint=f"There are: {', '.join(PREFIX + name for name in FIELDS)}."
+                f"unknown keyword :{escaped(keyword)}",
+                hint=f"Use one of: {', '.join(PREFIX + name for name in FIELDS)}.",
             )
         try:
             found[field] = value.split() if field in LISTS else int(value) if field in NUMBERS else value

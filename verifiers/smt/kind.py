@@ -1,4 +1,4 @@
-"""The kind `smt`: a claim in SMT-LIB that solvers prove, with the terms that are handed in."""
+"""The kind `smt`: a claim in SMT-LIB that solvers prove, given the submitted terms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CLAIM = KindOption(
     flag="--claim",
     takes="file",
     metavar="FILE",
-    help="A claim for the SMT solvers, a file of SMT-LIB.",
+    help="A claim for the SMT solvers, an SMT-LIB file.",
     read=Lazy("verifiers.smt.files:claim_spec"),
 )
 SMT = Kind(

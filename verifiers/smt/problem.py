@@ -1,4 +1,4 @@
-"""A spec, read: its claim and what the question is about."""
+"""A parsed spec: its claim, and the checks that each question needs."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class SmtProblem:
     spec: SmtSpec
     nodes: list[Node]
     claim: SmtClaim
-    """As the spec has it: with holes as declared functions."""
+    """Claim of the spec, with holes as declared functions."""
 
     def filled(self, fills: Mapping[str, Definition]) -> SmtClaim:
-        """The claim with these definitions. Raises ClaimError."""
+        """Returns the claim with these definitions. Raises ClaimError."""
         return read_claim(_holes_late(self.nodes, self.spec.holes), fills, self.claim.terms)
 
     def as_definition(self, node: Node) -> Definition | None:
-        """What this expression defines; None where it is no definition. Raises ClaimError."""
+        """Parses a definition; None if the expression is not one. Raises ClaimError."""
         return definition(node, self.claim.names) if head(node) in DEFINES else None
 
     def parted(self, assumed: Sequence[Assertion]) -> tuple[list[Assertion], list[Assertion]]:
-        """Of a filled claim's assumptions those that speak of a hole in the claim as it stands, and the others."""
+        """Splits a filled claim's assumptions into those that mention a hole in the original claim, and the others."""
         holes = set(self.holes())
         open_ = {id(each.body) for each in self.claim.assertions if not holes.isdisjoint(functions([each.term]))}
         supplied = [each for each in assumed if id(each.body) in open_]
@@ -47,12 +47,12 @@ class SmtProblem:
 
 @lru_cache(maxsize=4)
 def _nodes(claim: str) -> list[Node]:
-    """Read once for the check of a spec and its first verdict. Nobody changes them."""
+    """Parsed claim, cached for the check of a spec and its first verdict. Must not be modified."""
     return read(claim, CLAIM)
 
 
 def problem(spec: SmtSpec) -> SmtProblem:
-    """Raises ClaimError where the claim cannot be read, or lacks what its question is about."""
+    """Parses a spec. Raises ClaimError if the claim is unreadable or lacks what its question needs."""
     nodes = _nodes(spec.claim)
     found = SmtProblem(spec, nodes, read_claim(nodes))
     claim = found.claim
@@ -66,7 +66,7 @@ def problem(spec: SmtSpec) -> SmtProblem:
             raise ClaimError(f"{escaped(name)}, which submissions may use, is not declared, or is a hole")
     for name in (*(spec.allowed or ()), *spec.forbidden):
         if name not in OPERATORS and name not in RESERVED and name not in known:
-            raise ClaimError(f"{escaped(name)} is no operator")
+            raise ClaimError(f"{escaped(name)} is not an operator")
     if claim.objective is not None and spec.question != "optimum":
         raise ClaimError("only an optimum has something to minimise or maximise")
     if spec.holes and spec.question != "entails":
@@ -77,21 +77,21 @@ def problem(spec: SmtSpec) -> SmtProblem:
         case "model" | "optimum":
             _check_values(claim)
             if not claim.assertions and spec.question == "model":
-                raise ClaimError("nothing is asserted: every model would do")
+                raise ClaimError("nothing is asserted: every model is valid")
             if spec.question == "optimum" and claim.objective is None:
                 raise ClaimError("nothing is minimised or maximised")
         case "equivalent":
             reference = claim.names.definitions.get(spec.reference)
             if reference is None or reference.parameters:
-                raise ClaimError(f"there is no definition {escaped(spec.reference)} without parameters")
+                raise ClaimError(f"no definition {escaped(spec.reference)} without parameters")
             if spec.reference in spec.uses:
                 raise ClaimError("a submission that may use the reference has nothing to do")
     return found
 
 
 def _holes_late(nodes: Sequence[Node], holes: Sequence[str]) -> list[Node]:
-    """The same commands, the holes' declarations behind everything that a submission may use, wherever it stands: all
-    other declarations, and the definitions before the first command that speaks of a hole."""
+    """Moves the holes' declarations behind everything that a submission may use: all other declarations, and the
+    definitions before the first command that mentions a hole."""
     declaring: list[Node] = []
     holding: list[Node] = []
     others: list[Node] = []
@@ -109,9 +109,10 @@ def _holes_late(nodes: Sequence[Node], holes: Sequence[str]) -> list[Node]:
 
 
 def split_goal(claim: SmtClaim, name: str) -> tuple[list[Assertion], Assertion]:
-    """Assumptions and goal: the assertion of that name or, where none has it, what the last one negates.
+    """Splits assertions into assumptions and goal: the assertion of that name or, without one, the negation of the
+    last.
 
-    Raises ClaimError where there is neither.
+    Raises ClaimError if there is neither.
     """
     for place, each in enumerate(claim.assertions):
         if each.name == name:
@@ -126,7 +127,7 @@ def split_goal(claim: SmtClaim, name: str) -> tuple[list[Assertion], Assertion]:
 
 
 def _negated(node: Node) -> Node | None:
-    """What this expression is the negation of, as it is written, also under `let`; None where it is no negation."""
+    """Returns the expression that this one negates, even under `let`; None if it is not a negation."""
     lets: list[Form] = []
     while head(node) == "let" and isinstance(node, Form) and len(node.items) == 3:
         lets.append(node)
@@ -140,8 +141,8 @@ def _negated(node: Node) -> Node | None:
 
 
 def _check_values(claim: SmtClaim) -> None:
-    """Raises ClaimError where a declared symbol is of a sort that values cannot be written for."""
+    """Raises ClaimError if a declared symbol has a sort without literals."""
     if claim.names.sorts:
-        raise ClaimError("elements of declared sorts cannot be written down as values")
+        raise ClaimError("elements of declared sorts have no literals")
     if not claim.declared:
-        raise ClaimError("nothing is declared that could be given a value")
+        raise ClaimError("no symbol is declared that needs a value")

@@ -1,6 +1,6 @@
-"""The four questions. Each takes a problem, a submission and a bench, and comes to a judgement.
+"""The four questions. Each takes a problem, a submission and a bench, and returns a judgement.
 
-All raise ClaimError and CommandError for what cannot be read, SolverBroke and OutOfMemory for what is not decided.
+All raise ClaimError and CommandError for unreadable input, SolverBroke and OutOfMemory if nothing was decided.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def refuted(reason: str, evidence: dict[str, Any]) -> Judgement:
 
 
 def open_question(reason: str, evidence: dict[str, Any], *, exhausted: bool = False) -> Judgement:
-    """Neither proved nor refuted; `exhausted` when only for want of effort."""
+    """Returns a judgement that is neither proof nor refutation; `exhausted` if only for lack of effort."""
     if exhausted:
         return Judgement(Ground.TIMEOUT, f"{reason}: the effort allowed was not enough", evidence)
     return Judgement(Ground.UNKNOWN, reason, evidence)
 
 
 def query(assertions: Sequence[Term]) -> dict[str, Any]:
-    """The question as any other solver reads it: whole where that is short, and by its digest."""
+    """Returns the query as SMT-LIB for any other solver: its digest, and the text if short."""
     try:
         text = query_text(assertions)
     except TooLong:
@@ -55,7 +55,7 @@ def query(assertions: Sequence[Term]) -> dict[str, Any]:
 
 
 ENTAILED = "entailed"
-"""What a submission says of a claim that leaves nothing to supply."""
+"""Submission for a claim that leaves nothing to supply."""
 MAX_NAMES = 30
 
 
@@ -65,7 +65,7 @@ def entails(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
         if submission.strip().lower() != ENTAILED:
             for node in read(submission, SUBMISSION):
                 refuse_command(node)
-            raise ClaimError(f"this claim has no holes: of it one can only say that it is `{ENTAILED}`")
+            raise ClaimError(f"this claim has no holes: the only valid submission is `{ENTAILED}`")
         return entailment(problem.claim, problem, bench)
     found = read_definitions(submission, problem.holes(), problem.claim.names)
     check_language(spec, [each.body for each in found.values()])
@@ -74,7 +74,7 @@ def entails(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
 
 
 def entailment(claim: SmtClaim, problem: SmtProblem, bench: Bench) -> Judgement:
-    """Whether the claim's assumptions, which must be possible, imply its goal."""
+    """Decides if the claim's assumptions, which must be satisfiable, imply its goal."""
     terms = claim.terms
     assumed, goal = split_goal(claim, problem.spec.goal)
     supplied, others = problem.parted(assumed)
@@ -88,7 +88,7 @@ def entailment(claim: SmtClaim, problem: SmtProblem, bench: Bench) -> Judgement:
     safe = _safe(problem, claim, [*assumptions, goal.term])
     if finding.possible is Possible.YES and not finding.by_zero:
         if not finding.values and finding.answers.get("z3") != "sat":
-            return open_question("cvc5 finds that it does not follow, but there are no values to see it by", evidence)
+            return open_question("cvc5 finds that it does not follow, but gives no values to confirm it", evidence)
         return refuted("it does not follow: a counter-example", {**evidence, **_seen(finding, "counterexample")})
     if finding.possible is Possible.UNKNOWN:
         return open_question("neither proved nor refuted", evidence, exhausted=finding.exhausted)
@@ -122,8 +122,8 @@ def entailment(claim: SmtClaim, problem: SmtProblem, bench: Bench) -> Judgement:
 def _unsupported(
     supplied: Sequence[Assertion], others: Sequence[Term], claim: SmtClaim, bench: Bench
 ) -> Judgement | None:
-    """What is to be said where an assumption that the submission has a part in does not follow from those that it has
-    none in: it would be assumed only because somebody wants it to be. None where all of them follow."""
+    """Returns a judgement if an assumption that mentions a hole does not follow from those that mention none, because
+    it would then be assumed without support; else None."""
     for each in supplied:
         against = [*others, claim.terms.negation(each.term)]
         finding = bench.look(against)
@@ -153,7 +153,7 @@ def optimum(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
     try:
         value = evaluate(reached.term)
     except Undefined as error:
-        return open_question(f"what is to be best has no value here: {error}", judgement.evidence)
+        return open_question(f"the objective has no value here: {error}", judgement.evidence)
     assumptions = [each.term for each in problem.claim.assertions]
     safe = _safe(problem, problem.claim, [*assumptions, objective.term])
     against = [*assumptions, *([] if _is_true(safe) else [safe]), _better(problem.claim, objective, value)]
@@ -182,7 +182,7 @@ def equivalent(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
     candidate = coerced(terms, claim.elaborator.term(node, sees=sees), reference.range)
     wanted = coerced(terms, claim.elaborator.term(reference.body), reference.range)
     if candidate is wanted and spec.copies == "refused":
-        raise FormError("it is the reference itself, written again")
+        raise FormError("it is a copy of the reference")
     domain = [each.term for each in claim.assertions]
     against = [*domain, terms.negation(terms.make("=", (candidate, wanted), BOOL))]
     evidence: dict[str, Any] = {"query": query(against)}
@@ -197,10 +197,10 @@ def equivalent(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
     finding = bench.look(against)
     evidence["solvers"] = finding.answers
     if finding.possible is Possible.UNKNOWN:
-        return open_question("neither equivalent nor told apart", evidence, exhausted=finding.exhausted)
+        return open_question("neither proved equivalent nor distinguished", evidence, exhausted=finding.exhausted)
     if finding.possible is Possible.YES:
         if not finding.values:
-            return open_question("cvc5 finds them different, but there is no input to see it by", evidence)
+            return open_question("cvc5 finds them different, but gives no input to confirm it", evidence)
         return refuted("another value for this input", {**evidence, **_told_apart(finding, candidate, wanted)})
     if domain:
         inhabited = bench.look(domain)
@@ -211,9 +211,9 @@ def equivalent(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
 
 
 def worth_asking(problem: SmtProblem, bench: Bench) -> None:
-    """Raises ClaimError for a spec whose assumptions are impossible, or that accepts whatever is supplied.
+    """Raises ClaimError for a spec whose assumptions are unsatisfiable, or that accepts any submission.
 
-    A claim without holes is not looked at: its verdict says so itself.
+    A claim without holes is not checked here: its verdict says so itself.
     """
     spec, claim = problem.spec, problem.claim
     terms = claim.terms
@@ -225,21 +225,21 @@ def worth_asking(problem: SmtProblem, bench: Bench) -> None:
             assumed, goal = split_goal(claim, spec.goal)
             asserted = [each.term for each in assumed]
             if bench.look([*asserted, terms.negation(goal.term)]).possible is Possible.NO:
-                raise ClaimError("it holds whatever is put into the holes")
+                raise ClaimError("it holds for any definition of the holes")
         case "model":
             if bench.look([terms.negation(terms.conjunction(asserted))]).possible is Possible.NO:
-                raise ClaimError("every value would do")
+                raise ClaimError("every value is valid")
         case "equivalent":
             reference = claim.elaborator.term(claim.names.definitions[spec.reference].body)
             dividing = _dividing(claim, bench, asserted, _safe(problem, claim, [reference]))
             if dividing is not None and dividing.possible is not Possible.NO:
                 raise ClaimError("the reference may divide by zero")
     if asserted and bench.look(asserted).possible is Possible.NO:
-        raise ClaimError("what it asserts is impossible")
+        raise ClaimError("its assertions are unsatisfiable")
 
 
 def _assigned(problem: SmtProblem, submission: str) -> tuple[SmtClaim, dict[str, str]]:
-    """The claim with the submitted values in it, and these as text. Raises FormError where they are no values."""
+    """Returns the claim with the submitted values, and these as text. Raises FormError if they are not values."""
     given = read_definitions(submission, problem.claim.declared, problem.claim.names)
     check_language(problem.spec, [each.body for each in given.values()])
     found = seeing(given, problem.spec.uses, problem.claim.declared)
@@ -252,14 +252,15 @@ def _assigned(problem: SmtProblem, submission: str) -> tuple[SmtClaim, dict[str,
                 raise FormError(f"{escaped(function.name)} is defined with a quantifier")
             continue
         if any(each.op not in ("value", "constant_array", "store") for each in walk([body])):
-            raise FormError(f"the value of {escaped(function.name)} is not worked out")
+            raise FormError(f"the value of {escaped(function.name)} is not a literal")
         if len(values) < MAX_NAMES:
             values[function.name] = value_text(evaluate(body), function.range)
     return claim, values
 
 
 def _satisfies(problem: SmtProblem, claim: SmtClaim, values: dict[str, str], bench: Bench) -> Judgement:
-    """Whether every assertion holds once the values are in it: by our arithmetic, Z3's simplifier not contradicting."""
+    """Decides if every assertion holds with the submitted values: by our arithmetic, which Z3's simplifier must not
+    contradict."""
     evidence: dict[str, Any] = {"values": values, "assertions": len(claim.assertions)}
     by_solver: dict[str, dict[str, str]] = {}
     for each in claim.assertions:
@@ -291,14 +292,14 @@ def _satisfies(problem: SmtProblem, claim: SmtClaim, values: dict[str, str], ben
 
 
 def _safe(problem: SmtProblem, claim: SmtClaim, roots: Sequence[Term]) -> Term:
-    """The condition that no divisor is zero, where the spec asks for it; else true."""
+    """Condition that no divisor is zero, if the spec requires that; else true."""
     if problem.spec.division == "total":
         return claim.terms.boolean(True)
     return defined(claim.terms, roots)
 
 
 def _dividing(claim: SmtClaim, bench: Bench, domain: Sequence[Term], safe: Term) -> SolverFinding | None:
-    """Whether a divisor can be zero where the domain holds; None where nothing has to be asked."""
+    """Finds out if a divisor can be zero within the domain; None if that is impossible anyway."""
     return None if _is_true(safe) else bench.look([*domain, claim.terms.negation(safe)])
 
 
@@ -308,7 +309,7 @@ def _is_true(term: Term) -> bool:
 
 def _better(claim: SmtClaim, objective: OptimizationGoal, value: Value) -> Term:
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
-        raise ClaimError("what is to be best is no number")
+        raise ClaimError("the objective is not a number")
     sort = objective.term.sort
     bound = claim.terms.literal(value, sort)
     less, more = ("bvult", "bvugt") if sort.name == "BitVec" else ("<", ">")
@@ -316,13 +317,13 @@ def _better(claim: SmtClaim, objective: OptimizationGoal, value: Value) -> Term:
 
 
 def _body(submission: str, problem: SmtProblem, reference: Definition) -> Node:
-    """The submitted term: bare, or as the body of a definition of that sort."""
+    """Returns the submitted term: bare, or the body of a definition of the reference's sort."""
     nodes = read(submission, SUBMISSION)
     if len(nodes) == 1:
         found = problem.as_definition(nodes[0])
         if found is not None:
             if found.parameters or found.range != reference.range:
-                raise ClaimError("a definition with other parameters or another sort than the reference")
+                raise ClaimError("a definition whose parameters or sort differ from the reference's")
             return found.body
     return read_term(submission)
 
@@ -332,12 +333,12 @@ def _proof(problem: SmtProblem, bench: Bench, against: Sequence[Term]) -> dict[s
 
 
 def _seen(finding: SolverFinding, key: str) -> dict[str, Any]:
-    """The values that a finding rests on."""
+    """Values on which a finding is based."""
     return {key: finding.values} if finding.possible is Possible.YES else {}
 
 
 def _told_apart(finding: SolverFinding, candidate: Term, wanted: Term) -> dict[str, Any]:
-    """The input, and what both come to there."""
+    """Distinguishing input, and the values of both terms there."""
     found: dict[str, Any] = {"input": finding.values}
     for name, term in (("submitted", candidate), ("reference", wanted)):
         try:

@@ -1,4 +1,4 @@
-"""What a submission says, read as data: definitions, values, or one term. A command in it is refused, never obeyed."""
+"""Submissions parsed as data: definitions, values, or one term. Commands are refused, never executed."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from verifiers.smt.language.script import COMMANDS, DEFINES, TAMPERING, definiti
 from verifiers.smt.language.terms import Function
 from verifiers.smt.spec import SmtSpec
 
-FORM = "not in the form asked for"
+FORM = "not in the required form"
 STATUS = frozenset({"success", "sat", "unsat", "unknown"})
-"""What solvers print before they print definitions."""
+"""Words that solvers print before definitions."""
 AUXILIARY = re.compile(r"[^!]+!\d+")
-"""What Z3 calls the functions that it makes up for a model: `k!0`, `f!12`."""
+"""Names of the auxiliary functions in Z3's models: `k!0`, `f!12`."""
 IRRATIONAL = "root-obj"
 SPECIAL = frozenset({"let", "forall", "exists", "as", "_"})
 
 
 def read_definitions(text: str, wanted: Sequence[Function], names: Names) -> dict[str, Definition]:
-    """A definition for each of these and for nothing else, each once. Raises ClaimError and CommandError.
+    """Returns one definition for each wanted function, and for nothing else. Raises ClaimError and CommandError.
 
-    They come as `(define-fun x () Int 5)`, bare or in a bracket, as `((x 5) (y true))`, as a JSON object of terms, or
-    as Z3 and cvc5 print them: after `sat`, with what the claim itself defines, which stays as it is, and objectives.
-    The functions that Z3 made up for them come first, each after those that it uses.
+    Accepts `(define-fun x () Int 5)`, bare or in parentheses, `((x 5) (y true))`, a JSON object of terms, or the output
+    of Z3 and cvc5: after `sat`, with the claim's own definitions (ignored) and objectives. Auxiliary functions that Z3
+    made up come first, each after those that it uses.
     """
     by_name = {function.name: function for function in wanted}
     nodes = _from_json(text) if text.lstrip().startswith("{") else read(text, SUBMISSION)
@@ -43,7 +43,7 @@ def read_definitions(text: str, wanted: Sequence[Function], names: Names) -> dic
         if made.name in names.definitions:
             continue
         if made.name not in by_name and not _is_auxiliary(made, names):
-            raise ClaimError(f"nothing was asked about {escaped(made.name)}", node.at)
+            raise ClaimError(f"unexpected definition of {escaped(made.name)}", node.at)
         if made.name in found or made.name in made_up:
             raise ClaimError(f"{escaped(made.name)} is given twice", node.at)
         if any(atom.text == IRRATIONAL for atom in atoms([made.body])) and IRRATIONAL not in names.functions:
@@ -55,12 +55,12 @@ def read_definitions(text: str, wanted: Sequence[Function], names: Names) -> dic
         (found if made.name in by_name else made_up)[made.name] = made
     missing = [name for name in by_name if name not in found]
     if missing:
-        raise ClaimError(f"nothing is said of {escaped(', '.join(missing[:5]))}")
+        raise ClaimError(f"no definition of {escaped(', '.join(missing[:5]))}")
     return {made.name: made for made in _in_order(made_up)} | found
 
 
 def seeing(given: Mapping[str, Definition], uses: Iterable[str], wanted: Sequence[Function]) -> dict[str, Definition]:
-    """With what each may speak of: the symbols in `uses`, and what was made up before it."""
+    """Adds to each definition the symbols that it may use: those in `uses`, and auxiliary functions before it."""
     asked = {function.name for function in wanted}
     before = set(uses)
     seen: dict[str, Definition] = {}
@@ -77,7 +77,7 @@ def _is_auxiliary(made: Definition, names: Names) -> bool:
 
 
 def _in_order(made_up: Mapping[str, Definition]) -> list[Definition]:
-    """Each after those that it uses. Raises ClaimError where one comes to itself."""
+    """Sorts auxiliary functions after those that they use. Raises ClaimError for a cycle."""
     uses = {name: {atom.text for atom in atoms([each.body])} & set(made_up) for name, each in made_up.items()}
     ordered: list[Definition] = []
     while uses:
@@ -93,24 +93,24 @@ def _in_order(made_up: Mapping[str, Definition]) -> list[Definition]:
 
 
 def read_term(text: str) -> Node:
-    """The one expression that this text is. Raises ClaimError and CommandError."""
+    """Parses the single expression in a text. Raises ClaimError and CommandError."""
     nodes = read(text, SUBMISSION)
     for node in nodes:
         refuse_command(node)
     if len(nodes) != 1:
-        raise ClaimError(f"{len(nodes)} expressions where one is asked for")
+        raise ClaimError(f"{len(nodes)} expressions where one is expected")
     return nodes[0]
 
 
 def refuse_command(node: Node) -> None:
-    """Raises CommandError where this expression is a command."""
+    """Raises CommandError if this expression is a command."""
     name = head(node)
     if name in COMMANDS:
-        raise CommandError(f"a command where terms are asked for: {name}", node.at, tampering=name in TAMPERING)
+        raise CommandError(f"a command where terms are expected: {name}", node.at, tampering=name in TAMPERING)
 
 
 def check_language(spec: SmtSpec, bodies: Sequence[Node]) -> None:
-    """Raises FormError where terms use what the spec does not allow, or are larger than it allows."""
+    """Raises FormError if terms use operators that the spec does not allow, or are too large."""
     found = atoms(bodies)
     if spec.max_size is not None and len(found) > spec.max_size:
         raise FormError(f"{FORM}: {len(found)} symbols and numbers, where {spec.max_size} are allowed")
@@ -123,7 +123,7 @@ def check_language(spec: SmtSpec, bodies: Sequence[Node]) -> None:
 
 
 def _opened(nodes: Sequence[Node]) -> Sequence[Node]:
-    """The entries, without a solver's words before them and without the brackets or `(model ...)` around them."""
+    """Entries without a solver's status words and without enclosing parentheses or `(model ...)`."""
     first = next((at for at, node in enumerate(nodes) if not _is_status(node)), len(nodes))
     entries: list[Node] = []
     for node in nodes[first:]:
@@ -150,7 +150,7 @@ def _one(node: Node, wanted: Mapping[str, Function], names: Names) -> Definition
     match node:
         case Form((Atom("symbol", name), body)):
             if name not in wanted:
-                raise ClaimError(f"nothing was asked about {escaped(name)}", node.at)
+                raise ClaimError(f"unexpected definition of {escaped(name)}", node.at)
             if wanted[name].domain:
                 raise ClaimError(f"{escaped(name)} is a function: define it with define-fun", node.at)
             return Definition(name, (), wanted[name].range, body)
@@ -163,7 +163,7 @@ def _from_json(text: str) -> list[Node]:
     try:
         pairs = json.loads(text, object_pairs_hook=list, parse_int=_number, parse_float=_number)
     except (ValueError, RecursionError):
-        raise ClaimError("begins like a JSON object and is none") from None
+        raise ClaimError("starts like a JSON object but is not one") from None
     made: list[Node] = []
     for name, value in pairs:
         written = str(value).lower() if isinstance(value, bool) else value
@@ -171,11 +171,11 @@ def _from_json(text: str) -> list[Node]:
             raise ClaimError(f"the value of {escaped(name)} is neither text nor a number")
         body = read_term(written)
         if "|" in name or "\\" in name:
-            raise ClaimError(f"{escaped(name)} is no symbol")
+            raise ClaimError(f"{escaped(name)} is not a valid symbol")
         made.append(Form((*read(f"|{name}|", SUBMISSION), body)))
     return made
 
 
 def _number(text: str) -> str:
-    """A number of JSON as a term."""
+    """Converts a JSON number to a term."""
     return f"(- {text[1:]})" if text.startswith("-") else text

@@ -1,4 +1,4 @@
-"""Terms of ours as those of one solver."""
+"""Base of the translations from our terms to one solver's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from verifiers.smt.language.terms import Function, Sort, Term, walk
 
 
 class Translation(ABC):
-    """Each sort, symbol and term is made once."""
+    """Translates each sort, symbol and term once."""
 
     def __init__(self) -> None:
         self._sorts: dict[Sort, Any] = {}
@@ -33,7 +33,7 @@ class Translation(ABC):
 
     @abstractmethod
     def _new_term(self, term: Term) -> Any:
-        """Its arguments are in `_terms`."""
+        """Translates a term whose arguments are in `_terms`."""
 
     @abstractmethod
     def _new_sort(self, sort: Sort) -> Any: ...

@@ -1,8 +1,9 @@
-"""Decides claims: reads both sides in our own language, asks the solvers, and says what the answer rests on.
+"""Verifier of the kind `smt`: parses both sides in our own language, queries the solvers, and returns a verdict with
+its basis.
 
-Only impossibility proves: the assumptions together with the negated goal, a better value, an input that tells two terms
-apart. Before that counts, the assumptions must be shown to be possible, and no divisor may be zero where it matters.
-What neither solver knows is no proof. Every question is limited by effort, so the verdict is the same everywhere.
+Only unsatisfiability proves: of the assumptions with the negated goal, of a better value, of an input that
+distinguishes two terms. For a proof, the assumptions must also be shown satisfiable, and no divisor may be zero where
+it matters. An `unknown` is not a proof. Every query is limited by effort, so verdicts are the same on every machine.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class SmtVerifier:
     version = SMT.version
 
     def check(self, spec: SmtSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for a claim that cannot be read, lacks what its question is about, or (asked to prove) has
-        impossible assumptions, or accepts whatever is supplied."""
+        """Raises SpecError for a claim that is unreadable, lacks what its question needs, or (with `prove`) has
+        unsatisfiable assumptions or accepts any submission."""
         found = _readable(spec)
         if not prove:
             return
@@ -45,10 +46,10 @@ class SmtVerifier:
         except ClaimError as error:
             raise SpecError(f"the claim cannot be used: {error}") from None
         except SolverBroke:
-            return  # what it is worth is not known; the verdict will say so
+            return  # undecided here; the verdict will say so
 
     def verify(self, spec: SmtSpec, submission: str) -> Verdict:
-        """Raises MemoryError where a solver runs out of it: the process is then spent."""
+        """Returns the verdict. Raises MemoryError if a solver ran out of memory: this process must then end."""
         found = _readable(spec)
         try:
             judgement = DECIDE[spec.question](found, submission, Bench(spec.effort, spec.second))

@@ -1,7 +1,7 @@
-"""Z3 by its API: terms of ours in, an answer out. Nothing is ever given to its parser, no command, no option of a text.
+"""Z3 through its API: from our terms to an answer. Its parser, its commands and options from text are never used.
 
-Its limit is one of effort (`rlimit`), not of time: so the same question has the same answer on every machine, and Z3
-starts no timer thread. The clock on the wall belongs to whoever started this process. Importing this imports Z3.
+Its limit is effort (`rlimit`), not time: so a query has the same answer on every machine, and Z3 starts no timer
+thread. Wall clock is limited by the process that started this one. Importing this imports Z3.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ QUICK = 20_000
 
 @lru_cache(maxsize=1)
 def _limit_memory(process: int) -> None:
-    """Z3 says `out of memory` before this process would be ended for it. Once in each, also after a fork."""
+    """Makes Z3 report `out of memory` before the kernel kills this process. Once per process, also after a fork."""
     most = MOST_MEMORY_MIB
     for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
         soft, _ = resource.getrlimit(kind)
@@ -74,7 +74,7 @@ INDEXED = (
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """Our name and Z3's: `<=lt` is `<`, `lt`."""
+    """Splits pairs of our name and Z3's: `<=lt` is `<`, `lt`."""
     return [(op, name) for op, _, name in (each.rpartition("=") for each in text.split())]
 
 
@@ -92,7 +92,7 @@ BUILD: dict[str, Build] = {
 
 
 class Z3(Translation):
-    """One context: nothing is left from earlier questions. Raises OutOfMemory and SolverBroke."""
+    """Z3 with its own context, without state from earlier queries. Raises OutOfMemory and SolverBroke."""
 
     name = "z3"
 
@@ -103,7 +103,7 @@ class Z3(Translation):
         self._effort = effort
 
     def check(self, assertions: Sequence[Term], asked: Sequence[Function] = ()) -> SolverAnswer:
-        """Whether all of them can hold at once, and then the values of what is asked."""
+        """Checks if all assertions can hold together; if so, returns the values of the `asked` symbols."""
         with _failures():
             solver, result = self._solved([self._term(each) for each in assertions])
             return self._answer(solver, result, asked)
@@ -111,14 +111,15 @@ class Z3(Translation):
     def best(
         self, assertions: Sequence[Term], objective: Term, *, least: bool, asked: Sequence[Function]
     ) -> SolverAnswer:
-        """Values of what is asked for which all of them hold and the objective is, as Z3 says, the best."""
+        """Returns values of the `asked` symbols that satisfy all assertions and, according to Z3, optimize the
+        objective."""
         with _failures():
             solver = self._limited(z3.Optimize, self._effort, [self._term(each) for each in assertions])
             (solver.minimize if least else solver.maximize)(self._term(objective))
             return self._answer(solver, solver.check(), asked)
 
     def core(self, labelled: Mapping[str, Term]) -> list[str] | None:
-        """The names of some that cannot hold together, as few as it finds; None where it finds out nothing."""
+        """Returns the names of assertions that cannot hold together, as few as Z3 finds; None if it finds none."""
         with _failures():
             marks = {z3.Bool(f".a{place}", self._context): name for place, name in enumerate(labelled)}
             pairs = zip(marks, labelled.values(), strict=True)
@@ -131,14 +132,14 @@ class Z3(Translation):
             return [name for mark, name in marks.items() if mark.decl().name() in names]
 
     def simplified(self, term: Term) -> bool | None:
-        """Whether Z3's simplifier alone makes it true, or false; None where it does neither."""
+        """Returns the truth value that Z3's simplifier alone finds, or None."""
         with _failures():
             made = z3.simplify(self._term(term))
         return True if z3.is_true(made) else False if z3.is_false(made) else None
 
     def _solved(self, built: Sequence[Any]) -> tuple[Any, Any]:
-        """A solver that was asked, and its result: the core of Z3 alone for what is small, else with all its tactics,
-        which take longer to start than a small claim to solve."""
+        """Returns a solver and its result: first Z3's core, which is fast for small claims, then all tactics, which
+        take longer to start than a small claim to solve."""
         quick = self._limited(z3.SimpleSolver, min(QUICK, self._effort), built)
         result = quick.check()
         if result != z3.unknown or self._effort <= QUICK:
@@ -223,7 +224,7 @@ def _unknown(why: str) -> SolverAnswer:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Makes errors of ours from Z3's."""
+    """Converts Z3's exceptions to ours."""
     try:
         yield
     except z3.Z3Exception as error:

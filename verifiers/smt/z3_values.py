@@ -1,4 +1,4 @@
-"""Models of Z3 to values of ours. What we have no values for (irrational numbers, lambdas) is shown and left out."""
+"""Converts models of Z3 to our values. Values that we cannot represent (irrational numbers, lambdas) are shown only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_ENTRIES = 1_000
 
 
 class NoValue(Exception):
-    """Nothing of ours says this."""
+    """The value cannot be represented."""
 
 
 class ModelReader:

@@ -1,4 +1,4 @@
-"""Batches of items to be decided: they have turns, and each item has one result. Pure but for the event at the end."""
+"""Batches of items to decide: batches take turns, each item gets one result. Pure except for the completion event."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class WorkItem:
     batch: WorkBatch
     place: int
     attempts: int = 0
-    """How often it was lost by itself."""
+    """Times that the item was lost while being decided."""
     requeued: int = 0
-    """How often it was lost with another one."""
+    """Times that the item was lost together with another one."""
     spent: float = 0.0
 
     @property
@@ -40,22 +40,22 @@ class WorkItem:
 class WorkBatch:
     pairs: Sequence[Pair]
     seconds: float
-    """Wall clock of one item."""
+    """Time limit per item, in seconds of CPU time."""
     way: str = ""
-    """Not a verdict is asked for but proposals, found this way; the submission is then the question."""
+    """Way of proposing; the batch then asks for proposals, not verdicts, and submissions are questions."""
     results: dict[int, ItemResult] = field(default_factory=dict)
     waiting: deque[WorkItem] = field(default_factory=deque)
     done: threading.Event = field(default_factory=threading.Event)
 
     def settle(self, item: WorkItem, result: ItemResult) -> None:
-        """The first result of an item counts; they are all the same."""
+        """Records the result of an item. The first result counts; results are deterministic."""
         self.results.setdefault(item.place, result)
         if len(self.results) == len(self.pairs):
             self.done.set()
 
 
 class WaitingBatches:
-    """Batches have turns, so that a large one holds up nobody."""
+    """Queue of batches that take turns, so that a large batch delays no other."""
 
     def __init__(self) -> None:
         self._batches: deque[WorkBatch] = deque()
@@ -70,7 +70,7 @@ class WaitingBatches:
         self._batches.append(batch)
 
     def put_back(self, items: Sequence[WorkItem]) -> None:
-        """To the front: they were begun, or nearly."""
+        """Returns items to the front of the queue: they were started, or nearly."""
         for item in reversed(items):
             if not item.settled:
                 if item.batch not in self._batches:
@@ -78,7 +78,7 @@ class WaitingBatches:
                 item.batch.waiting.appendleft(item)
 
     def take(self, most: int, most_chars: int, held_up: Collection[WorkBatch] = ()) -> list[WorkItem]:
-        """The next items of one batch, of none that is held up."""
+        """Takes the next items of one batch that is not held up."""
         batch = next((batch for batch in self._batches if batch not in held_up), None)
         found: list[WorkItem] = []
         if batch is None:
@@ -94,7 +94,7 @@ class WaitingBatches:
         return found
 
     def drain(self) -> list[WorkItem]:
-        """Takes all."""
+        """Removes and returns all waiting items."""
         found = [item for batch in self._batches for item in batch.waiting]
         for batch in self._batches:
             batch.waiting.clear()
@@ -103,11 +103,11 @@ class WaitingBatches:
 
 
 def failed(item: WorkItem, ground: Ground, reason: str, seconds: float) -> Verdict:
-    """The verdict of a submission that was no answer, or took too much to decide."""
+    """Returns the `fail` verdict of a submission that was unreadable or too expensive to decide."""
     verdict = broken(item, reason, seconds)
     return verdict.model_copy(update={"outcome": Outcome.FAIL, "ground": ground})
 
 
 def broken(item: WorkItem, reason: str, seconds: float = 0.0) -> Verdict:
-    """The verdict of a submission of which nothing is known."""
+    """Returns the `infra_error` verdict of an undecided submission."""
     return broken_verdict(*identity(item.pair[0]), reason, seconds)

@@ -1,4 +1,4 @@
-"""The zygote as the service sees it: two pipes, what it is held in, and an end."""
+"""Channel from the service to the zygote: two pipes, its isolation, and a way to kill it."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from verifiers.workers.process import ConfinedProcess
 from verifiers.workers.program import NAME
 
 BASE_MIB = 512
-"""What a zygote and its idle workers take."""
+"""Memory of a zygote and its idle workers, in MiB."""
 PIDS = 128
 
 
 class Channel(Protocol):
     isolation: str
-    """As a verdict names it."""
+    """Isolation of the workers, as verdicts name it."""
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """Requests and replies, neither of which blocks."""
+        """Requests and replies, both non-blocking."""
 
     def out_of_memory(self) -> int:
-        """How many of its processes the kernel has ended for want of memory."""
+        """Returns the number of its processes that the kernel killed for lack of memory."""
 
     def give_way(self, others_first: bool) -> None:
-        """Whether it computes mostly when nobody else does, as far as that can be had."""
+        """Lowers (or restores) the CPU priority of zygote and workers; best effort."""
 
     def kill(self) -> str:
-        """Ends it at once; why it had ended, for a person."""
+        """Kills zygote and workers immediately. Returns why it had ended, for people."""
 
 
 Launch = Callable[[], Channel]
-"""Raises OSError or SandboxError. Called on the thread of the service."""
+"""Starts a zygote, on the service's thread. Raises OSError or SandboxError."""
 
 
 class BoxChannel:
@@ -62,7 +62,8 @@ class BoxChannel:
 
 
 def in_boxes(boxes: ToolBoxes, memory_mib: int, workers: int) -> Launch:
-    """`memory_mib` for a worker's own use; so many may use it all at once before the kernel ends the largest."""
+    """Returns a launcher of zygotes in boxes. `memory_mib` is per worker; `workers` of them may use it all before the
+    kernel kills the largest."""
 
     def launch() -> Channel:
         memory = BASE_MIB + workers * memory_mib

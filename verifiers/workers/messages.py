@@ -1,6 +1,6 @@
-"""The messages between service and zygote about the workers: a header, then so many bytes.
+"""Messages between service and zygote: a header, then the bytes that it announces.
 
-The bytes of ITEMS go to the worker as they are, and those of REPLIES come from it; the zygote reads neither.
+ITEMS are forwarded to the worker unchanged, and REPLIES come from it unchanged; the zygote parses neither.
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ from enum import IntEnum
 from runtime.framing import FrameReader
 
 HEADER = struct.Struct(">IIB")
-"""Bytes that follow, number of the worker, kind."""
+"""Length of the body in bytes, number of the worker, kind."""
 MAX_MESSAGE = 64 << 20
 CLOCK = struct.Struct(">d?")
-"""Before the frame of ITEMS: seconds of one item, and whether the worker gives way once an item takes long."""
+"""Prefix of ITEMS: time limit per item in seconds, and if the worker lowers its priority on a slow item."""
 INDEX = struct.Struct(">q")
 PACKAGE = struct.Struct(">B")
-"""Place in `verifiers.registry.DECIDE`."""
+"""Index into `verifiers.registry.DECIDE`."""
 
 
 class MessageKind(IntEnum):
     ITEMS = 1
-    """To a worker, which is forked if there is none of that number."""
+    """Items for a worker, which is forked if it does not exist."""
     HOLD = 2
-    """The worker is to begin none of the items that it has not begun: others take them."""
+    """The worker must not start items beyond INDEX: other workers take them."""
     KILL = 3
     REPLIES = 4
-    """Frames of a worker."""
+    """Reply frames of a worker."""
     SLOW = 5
-    """One item, INDEX, takes long."""
+    """Item INDEX is slow."""
     ENDED = 6
-    """A worker is no more, or as good as that; JSON of how and why."""
+    """A worker ended or was given up; JSON with status and reason."""
     LOAD = 7
-    """Workers that are forked from now on need what is in this PACKAGE."""
+    """The zygote must import this PACKAGE for the workers that it forks from now on."""
     LOADED = 8
-    """They have it."""
+    """PACKAGE is imported."""
 
 
 def pack(worker: int, kind: MessageKind, body: bytes = b"") -> bytes:
@@ -43,5 +43,5 @@ def pack(worker: int, kind: MessageKind, body: bytes = b"") -> bytes:
 
 
 def message_reader() -> FrameReader:
-    """Cuts the stream between service and zygote: gives headers with their bodies."""
+    """Returns a reader that splits the stream between service and zygote into headers with their bodies."""
     return FrameReader(HEADER, MAX_MESSAGE)

@@ -1,8 +1,8 @@
-"""The zygote as a process of this machine, for where there is no broker: no box is around it, so it confines itself.
+"""The zygote as a plain process, used without a broker: no box surrounds it, so it confines itself.
 
-What always holds: it dies with the thread that started it; its workers can read files and compute, and nothing else
-(`verifiers.workers.worker_process`), and when `kill` returns none of them runs or holds memory. Verdicts from it say
-`process`, because the host's kernel and its files are in view.
+Invariants: it dies with the thread that started it; its workers can read files and compute, and nothing else
+(`verifiers.workers.worker_process`); when `kill` returns, none of them runs or uses memory. Verdicts from it say
+`process`, because the host's kernel and files are visible.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONNOUSERSITE": "1", "PYTHONHASHSEED": "0"}
-"""All that the worker sees of the environment, besides where its own code lies."""
+"""Complete environment of the zygote, except for PYTHONPATH."""
 EXIT_SECONDS = 10.0
-"""A killed process takes no longer, unless the kernel holds it."""
+"""Maximum wait for killed processes to disappear, in seconds."""
 COMMAND = ("-B", "-P", "-s", "-W", "ignore", "-m", "verifiers.workers.zygote")
 
 
 class ConfinedProcess:
-    """Starts on construction, in a thread that lives as long as it should (PDEATHSIG). Raises OSError."""
+    """A zygote process. Starts on construction; dies with the constructing thread (PDEATHSIG). Raises OSError."""
 
     isolation = "process"
 
@@ -64,14 +64,14 @@ class ConfinedProcess:
         return self._requests, self._replies
 
     def out_of_memory(self) -> int:
-        """Nobody counts how often the kernel ended one of its processes."""
+        """Returns 0: kills for lack of memory are not counted here."""
         return 0
 
     def give_way(self, others_first: bool) -> None:
-        """It cannot: only root has groups. Those of its workers that take long are niced."""
+        """Ignored: only root has cgroups. Slow workers are niced."""
 
     def kill(self) -> str:
-        """Ends it and its workers, at once, and says why it had ended. Killing twice is fine."""
+        """Kills zygote and workers immediately. Returns why the zygote had ended. Killing twice is fine."""
         if self._errors.closed:
             return "it was ended"
         code = self._process.poll()
@@ -96,7 +96,7 @@ class ConfinedProcess:
 
 
 def is_running(group: int) -> bool:
-    """Whether a process of this group does more than wait for somebody to reap it (proc(5), stat)."""
+    """True if a process of this group runs, zombies aside (proc(5), stat)."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""The verifiers' worker as a program of the runtime: what a broker's settings have to name."""
+"""The text worker as a program of the runtime, for a broker's settings."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from verifiers.workers.process import COMMAND, ROOT
 NAME = "verifier"
 SYSTEM = tuple(map(Path, ("/usr", "/lib", "/lib64")))
 OURS = ("verifiers", "runtime")
-"""All of our own code that it needs; the rest of the folder where that lies is not seen."""
+"""Packages of this project that are visible to the worker; the rest of their parent folder is hidden."""
 
 
 def python_folders() -> tuple[Path, ...]:
-    """Where this interpreter, its packages and the libraries under it lie."""
+    """Returns the folders of this interpreter, its packages and its libraries."""
     wanted = [*SYSTEM, Path(sys.prefix), Path(sys.base_prefix), *(ROOT / name for name in OURS)]
     return tuple(dict.fromkeys(folder for folder in wanted if folder.is_dir()))
 
@@ -26,7 +26,7 @@ def python_environment() -> dict[str, str]:
 
 
 def verifier_program(memory_mib: int) -> Program:
-    """`memory_mib`: of one worker."""
+    """Returns the worker's program. `memory_mib` is the limit of one worker."""
     return Program(
         name=NAME,
         argv=(sys.executable, *COMMAND, str(memory_mib), "0"),

@@ -1,4 +1,4 @@
-"""How far a worker has come, in memory that it shares with its zygote: read without asking it, also while it hangs."""
+"""Progress of a worker in memory shared with its zygote: readable without asking, even while the worker hangs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NONE = -1
 
 
 class WorkerProgress(ctypes.Structure):
-    """Made by `shared`, before the fork. The worker writes all but `hold`."""
+    """Progress record. Created by `shared` before the fork. The worker writes every field except `hold`."""
 
     _fields_ = (
         ("item", ctypes.c_int64),
@@ -20,15 +20,15 @@ class WorkerProgress(ctypes.Structure):
         ("batches", ctypes.c_int64),
     )
     item: int
-    """The index of what is under way, or NONE."""
+    """Index of the current item, or NONE."""
     hold: int
-    """Nothing after the item of this index is to be begun; NONE where all may be."""
+    """Index of the last item that may be started, or NONE for no limit."""
     since: float
-    """Moment of time.monotonic(), the same clock in all processes, at which the item was begun."""
+    """Start of the current item, as time.monotonic(), which all processes share."""
     cpu: float
-    """Processor seconds that the worker had used by then."""
+    """CPU seconds that the worker had used at that moment."""
     batches: int
-    """How many are done."""
+    """Number of finished batches."""
 
     @classmethod
     def shared(cls) -> WorkerProgress:
@@ -37,13 +37,13 @@ class WorkerProgress(ctypes.Structure):
         return made
 
     def begin(self, index: int) -> bool:
-        """Says that this item is begun now; whether it may be."""
+        """Records the start of this item. Returns False if it must not be started."""
         self.cpu = time.process_time()
         self.since = time.monotonic()
         self.item = index
         return self.hold == NONE or index <= self.hold
 
     def rest(self) -> None:
-        """One more batch is done, and nothing is under way."""
+        """Records the end of a batch."""
         self.item = NONE
         self.batches += 1

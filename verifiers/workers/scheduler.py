@@ -1,14 +1,15 @@
-"""Gives items to workers, takes in their replies, and says who is to blame where there is none.
+"""Assigns items to workers, collects their replies, and attributes each missing reply.
 
-What always holds: every item of every batch is settled once; an item that takes long holds up no other for longer than
-`zygote.SLOW_SECONDS`: what waits behind it goes to another worker, and it gives way to that. A worker has imported what
-its items need before their clock begins. All of it runs on one thread, that of the service.
+Invariants: every item of every batch is settled once; a slow item delays no other for longer than
+`zygote.SLOW_SECONDS`: items behind it move to another worker, and it runs at lower priority. A worker has imported what
+its items need before their clock starts. Everything runs on the service's thread.
 
-Who is to blame when an item has no verdict. Its own doing, by its own text and the same way every time, is
-    - having computed for all its time, out of memory in a worker that had decided nothing else, or too deep to walk
-      through: a `fail` that says so. A hang is never a pass, nor a way out.
-Anything else (killed by somebody, no processor, broken) is judged once more, alone, in a fresh worker; if that is lost
-too, and not by its own doing, it is `infra_error`. Items around a lost one keep their verdicts, or are given to others.
+Attribution of an item without a verdict. The item itself is to blame, deterministically, if it
+    - used all of its CPU time, ran out of memory in a worker that had decided nothing else, or is nested too deeply: a
+      `fail` that says so. A hang never passes and never escapes a verdict.
+Any other loss (killed from outside, starved of CPU, broken) is retried once, alone, in a fresh worker; if that is lost
+too, and not by the item's own doing, the verdict is `infra_error`. Items around a lost one keep their verdicts or are
+requeued.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ from verifiers.workers.worker_process import OUT_OF_MEMORY
 CHUNK = 64
 CHUNK_CHARS = 200_000
 LOW = 16
-"""A worker with fewer items than this is given more."""
+"""Fewest items that a worker may have queued before it gets more."""
 SLOW_WORKERS = 16
-"""Beside those that work, so many may be busy with an item that takes long."""
+"""Extra workers that may be busy with slow items, beside the normal ones."""
 SLOW_OF_A_BATCH = 6
-"""A batch with so many of them waits with the rest, so that others need not."""
+"""Slow items at which the rest of their batch waits, to the benefit of other batches."""
 MAX_REQUEUES = 4
 GRACE_SECONDS = 2.0
-"""After the zygote should have ended a worker."""
+"""Seconds past the moment at which the zygote should have killed a worker."""
 END_SECONDS = 60.0
-"""For the zygote to end one when it is told to: on a full machine it gets its turn late."""
+"""Time limit for the zygote to obey a KILL, in seconds; long because a loaded machine schedules it late."""
 LOAD_SECONDS = 600.0
-"""For the zygote to import what decides, which no item's clock counts. It takes two seconds of a processor, and a full
-machine is slow to give them. One that died says so at once."""
+"""Time limit for the zygote to import a package, in seconds; counts towards no item. Takes two CPU seconds, more wall
+clock on a loaded machine. A dead zygote is noticed immediately."""
 READ = 1 << 20
 
 
@@ -62,22 +63,22 @@ class WorkersLost(Exception):
 class WorkerSlot:
     number: int
     items: dict[int, WorkItem] = field(default_factory=dict)
-    """Given and not answered, by index, in order."""
+    """Unanswered items by index, in order."""
     given: int = 0
-    """Over its life; the next index."""
+    """Items assigned over its life; the next index."""
     answered: int = 0
     slow: bool = False
-    """Busy with an item that takes long, or on its way out: it gets nothing more."""
+    """True if it is busy with a slow item or is ending: it gets no more items."""
     seconds: float = 0.0
     gives_way: bool = True
-    """Not on an item's last attempt."""
+    """False on an item's last attempt."""
     last_reply: float = 0.0
     killed: bool = False
     frames: Frames = field(default_factory=Frames)
 
     @property
     def deadline(self) -> float:
-        """The moment at which it should long have replied."""
+        """Moment at which its reply is overdue, as time.monotonic()."""
         patience = PATIENCE if self.gives_way else LAST_PATIENCE
         return self.last_reply + (END_SECONDS if self.killed else patience * self.seconds + GRACE_SECONDS)
 
@@ -86,22 +87,21 @@ class WorkerScheduler:
     def __init__(self, channel: Channel, workers: int, memory_mib: int, waiting: WaitingBatches) -> None:
         self._channel, self._workers, self._memory_mib, self._waiting = channel, workers, memory_mib, waiting
         self._alone: deque[WorkItem] = deque()
-        """To be decided in a worker of their own."""
+        """Items to decide in a worker of their own."""
         self._slots: dict[int, WorkerSlot] = {}
         self._numbers = 0
         self._reader = messages.message_reader()
         self._unsent = bytearray()
         self._oom = 0
         self._has: set[str] = set()
-        """Packages that the zygote has loaded, or is told to."""
+        """Packages that the zygote has imported or was asked to import."""
         self._loading: dict[str, float] = {}
-        """Those that it has not yet loaded, and when it should have."""
+        """Packages not imported yet, with their deadlines."""
         self.requests, self.replies = channel.descriptors
 
     @property
     def may_give_way(self) -> bool:
-        """Whether nothing is under way but what takes long, and none of it for the last time: a last attempt that
-        shared its processors with one that gives way would give way itself."""
+        """True if only slow items run and none is on its last attempt: a last attempt needs its full share of CPU."""
         at_work = [worker for worker in self._slots.values() if worker.items]
         return bool(at_work) and not self._waiting and all(worker.slow and worker.gives_way for worker in at_work)
 
@@ -111,12 +111,12 @@ class WorkerScheduler:
 
     @property
     def deadline(self) -> float | None:
-        """The next moment at which something is overdue."""
+        """Next moment at which something is overdue."""
         moments = [worker.deadline for worker in self._slots.values() if worker.items]
         return min([*moments, *self._loading.values()], default=None)
 
     def load(self, packages: Iterable[str] = DECIDE) -> None:
-        """Has them imported, once. Workers that have not got them end with what they were given."""
+        """Makes the zygote import packages, once. Existing workers end after their current items."""
         wanted = [package for package in packages if package not in self._has]
         if not wanted:
             return
@@ -130,7 +130,7 @@ class WorkerScheduler:
                 self._end(worker)
 
     def assign(self) -> None:
-        """Gives out what waits."""
+        """Assigns waiting items to workers."""
         if self._loading:
             return
         while self._alone and len(self._slots) < self._workers + SLOW_WORKERS:
@@ -138,7 +138,7 @@ class WorkerScheduler:
             if not item.settled:
                 slot = self._new_slot()
                 slot.slow = True
-                # After memory ran out: both attempts take no longer than one that runs out of time.
+                # After running out of memory, both attempts together take no longer than one timeout.
                 self._send(slot, [item], seconds=max(1.0, item.batch.seconds - item.spent), gives_way=False)
         while self._waiting:
             working = [worker for worker in self._slots.values() if not worker.slow]
@@ -164,7 +164,7 @@ class WorkerScheduler:
             self._send(worker, items, seconds=items[0].batch.seconds, gives_way=True)
 
     def _held_up(self) -> set[WorkBatch]:
-        """Batches with too many items that take long."""
+        """Batches with too many slow items."""
         slow = Counter(
             next(iter(worker.items.values())).batch for worker in self._slots.values() if worker.slow and worker.items
         )
@@ -180,7 +180,7 @@ class WorkerScheduler:
             raise WorkersLost(str(error)) from error
 
     def receive(self) -> None:
-        """Takes what has come. Raises WorkersLost."""
+        """Reads and handles pending replies. Raises WorkersLost."""
         try:
             data = os.read(self.replies, READ)
         except BlockingIOError:
@@ -188,27 +188,28 @@ class WorkerScheduler:
         except OSError as error:
             raise WorkersLost(str(error)) from error
         if not data:
-            raise WorkersLost("it is gone")
+            raise WorkersLost("it exited")
         try:
             for (_, number, kind), body in self._reader.feed(data):
                 self._receive(number, kind, body)
         except (ValueError, KeyError, IndexError, TypeError, FrameError, struct.error) as error:
-            raise WorkersLost(f"it does not speak this protocol: {type(error).__name__}") from error
+            raise WorkersLost(f"protocol error: {type(error).__name__}") from error
 
     def watch(self) -> None:
-        """Ends what is overdue. Raises WorkersLost when the zygote does not even do that."""
+        """Kills overdue workers. Raises WorkersLost if the zygote does not obey."""
         now = time.monotonic()
         if self._loading and now > min(self._loading.values()):
-            raise WorkersLost("it does not load what it should")
+            raise WorkersLost("it did not import a package in time")
         for worker in list(self._slots.values()):
             if worker.items and now > worker.deadline:
                 if worker.killed:
-                    raise WorkersLost("it does not end what it should")
+                    raise WorkersLost("it did not kill a worker in time")
                 self._end(worker)
                 worker.last_reply = now
 
     def abandon(self, why: str) -> None:
-        """The zygote is gone: what workers were at is decided once more, alone, by the next; the rest by any worker."""
+        """Gives up a dead zygote: items in progress are retried once, alone, by the next zygote; all others by any
+        worker."""
         out_of_memory = "memory" in why
         for worker in self._slots.values():
             items = list(worker.items.values())
@@ -244,7 +245,7 @@ class WorkerScheduler:
         worker.slow = worker.killed = True
         self._unsent += messages.pack(worker.number, messages.MessageKind.KILL)
 
-    # what comes back
+    # replies
 
     def _receive(self, number: int, kind: int, body: bytes) -> None:
         if kind == messages.MessageKind.LOADED:
@@ -261,7 +262,7 @@ class WorkerScheduler:
                     while (answer := worker.frames.next()) is not None:
                         self._answer(worker, answer)
                 except (ValueError, KeyError, TypeError, FrameError):
-                    self._end(worker)  # what it has not answered is blamed and requeued at its end
+                    self._end(worker)  # its unanswered items are attributed and requeued at its end
                 if worker.slow and not worker.items and not worker.killed:
                     self._end(worker)
             case messages.MessageKind.SLOW:
@@ -282,10 +283,10 @@ class WorkerScheduler:
         elif answer["kind"] == "spec_problem":
             result = SpecProblem(message=answer["message"][:1000], hint=answer["hint"][:1000])
         if isinstance(result, ProposalReply) is not bool(item.batch.way) and not isinstance(result, SpecProblem | None):
-            raise ValueError("that was not asked")
+            raise ValueError("unexpected kind of answer")
         took = float(answer["seconds"]) if answer["kind"] in ("memory", "recursion") else 0.0
         if not 0 <= took < math.inf:
-            raise ValueError("no time takes so long")
+            raise ValueError("invalid duration")
         del worker.items[answer["index"]]
         worker.answered += 1
         match answer["kind"]:
@@ -330,10 +331,10 @@ class WorkerScheduler:
             self._lost(item, kind, float(ended["cpu"]), why, took=float(ended["took"]), fresh=worker.answered == 0)
         self._requeue(others, why)
 
-    # who is to blame
+    # attribution
 
     def _lost(self, item: WorkItem, kind: str, cpu: float, why: str, *, took: float, fresh: bool = False) -> None:
-        """`took`: since its worker began with it."""
+        """Attributes a lost item and settles or retries it. `took`: seconds since its worker started it."""
         seconds = item.batch.seconds
         own = kind == "cpu" or (kind == "memory" and (fresh or item.attempts))
         if own or (kind == "timeout" and cpu >= seconds - item.spent):
@@ -348,14 +349,14 @@ class WorkerScheduler:
             self._alone.append(item)
 
     def _requeue(self, items: list[WorkItem], why: str) -> None:
-        """They were lost with another; but not for ever."""
+        """Requeues items that were lost with another one, up to `MAX_REQUEUES` times."""
         back = []
         for item in items:
             item.requeued += 1
             if item.requeued <= MAX_REQUEUES:
                 back.append(item)
             else:
-                self._settle(item, broken(item, f"no verdict: {why}, again and again"))
+                self._settle(item, broken(item, f"no verdict: {why}, repeatedly"))
         self._waiting.put_back(back)
 
     def _expensive(self, item: WorkItem, kind: str, took: float) -> Verdict:

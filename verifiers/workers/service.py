@@ -1,8 +1,8 @@
-"""Verdicts from warm workers that are killed when their clock is over: the deciders' way to judge.
+"""Service that decides texts in warm workers and kills those that exceed their time.
 
-The host never reads a submission: it sends data, waits, and kills. SymPy and Z3 live in the workers only. A zygote in a
-box of the runtime's broker, or where there is none in a process that confines itself, forks the workers that decide;
-`verifiers.workers.scheduler` says who gets what and who is to blame for what is lost.
+The host never parses a submission: it sends data, waits, and kills. SymPy and Z3 are loaded in the workers only. The
+fork server (zygote) runs in a box of the runtime's broker or, without a broker, as a process that confines itself;
+`verifiers.workers.scheduler` assigns items and attributes losses.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from verifiers.workers.scheduler import WorkerScheduler, WorkersLost
 
 __all__ = ["MEMORY_MIB", "Pair", "VerifierService"]
 MEMORY_MIB = 1024
-"""Data of one worker, what it shares with the zygote included: SymPy and the solvers need about 200."""
+"""Data limit of one worker in MiB, including memory shared with the zygote. SymPy and the solvers need about 200."""
 START_SECONDS = 60.0
-"""For a zygote to be warm, which no item's clock counts."""
+"""Time limit for a zygote to become ready, in seconds; counts towards no item."""
 GIVES_WAY_SECONDS = 0.5
-"""While nothing but what takes long is under way, after which the zygote and its workers give way to other boxes."""
+"""Seconds with only slow items in progress, after which zygote and workers yield CPU to other boxes."""
 GIVES_WAY_UNTIL = 10.0
-"""After which they have their share again: on a machine that is busy for long it would come to no end otherwise."""
+"""Seconds after which they get their CPU share back, so that they finish on a permanently busy machine."""
 MAX_CHARS = 2_000_000
-"""No answer is longer."""
+"""Maximum length of a submission, in characters."""
 STARTS = 3
-"""Zygotes that may be lost in a row before what waits is given up."""
+"""Consecutive zygote losses after which the waiting items are given up."""
 log = logging.getLogger(__name__)
 
 
 class VerifierService:
-    """A context manager; safe to use from several threads, which have turns. Starts its zygote when it is needed."""
+    """Decides texts in workers. A context manager, safe to use from several threads. Starts its zygote on first use."""
 
     def __init__(
         self,
@@ -56,9 +56,9 @@ class VerifierService:
         memory_mib: int = MEMORY_MIB,
         or_process: bool = False,
     ) -> None:
-        """`boxes` whose broker knows `workers.program.verifier_program`. None: a process that confines itself, as where
-        boxes are refused and `or_process` allows it; a verdict always says which it was. `workers`: how many decide
-        at once, the processors by default; there are more while some are busy for long."""
+        """`boxes`: their broker must know `workers.program.verifier_program`. With None, or if boxes are refused and
+        `or_process` is set, a process confines itself; verdicts always name the isolation. `workers`: items decided
+        concurrently, by default one per processor up to 4; extra workers start while some are slow."""
         self.workers = workers or min(4, len(os.sched_getaffinity(0)))
         self._memory_mib = memory_mib
         self._launches = [] if boxes is None else [in_boxes(boxes, memory_mib, self.workers)]
@@ -76,7 +76,7 @@ class VerifierService:
         self._slow_since: float | None = None
         self._gives_way = False
         self._preloads = False
-        """Whether all is imported ahead of the first item that needs it."""
+        """True if all packages are imported before the first item."""
 
     def __enter__(self) -> Self:
         return self
@@ -86,37 +86,37 @@ class VerifierService:
 
     @property
     def zygote_pid(self) -> int | None:
-        """Process id of the zygote, where it is a process of this machine and warm."""
+        """Process id of a warm zygote on this host, or None."""
         channel = self._channel
         return channel.pid if isinstance(channel, ConfinedProcess) and self._scheduler is not None else None
 
     @property
     def isolation(self) -> str:
-        """What the workers are held in; empty before there are any."""
+        """Isolation of the workers; empty before they start."""
         return self._channel.isolation if self._channel is not None else ""
 
     def start(self) -> None:
-        """Has the zygote made warm now, for items of all kinds; what goes wrong is told by the verdicts."""
+        """Starts the zygote in the background and imports all packages; failures are reported by later verdicts."""
         self._preloads = True
         self._submit(WorkBatch([], 0.0))
 
     def verify(self, spec: SpecModel, submission: str, seconds: float = 5.0) -> Verdict:
-        """One verdict; see `verify_many`. Raises SpecError for a spec that cannot be used."""
+        """Returns one verdict; see `verify_many`. Raises SpecError for an unusable spec."""
         found = self.verify_many([(spec, submission)], seconds)[0]
         if isinstance(found, SpecProblem):
             raise SpecError(found.message, hint=found.hint)
         return found
 
     def verify_many(self, pairs: Sequence[Pair], seconds: float = 5.0) -> list[Verdict | SpecProblem]:
-        """A verdict for each pair, in order, or why its spec cannot be used. `seconds` are of one item's own time;
-        never raises for an item, but SpecError for a spec that is not decided from a text."""
+        """Returns, in order, a verdict for each pair, or the problem with its spec. `seconds` is the CPU time limit of
+        one item. Never raises for an item; raises SpecError for a spec that is not decided from text."""
         batch = WorkBatch(pairs, seconds)
         for spec in {type(spec): spec for spec, _ in pairs}.values():
             decider(spec)
         for place, (_, submission) in enumerate(pairs):
             item = WorkItem(batch, place)
             if len(submission) > MAX_CHARS:
-                reason = f"a text of {len(submission)} characters, of which no more than {MAX_CHARS} are read"
+                reason = f"the text has {len(submission)} characters (limit: {MAX_CHARS})"
                 batch.settle(item, failed(item, Ground.UNREADABLE, reason, 0.0))
             else:
                 batch.waiting.append(item)
@@ -127,8 +127,8 @@ class VerifierService:
         return [result for result in found if not isinstance(result, ProposalReply)]
 
     def propose(self, spec: SpecModel, way: str, question: str, seconds: float = 5.0) -> ProposalReply:
-        """What is found this way (`verifiers.registry.propose`), in a worker and under the same clock. Raises
-        InfrastructureError where the worker broke; a way that took too long or too much has found nothing."""
+        """Runs `verifiers.registry.propose` in a worker, under the same limits. Raises InfrastructureError if the
+        worker broke; a way that exceeds its time or memory returns no proposals."""
         batch = WorkBatch([(spec, question)], seconds, way=way)
         batch.waiting.append(WorkItem(batch, 0))
         self._submit(batch)
@@ -142,7 +142,7 @@ class VerifierService:
                 return ProposalReply(by=way, note=result.reason)
 
     def close(self) -> None:
-        """Kills the workers; who waits gets `infra_error`. Closing twice is fine."""
+        """Kills the workers; waiting callers get `infra_error`. Closing twice is fine."""
         with self._lock:
             if self._closed:
                 return
@@ -160,7 +160,7 @@ class VerifierService:
                 raise ValueError("this verifier service is closed")
             self._new.append(batch)
             if self._thread is None:
-                # one thread for all its life: the kernel ends a confined process with the thread that started it
+                # one thread for its whole life: the kernel kills a confined process with the thread that started it
                 self._thread = threading.Thread(target=self._run, name="verifier-service", daemon=True)
                 self._thread.start()
         self._wake()
@@ -208,7 +208,7 @@ class VerifierService:
             self._give_up(f"the verifier service broke: {type(error).__name__}")
 
     def _set_priority(self, scheduler: WorkerScheduler) -> None:
-        """Zygote and workers give way while all that they do takes long and may be tried again, for a while."""
+        """Lowers the CPU priority of zygote and workers for a while if all running items are slow and retryable."""
         now = time.monotonic()
         if not scheduler.may_give_way:
             self._slow_since = None
@@ -221,7 +221,7 @@ class VerifierService:
             self._channel.give_way(gives_way)
 
     def _collect(self) -> bool:
-        """Takes in what is new; whether there was something."""
+        """Queues newly submitted batches. Returns True if there were any."""
         with self._lock:
             new, self._new = self._new, []
         for batch in new:
@@ -230,10 +230,10 @@ class VerifierService:
         return bool(new)
 
     def _begin(self) -> None:
-        """A warm zygote, or everything that waits is told why there is none."""
+        """Starts a zygote. If that fails, all waiting items get `infra_error` with the reason."""
         try:
             self._channel = self._launched()
-            if not isinstance(self._channel, BoxChannel):  # there the broker has seen that it is ready
+            if not isinstance(self._channel, BoxChannel):  # the broker has already waited for READY
                 self._await_ready(self._channel)
             self._slow_since, self._gives_way = None, False
             self._scheduler = WorkerScheduler(self._channel, self.workers, self._memory_mib, self._waiting)
@@ -243,14 +243,12 @@ class VerifierService:
             self._give_up(f"the worker cannot be started: {error}" + (f" ({hint})" if hint else ""))
 
     def _launched(self) -> Channel:
-        """Boxes that are refused once are not asked for again."""
+        """Launches a zygote. After one refusal of boxes, they are not tried again."""
         while len(self._launches) > 1:
             try:
                 return self._launches[0]()
             except RefusedError as error:
-                log.warning(
-                    "texts are decided in a process that confines itself, because there are no boxes: %s", error
-                )
+                log.warning("no boxes are available; texts are decided in a process that confines itself: %s", error)
                 del self._launches[0]
         return self._launches[0]()
 
@@ -264,13 +262,13 @@ class VerifierService:
             with contextlib.suppress(BlockingIOError):
                 data = os.read(replies, len(READY) - len(received))
                 if not data:
-                    raise WorkersLost("it is gone")
+                    raise WorkersLost("it exited")
                 received += data
         if received != READY:
-            raise WorkersLost("it does not speak this protocol")
+            raise WorkersLost("protocol error")
 
     def _wait(self, scheduler: WorkerScheduler | None) -> bool:
-        """Until something happens; whether the zygote sent something."""
+        """Waits for an event or deadline. Returns True if the zygote sent something."""
         poll = select.poll()
         poll.register(self._wake_out, select.POLLIN)
         most: float | None = None
@@ -291,7 +289,7 @@ class VerifierService:
         return scheduler is not None and scheduler.replies in ready
 
     def _restart(self, why: str) -> None:
-        """Another zygote takes over; not for ever."""
+        """Replaces the zygote, up to `STARTS` times in a row."""
         ended = self._channel.kill() if self._channel is not None else why
         reason = f"{why}: {ended}"
         log.warning("the verifiers' worker was lost: %s", reason)

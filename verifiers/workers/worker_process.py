@@ -1,7 +1,7 @@
-"""The process that decides: forked from a warm zygote, it reads batches from a pipe and answers item by item.
+"""The deciding process: forked from a warm zygote, it reads batches from a pipe and answers item by item.
 
-What always holds: before it reads its first item it can no longer open a file for writing, start a process or a
-program, signal another or have a socket, and has its memory and its processor time bounded. None of that can be undone.
+Invariants: before it reads its first item it can no longer open a file for writing, start a process or program, signal
+another process or create a socket, and its memory and CPU time are limited. None of that can be undone.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from verifiers.workers.progress import WorkerProgress
 
 READ = 1 << 20
 PROPOSING_SHARE = 0.7
-"""Of an item's clock, after which those who look for proposals come to an end by themselves."""
+"""Share of an item's time limit after which proposers stop by themselves."""
 FLUSH_SECONDS = 0.002
-"""Answers wait for one another so long at most, unless something takes longer: then they are decided again."""
+"""Maximum time that answers are buffered, in seconds. Answers lost behind a slow item are decided again."""
 BACKSTOP = 3
-"""Processor seconds for each second of an item's clock, after which the kernel ends the worker."""
+"""CPU seconds per second of an item's time limit after which the kernel kills the worker."""
 OUT_OF_MEMORY = 77
-"""The exit status of a worker that could not even say so."""
+"""Exit status of a worker with too little memory to report it."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -37,8 +37,8 @@ def spec_of(text: str) -> Spec:
 
 
 def decided(index: int, spec: str, submission: str, way: str = "", seconds: float = 0.0) -> bytes:
-    """One item's answer as a frame: a verdict, or what kept us from one. With a `way` the submission is a question, and
-    the answer is what is proposed that way."""
+    """Returns one item's answer as a frame: a verdict, or the reason for its absence. With a `way`, the submission is a
+    question and the answer contains proposals."""
     started = time.perf_counter()
     try:
         asked = spec_of(spec)
@@ -49,7 +49,7 @@ def decided(index: int, spec: str, submission: str, way: str = "", seconds: floa
     except SpecError as error:
         return encode({"index": index, "kind": "spec_problem", "message": str(error)[:1000], "hint": error.hint[:1000]})
     except MemoryError:
-        raise  # what it holds is freed first: `serve` reports it
+        raise  # `serve` reports it, after this frame's memory is freed
     except RecursionError:
         return encode({"index": index, "kind": "recursion", "seconds": time.perf_counter() - started})
     except Exception as error:  # noqa: BLE001 - a verifier that breaks is our fault and is reported as such
@@ -60,7 +60,7 @@ def decided(index: int, spec: str, submission: str, way: str = "", seconds: floa
 
 
 class ReplyWriter:
-    """The way back. What costs next to nothing is gathered."""
+    """Writes replies to the pipe, batching those that come in quick succession."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
@@ -86,13 +86,13 @@ def bound(memory_mib: int) -> None:
 
 
 def allow_processor(seconds: float) -> None:
-    """A backstop for a zygote that cannot watch its clock."""
+    """Sets a CPU limit, as a backstop if the zygote cannot watch the clock."""
     most = int(time.process_time() + BACKSTOP * seconds) + 2
     resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
 
 
 def silence(*keep: int) -> None:
-    """Whatever a library prints goes nowhere, and no other descriptor stays open."""
+    """Discards all output of libraries and closes every descriptor except `keep`."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         if descriptor not in keep:
@@ -105,7 +105,7 @@ def silence(*keep: int) -> None:
 
 
 def serve(requests: int, replies: ReplyWriter, progress: WorkerProgress) -> None:
-    """Answers batches until the other side closes its end, or holds it."""
+    """Answers batches until the other side closes its end or sets `hold`."""
     frames = Frames()
     while data := os.read(requests, READ):
         frames.feed(data)
@@ -125,7 +125,7 @@ def serve(requests: int, replies: ReplyWriter, progress: WorkerProgress) -> None
 
 
 def main(requests: int, replies: int, progress: WorkerProgress, *, parent: int, memory_mib: int) -> None:
-    """In the new process; does not return."""
+    """Runs the worker in the forked process; does not return."""
     status = 1
     try:
         die_with(parent)
@@ -144,7 +144,7 @@ def main(requests: int, replies: int, progress: WorkerProgress, *, parent: int, 
 
 
 def die_with(parent: int) -> None:
-    """SIGKILL when the parent ends; leaves at once where it already has."""
+    """Arranges for SIGKILL when the parent ends; exits if it already has."""
     confinement.end_with_parent(signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit(0)

@@ -1,11 +1,11 @@
-"""The zygote of the verifiers' workers: what they need is imported here once, and each worker is a copy of it.
+"""The fork server (zygote) of the text workers: imports their packages once and forks each worker from itself.
 
-What always holds: hostile text is never looked at here, only passed on to a worker, byte for byte; an item that takes
-longer than its clock allows ends with its worker, killed; a worker's end is reported once, after all its replies.
-A fork costs some 10 ms where a start with its imports would cost a second, so a worker is expendable. An item that
-computes for long gives way to others: they hardly notice it, and it still gets enough for its clock to be fair.
+Invariants: hostile text is never parsed here, only forwarded to a worker byte for byte; an item that exceeds its time
+limit is killed with its worker; the end of a worker is reported once, after all its replies. A fork takes about 10 ms
+where a start with imports would take a second, so workers are expendable. An item that computes for long runs at lower
+priority, and still gets enough CPU for a fair limit.
 
-It is a program of the runtime (`verifiers.workers.program`), or where there is no broker a process that confines itself
+Runs as a program of the runtime (`verifiers.workers.program`) or, without a broker, as a process that confines itself
 before it says READY; both speak `verifiers.workers.messages` over standard input and output.
 """
 
@@ -34,13 +34,13 @@ from verifiers.workers.progress import NONE, WorkerProgress
 READ = 1 << 20
 POLL_SECONDS = 0.02
 SLOW_SECONDS = 0.1
-"""After which whatever waits behind an item goes to another worker."""
+"""Seconds after which items behind a slow one move to another worker."""
 GIVES_WAY_SECONDS = 0.1
-"""Of computing, after which an item gives way to others."""
+"""CPU seconds after which an item's priority is lowered."""
 LOWER = 12
-"""By how much its niceness grows then: beside one other process it has a sixteenth of a processor (sched(7))."""
+"""Increase of niceness then: beside one other process, a sixteenth of a processor remains (sched(7))."""
 MAX_FRAME = 4 << 20
-"""Of one answer; a worker that sends more is broken."""
+"""Maximum size of one answer, in bytes; a worker that sends more is broken."""
 
 
 @dataclass(eq=False)
@@ -53,18 +53,18 @@ class ForkedWorker:
     seconds: float = 0.0
     gives_way: bool = False
     batches: int = 0
-    """Given to it."""
+    """Batches assigned to it."""
     unsent: bytearray = field(default_factory=bytearray)
     unread: bytearray = field(default_factory=bytearray)
     slow: int = NONE
-    """The item that was reported as taking long."""
+    """Index of the item that was reported as slow."""
     lowered: bool = False
     why: str = "died"
     cpu: float = 0.0
 
     @property
     def busy(self) -> bool:
-        """Also when it has not begun with what it was given."""
+        """True if assigned batches are unfinished, started or not."""
         return self.progress.batches < self.batches
 
 
@@ -77,10 +77,10 @@ class WorkerZygote:
         self._poll.register(source, select.POLLIN)
         self._by_descriptor: dict[int, ForkedWorker] = {}
         self._dying: set[int] = set()
-        """Killed and reported, and not yet reaped."""
+        """Process ids that were killed and reported but not yet reaped."""
 
     def serve(self) -> None:
-        """Until the other side closes its end; then all workers are killed."""
+        """Serves until the other side closes its end, then kills all workers."""
         try:
             while True:
                 busy = self._dying or any(worker.busy for worker in self._workers.values())
@@ -158,7 +158,7 @@ class WorkerZygote:
             self._exited(worker)
 
     def _read(self, worker: ForkedWorker) -> int | None:
-        """How many bytes of replies came; None where there are none yet, 0 at their end."""
+        """Returns the number of reply bytes read; None if none are pending, 0 at end of file."""
         try:
             data = os.read(worker.replies, READ)
         except BlockingIOError:
@@ -171,7 +171,7 @@ class WorkerZygote:
         return len(data)
 
     def _complete(self, worker: ForkedWorker) -> int:
-        """How many bytes of its replies are whole frames."""
+        """Returns the number of unread bytes that form complete frames."""
         end = 0
         while len(worker.unread) - end >= FRAME.size:
             (length,) = FRAME.unpack_from(worker.unread, end)
@@ -184,7 +184,7 @@ class WorkerZygote:
         return end
 
     def _watch(self, worker: ForkedWorker, now: float) -> None:
-        """Is what it does taking long, or too long?"""
+        """Checks the worker's current item against its limits: reports it as slow, lowers its priority, or kills it."""
         item, since, before = worker.progress.item, worker.progress.since, worker.progress.cpu
         if item == NONE or worker.progress.item != item:
             return
@@ -192,7 +192,7 @@ class WorkerZygote:
         if age < SLOW_SECONDS:
             return
         worker.cpu = max(0.0, computed_by(worker.pid) - before)
-        # Who computes little has perhaps given way to a full machine: only of one that is stopped it is known.
+        # A process that computes little may be starved by a busy machine; only a stopped one is certainly idle.
         patience = PATIENCE if worker.gives_way else LAST_PATIENCE
         over = is_over(worker.cpu, age, worker.seconds, least=PATIENCE * worker.seconds, patience=patience)
         if over or (age >= worker.seconds and _is_stopped(worker.pid)):
@@ -203,16 +203,16 @@ class WorkerZygote:
             self._write(worker.number, MessageKind.SLOW, INDEX.pack(item))
         if worker.gives_way and not worker.lowered and worker.cpu >= GIVES_WAY_SECONDS:
             worker.lowered = True
-            with contextlib.suppress(OSError):  # then it does not, and only takes time from others
+            with contextlib.suppress(OSError):  # best effort: it then only takes time from others
                 os.setpriority(os.PRIO_PROCESS, worker.pid, os.getpriority(os.PRIO_PROCESS, 0) + LOWER)
 
     def _kill(self, worker: ForkedWorker, why: str) -> None:
         if worker.why == "died":
             worker.why = why
-        os.kill(worker.pid, signal.SIGKILL)  # it is not reaped before its pipe has ended
+        os.kill(worker.pid, signal.SIGKILL)  # reaped at the end of its pipe
 
     def _time_out(self, worker: ForkedWorker) -> None:
-        """Reported at once: what has given way to others may take long to die, too."""
+        """Kills a worker and reports it immediately: at low priority, even dying may take long."""
         self._kill(worker, "timeout")
         while self._read(worker):
             pass
@@ -248,16 +248,16 @@ class WorkerZygote:
 
 
 def _is_stopped(child: int) -> bool:
-    """Whether a signal stopped it: the kernel says so, however little of a processor it got."""
+    """True if a signal stopped the process; the kernel tells regardless of CPU load."""
     try:
         return os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:  # it has ended, which its pipe will say
+    except ChildProcessError:  # it has ended; its pipe will report that
         return False
 
 
 def load(package: str) -> None:
-    """Imports all that decides there, and leaves nothing that a worker would have to copy when it collects garbage:
-    what little there is of that now stays (gc.freeze)."""
+    """Imports a package of `DECIDE` and freezes its objects (gc.freeze), so that garbage collection in workers copies
+    no pages."""
     gc.disable()
     preload(package)
     gc.freeze()
@@ -265,7 +265,7 @@ def load(package: str) -> None:
 
 
 def confine_alone(parent: int) -> None:
-    """Where no box is around it: it ends with its parent, gains no rights and stays in its namespaces."""
+    """Confines this process outside a box: ends with its parent, gains no privileges, keeps its namespaces."""
     worker_process.die_with(parent)
     for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
         resource.setrlimit(kind, (0, 0))
@@ -273,7 +273,7 @@ def confine_alone(parent: int) -> None:
 
 
 def main(memory_mib: int, parent: int) -> None:
-    """`parent` is 0 in a box."""
+    """Runs the zygote. `parent`: process id of the parent, or 0 in a box."""
     source, sink = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)

@@ -172,7 +172,7 @@ def test_what_only_matters_beside_something_else_is_said_there() -> None:
 def test_a_claim_is_read_with_its_quantifiers_its_assumptions_and_its_goal() -> None:
     claim = "(declare-const x Int)(assert (> x 2))(assert (! (exists ((y Int)) (= (* y y) x)) :named goal))"
     lines = "\n".join(in_words(spec("smt", claim=claim)))
-    assert "whatever these are:\n    x: Int\nif all of this holds:\n    1. x > 2\nthen this holds:\n" in lines
+    assert "for all values of these:\n    x: Int\nif all of this holds:\n    1. x > 2\nthen this holds:\n" in lines
     assert "there is y: Int so that ((y * y) = x)" in lines
 
 

@@ -268,7 +268,7 @@ def test_programs_next_to_the_reference_are_asked_about_and_idle_ones() -> None:
     assert asked[0] == spec.reference
     assert any("x - 1" in text for text in asked)
     bare = page_of(job("q", (), {"kind": "program", **fields}), None, ask, time.monotonic)
-    assert any("no program yet" in note for note in bare.notes)
+    assert any("no right program" in note for note in bare.notes)
     assert len(bare.examples) <= MOST_EXAMPLES
 
 

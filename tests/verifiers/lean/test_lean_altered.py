@@ -154,7 +154,7 @@ def test_a_proof_with_a_local_variable_that_is_gone_is_no_proof(
     finally:
         lean.close()
     assert found.outcome is Outcome.HACK_SUSPECTED, found
-    assert "none that Lean writes" in found.reason
+    assert "not written by Lean" in found.reason
 
 
 def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
@@ -166,23 +166,23 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
     editor = begun()
     term = editor.behind(editor.first(Slot.TERM, BOUND))
     editor.put(term, editor.objects.words[term >> 3] & (1 << 44) - 1)
-    yield "a term that says", bytes(editor.data)
+    yield "a term with wrong data", bytes(editor.data)
 
     editor = begun()
     at = editor.behind(editor.objects.field(editor.objects.field(editor.value("Held"), 0), 2))
     editor.put(at, editor.objects.words[at >> 3] ^ 1 << 43)
-    yield "a term that says", bytes(editor.data)
+    yield "a term with wrong data", bytes(editor.data)
 
     editor = begun()
     at = editor.behind(editor.first(Slot.LEVEL, 4))
     editor.put(at, editor.objects.words[at >> 3] ^ 1 << 33)
-    yield "a universe level that says", bytes(editor.data)
+    yield "a universe level with wrong data", bytes(editor.data)
 
     editor = begun()
     one, two = editor.named("one"), editor.named("two")
     editor.put(one, editor.objects.words[two >> 3])
     editor.put(two, editor.objects.words[one >> 3])
-    yield "another name than its own", bytes(editor.data)
+    yield "under a wrong name", bytes(editor.data)
 
     editor = begun()
     editor.put(one, editor.objects.words[two >> 3])
@@ -193,7 +193,7 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
     olean = editor.objects.olean
     fewer = [editor.objects.words[at >> 3] for at in olean.listed(NAMES)][:-1]
     editor.put(olean.root + 8 + 8 * NAMES, editor.add(ARRAY, 0, 1, len(fewer), len(fewer), *fewer))
-    yield "more names than declarations", bytes(editor.data)
+    yield "different numbers of names", bytes(editor.data)
 
     editor = begun()
     editor.put(editor.value("Same") + 8 + 8 * 2, 1)  # no index
@@ -210,21 +210,21 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
     for name, place in {"Held": 1, "Held.mk": 0, "Held.rec": 1}.items():
         editor = begun()
         editor.data[editor.behind(editor.value(name)) + place] = 1
-        yield "a replay would leave out", bytes(editor.data)
+        yield "skipped by a replay", bytes(editor.data)
 
     editor = begun()
     editor.data[editor.behind(editor.value("List'"))] = 0
-    yield "a recursive type that says that it is none", bytes(editor.data)
+    yield "a recursive type that claims not to be recursive", bytes(editor.data)
 
     editor = begun()
     number = min(editor.objects.seen[Slot.NATURAL])
     editor.put(number + 32, 0)  # the number 1, as an object
-    yield "a number that is none", bytes(editor.data)
+    yield "an invalid number", bytes(editor.data)
 
     editor = begun()
     literal = next(at for at in editor.objects.seen[Slot.LITERAL] if editor.objects.tag(at) == 1)
     editor.put(editor.objects.field(literal, 0) + 24, 7)
-    yield "a text of another length", bytes(editor.data)
+    yield "a text with a wrong length", bytes(editor.data)
 
     editor = begun()
     editor.put(editor.first(Slot.TERM, LITERAL) + 8, min(editor.objects.seen[Slot.NAME]) + editor.objects.base)
@@ -233,12 +233,12 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
     editor = begun()
     at = editor.value("one")
     editor.data[at] = 1
-    yield "somebody owns", bytes(editor.data)
+    yield "a reference count", bytes(editor.data)
 
     editor = begun()
     at = editor.first(Slot.TERM, CONST)
     editor.put(at + 8, editor.objects.fields(at)[0] + 8)
-    yield "a pointer that leads to no object", bytes(editor.data)
+    yield "a pointer to no object", bytes(editor.data)
 
 
 def lies_of_the_whole(data: bytes) -> Iterator[tuple[str, bytes]]:
@@ -255,26 +255,26 @@ def lies_of_the_whole(data: bytes) -> Iterator[tuple[str, bytes]]:
 
     editor, _ = begun()
     editor.data += struct.pack("<iHBB", 1, 16, 1, 0) + word(1)
-    yield "somebody owns", bytes(editor.data)
+    yield "a reference count", bytes(editor.data)
 
     editor, root = begun()
     editor.data[root] = 1
-    yield "somebody owns", bytes(editor.data)
+    yield "a reference count", bytes(editor.data)
 
     editor, root = begun()
     inside = editor.add(SCALARS, 1, 1, 32, 32, ARRAY << 56, 1, 1, 1) + 24
     editor.put(root + 8 + 8 * ENTRIES, inside)  # its length is a number of something else, and would be 0
-    yield "a list that lies at no object's place", bytes(editor.data)
+    yield "a list that is not at an object", bytes(editor.data)
 
     editor, root = begun()
     editor.put(root + 8 + 8 * ENTRIES, editor.objects.fields(root)[NAMES])
-    yield "entries that are something else", bytes(editor.data)
+    yield "entries shared with", bytes(editor.data)
 
     editor, root = begun()
     editor.data[editor.behind(root)] = 1
     yield "one of several", bytes(editor.data)
 
-    yield "no object's place", moved(data, 8)
+    yield "not at an object", moved(data, 8)
 
 
 def lies_in_bytes(data: bytes) -> Iterator[tuple[str, bytes]]:
@@ -282,15 +282,15 @@ def lies_in_bytes(data: bytes) -> Iterator[tuple[str, bytes]]:
     for name, value in {"Held": 2, "Held.mk": 2, "Held.rec": 3, "next": 3, "hidden": 2}.items():
         editor = Editor(data)
         editor.data[editor.behind(editor.value(name))] = value
-        yield "neither one thing nor the other", bytes(editor.data)
+        yield "with an invalid flag", bytes(editor.data)
 
     editor = Editor(data)
     editor.data[editor.behind(editor.first(Slot.TERM, PI)) + 8] = 4
-    yield "neither one thing nor the other", bytes(editor.data)
+    yield "with an invalid flag", bytes(editor.data)
 
     editor = Editor(data)
     editor.data[editor.behind(editor.value("next"))] = 2  # partial
-    yield "rests on one that a replay leaves out", bytes(editor.data)
+    yield "uses one skipped by a replay", bytes(editor.data)
 
     editor = Editor(data)
     parameters = editor.objects.fields(editor.objects.field(editor.value("Held.rec"), 0))[1]
@@ -342,7 +342,7 @@ def test_a_file_with_a_second_whole_is_none_of_this_lean(honest: bytes) -> None:
     assert olean.form == (2, True)
     last = honest[:88] + word(olean.base + 88) + honest[96:] + word(olean.root + olean.base)
     assert Olean(last).form == (2, False)
-    with pytest.raises(AlteredError, match="another form"):
+    with pytest.raises(AlteredError, match="its form differs"):
         examine(Olean(last), ["Init"], olean.form)
 
 

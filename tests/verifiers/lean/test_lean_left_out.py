@@ -100,7 +100,7 @@ def constructor_that_is_another(data: bytes) -> bytes:
 
 FORGED = {
     "block": (BLOCK, part_that_is_true, LeanSpec(statement="theorem target : True → False := sorry\n"), "block"),
-    "constructor": (CONSTRUCTOR, constructor_that_is_another, FALSE, "constructors that are none"),
+    "constructor": (CONSTRUCTOR, constructor_that_is_another, FALSE, "invalid constructors"),
 }
 
 
@@ -152,7 +152,7 @@ def test_a_recursor_that_is_a_definition_is_found(local: Local) -> None:
     """The kernel makes one for each nested type, too."""
     data = compiled(local, NESTED)
     examine(Olean(data), ["Init"])
-    with pytest.raises(AlteredError, match="rests on one that a replay leaves out"):
+    with pytest.raises(AlteredError, match="uses one skipped by a replay"):
         examine(Olean(in_the_place_of(data, "Tree.rec_1", "stand_in", safety=PARTIAL)), ["Init"])
 
 
@@ -180,7 +180,7 @@ def test_a_universe_level_is_as_deep_as_it_says(local: Local) -> None:
     asked = {"do": "step", "module": "Replay", "replay": "X.olean", "seconds": 30, "memory_mib": 2048}
     assert local.ask(asked | data)["replayed"] == "yes"
     found = local.ask(asked | data | {"bare": ["X.olean"]})
-    assert (found["ended"], "a universe level that says" in found["err"]) == ("altered", True)
+    assert (found["ended"], "a universe level with wrong data" in found["err"]) == ("altered", True)
 
 
 def test_a_theorem_that_is_imported_is_not_declared_again(local: Local) -> None:

@@ -31,7 +31,7 @@ def test_neighbours_of_a_true_statement_are_refuted(lean: LeanVerifier) -> None:
     found = page(lean, "theorem target : 2 + 2 = 4 := sorry", "theorem target : 2 + 2 = 4 := by decide")
     assert [look.accepted for look in found.examples if look.sort == "example"] == [True, True]
     assert {look.what: look.outcome for look in found.examples if look.sort == "mutant"} == {
-        "5 in the place of the last 4": "refuted",
+        "5 in place of the last 4": "refuted",
         "≠ in the place of =": "refuted",
     }
     assert found.first == ("All 2 variants that were changed on purpose are rejected",)
@@ -39,7 +39,7 @@ def test_neighbours_of_a_true_statement_are_refuted(lean: LeanVerifier) -> None:
 
 def test_of_a_false_statement_the_first_line_says_so(lean: LeanVerifier) -> None:
     found = page(lean, "theorem target (n : Nat) : n + 1 = n := sorry")
-    assert found.first[0] == "THE STATEMENT IS FALSE: Lean proves the opposite of it"
+    assert found.first[0] == "THE STATEMENT IS FALSE: Lean proves its opposite"
 
 
 @pytest.mark.parametrize("header", ["variable (n : Nat)\n", ""])

@@ -119,7 +119,7 @@ def test_a_lean_that_cannot_be_set_up_beforehand_still_works(toolchain: Toolchai
     try:
         description = cold.ask({"do": "describe"})
         assert (description["warm"], description["problem"], description["replay"]) == (False, "", "library")
-        assert "set up beforehand" in description["headers"]
+        assert "initialized before a fork" in description["headers"]
         assert ask(cold, PROBE)["code"] == 0
     finally:
         cold.kill()

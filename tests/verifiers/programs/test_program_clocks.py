@@ -55,13 +55,13 @@ def test_the_reason_says_which_limit_it_was() -> None:
     two = Limit.of(2.0)
     assert late(ended(2.1, 2.0, 0.0), two) == "computed for more than 2 s"
     assert late(ended(9.0, 2.0, 7.2), two) == "computed for more than 2 s"
-    assert late(ended(2.1, 0.1, 0.0), two) == "took more than 2 s, some of it at rest"
+    assert late(ended(2.1, 0.1, 0.0), two) == "took more than 2 s, partly idle"
     assert late(ended(0.5, None, 0.0), two) == "took more than 2 s"
     assert late(ended(20.0, 0.1, 18.5), two) == "did not end within 20 s on a busy machine"
 
 
 def test_who_was_kept_from_computing_is_not_judged() -> None:
-    with pytest.raises(InfrastructureError, match="kept from computing for 20 s") as failure:
+    with pytest.raises(InfrastructureError, match="starved of CPU for 20 s") as failure:
         late(ended(20.0, 0.09, 19.0), Limit.of(2.0))
     assert failure.value.hint
 

@@ -38,7 +38,7 @@ def test_z3_and_trying_agree_on_integers(predicate: str) -> None:
         return decide(condition, "x", Number(Fraction(value)), prove=False) is True
 
     found = by_z3(PredicateSpec(predicate=predicate, domain="integer"), "", lambda: True)
-    assert not found.note.startswith("not put to it")
+    assert not found.note.startswith("not translated")
     assert all(holds(int(text)) for text in found.texts)
     if found.hopeless:
         assert not any(map(holds, TRIED))

@@ -64,7 +64,7 @@ def test_an_objective_or_a_reference_say_what_is_asked() -> None:
         ("(set-info :assay-question guess)", "assay-question"),
         ("(set-info :assay-colour red)", "assay-colour"),
         ("(set-info :assay-effort much)", "whole number"),
-        ("(", "never closed"),
+        ("(", "unclosed"),
         ("\x00", "cannot be read"),
     ],
 )

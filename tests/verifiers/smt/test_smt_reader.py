@@ -131,12 +131,12 @@ def test_any_text_at_all_is_read_or_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("(declare-const x Int)(assert (= (x) 1))", "without brackets"),
-        ("(declare-const x Int)(assert (let ((x 1)) (= (x) 1)))", "without brackets"),
+        ("(declare-const x Int)(assert (= (x) 1))", "without parentheses"),
+        ("(declare-const x Int)(assert (let ((x 1)) (= (x) 1)))", "without parentheses"),
         ("(declare-fun f (Int) Int)(assert (let ((f 1)) (= (f 1) 1)))", "a variable here"),
         ("(declare-fun f (Int) Int)(assert (forall ((f Int)) (= (f 1) 1)))", "a variable here"),
         ("(declare-const x Int)(assert (> x -1))", "write \\(- 1\\)"),
-        ("(declare-const -1x Int)(assert (> -1x 0))", "no number"),
+        ("(declare-const -1x Int)(assert (> -1x 0))", "not a number"),
     ],
 )
 def test_what_other_readers_read_otherwise_or_not_at_all_is_refused(text: str, why: str) -> None:

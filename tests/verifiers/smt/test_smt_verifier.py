@@ -251,8 +251,8 @@ def test_a_definition_sees_its_own_parameters_and_not_what_calls_it() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"question": "model", "claim": XY}, "every model would do"),
-        ({"question": "model", "claim": "(assert true)"}, "nothing is declared"),
+        ({"question": "model", "claim": XY}, "every model is valid"),
+        ({"question": "model", "claim": "(assert true)"}, "no symbol is declared"),
         ({"question": "model", "claim": "(declare-sort S 0)(declare-const s S)(assert (= s s))"}, "declared sorts"),
         ({"question": "optimum", "claim": XY}, "nothing is minimised"),
         ({"question": "optimum", "claim": XY + "(minimize x)(maximize y)"}, "second objective"),
@@ -260,7 +260,7 @@ def test_a_definition_sees_its_own_parameters_and_not_what_calls_it() -> None:
         ({"holes": ("f",), "claim": NESTED}, "not declared"),
         ({"holes": ("f",), "claim": XY + "(minimize x)", "question": "optimum"}, "not declared"),
         ({"uses": ("f",), "claim": NESTED}, "not declared"),
-        ({"forbidden": ("frobnicate",), "claim": NESTED}, "no operator"),
+        ({"forbidden": ("frobnicate",), "claim": NESTED}, "not an operator"),
     ],
 )
 def test_a_spec_that_lacks_what_it_is_about_is_refused(fields: dict[str, Any], message: str) -> None:
@@ -271,11 +271,11 @@ def test_a_spec_that_lacks_what_it_is_about_is_refused(fields: dict[str, Any], m
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"question": "model", "claim": "(declare-const x Int)(assert (= x x))"}, "every value would do"),
-        ({"question": "model", "claim": "(declare-const x Int)(assert (< x x))"}, "impossible"),
-        ({"question": "optimum", "claim": "(declare-const x Int)(assert (< x x))(minimize x)"}, "impossible"),
-        ({"holes": ("f",), "claim": "(declare-fun f () Bool)(assert (! (or f (not f)) :named goal))"}, "whatever"),
-        ({"holes": ("f",), "claim": "(declare-fun f () Bool)(assert false)(assert (! f :named goal))"}, "whatever"),
+        ({"question": "model", "claim": "(declare-const x Int)(assert (= x x))"}, "every value is valid"),
+        ({"question": "model", "claim": "(declare-const x Int)(assert (< x x))"}, "unsatisfiable"),
+        ({"question": "optimum", "claim": "(declare-const x Int)(assert (< x x))(minimize x)"}, "unsatisfiable"),
+        ({"holes": ("f",), "claim": "(declare-fun f () Bool)(assert (! (or f (not f)) :named goal))"}, "any definition"),
+        ({"holes": ("f",), "claim": "(declare-fun f () Bool)(assert false)(assert (! f :named goal))"}, "any definition"),
         (
             {"question": "equivalent", "claim": "(declare-const x Int)(define-fun reference () Int (div 1 x))"},
             "divide by zero",
@@ -441,9 +441,9 @@ def test_functions_that_z3_made_up_for_its_model_are_read(text: str) -> None:
         ("(define-fun k!0 ((x Int)) Bool (= x 1))", "sort Bool where Int is needed"),
         ("(define-fun k!0 ((x Int) (y Int)) Int 2)", "takes 2 arguments and has 1"),
         ("(define-fun k!0 ((x Bool)) Int 2)", "where Bool is needed"),
-        ("(define-fun k!0 () Int 2)", "nothing was asked about k!0"),
-        ("(define-fun helper ((x Int)) Int 2)", "nothing was asked about helper"),
-        ("(define-fun k!0x ((x Int)) Int 2)", "nothing was asked about k!0x"),
+        ("(define-fun k!0 () Int 2)", "unexpected definition of k!0"),
+        ("(define-fun helper ((x Int)) Int 2)", "unexpected definition of helper"),
+        ("(define-fun k!0x ((x Int)) Int 2)", "unexpected definition of k!0x"),
         ("(define-fun-rec k!0 ((x Int)) Int (k!0 x))", ""),
         ("(define-fun k!0 ((x Int)) Int (ite (= x 1) 2 4))", "is false of these values"),
         ("(define-fun k!0 ((x Int)) Int (ite (exists ((y Int)) (= y x)) 2 3))", "is defined with a quantifier"),
@@ -462,7 +462,7 @@ def test_what_is_made_up_is_held_to_what_is_asked(helpers: str, why: str) -> Non
 def test_what_is_made_up_does_not_grow_without_a_bound() -> None:
     chain = "".join(f"(define-fun k!{n} ((x Int)) Int (+ (k!{n + 1} x) (k!{n + 1} x)))" for n in range(40))
     verdict = judge(TABLE, f"{BY_HELPER}{chain}(define-fun k!40 ((x Int)) Int x)", question="model")
-    assert "too large, with its definitions written out" in verdict.reason
+    assert "too large, with its definitions expanded" in verdict.reason
 
 
 def test_an_irrational_value_is_told_that_nothing_is_proved_of_it() -> None:

@@ -367,7 +367,7 @@ def test_where_boxes_are_refused_the_verdict_says_what_held_it_instead(tmp_path:
 
 def test_what_has_to_run_is_not_decided_from_its_text(service: VerifierService) -> None:
     broken = ProgramSpec.model_construct(kind="program")
-    with pytest.raises(SpecError, match="not decided from a text"):
+    with pytest.raises(SpecError, match="not decided from text"):
         service.verify(broken, "print()")
 
 

@@ -1,1 +1,1 @@
-"""Programs of ours that are run in a sandbox, over what a person wrote."""
+"""Source files that are sent into a sandbox as text; no other module of this project imports them."""

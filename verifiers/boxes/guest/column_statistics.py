@@ -1,7 +1,7 @@
-"""Inside the sandbox: figures of the columns that a question names, in CSV and JSON files of the working folder.
+"""Inside the sandbox: statistics of the columns that a question names, in CSV and JSON files of the working folder.
 
-A figure is only told where the question has its word (`sum`, `average`, `how many`) and, but for counts of rows, the
-name of its column. Arithmetic is exact: decimals are fractions.
+A statistic is returned only if the question contains its word (`sum`, `average`, `how many`) and, except for counts of
+rows, the name of its column. Arithmetic is exact: decimals are fractions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FIGURES: dict[str, Callable[[list[Fraction]], Fraction]] = {
 
 
 def answers(names: list[str], question: str, most: int) -> dict[str, Any]:
-    """The likeliest first, and a note where there are none."""
+    """Returns the answers, likeliest first, and a note if there are none."""
     asked = question.lower()
     found: dict[str, None] = {}
     readable = 0
@@ -55,7 +55,7 @@ def answers(names: list[str], question: str, most: int) -> dict[str, Any]:
 
 
 def table(name: str) -> list[Row]:
-    """The rows of a CSV file with a header, or of a JSON list of objects; none for anything else."""
+    """Returns the rows of a CSV file with a header, or of a JSON list of objects; empty for anything else."""
     try:
         text = (Path("/work") / name).read_text(encoding="utf-8-sig")
         if name.lower().endswith(".json"):
@@ -114,7 +114,8 @@ def one(rows: list[Row], column: str, figure: str) -> Iterator[str]:
 
 
 def extreme(rows: list[Row], group: str, measures: list[str], figure: str, asked: str) -> Iterator[str]:
-    """Which of a column's values has the most: in sum (or on average, or in one row) of a measure, or in rows."""
+    """Yields the value of a column with the largest (or smallest) measure: its sum, mean or single row, or its row
+    count."""
     best = min if figure == "min" else max
     for measure in measures:
         found: dict[str, list[Fraction]] = {}
@@ -135,7 +136,7 @@ def extreme(rows: list[Row], group: str, measures: list[str], figure: str, asked
 
 
 def fits(row: Row, column: str, asked: str, rows: list[Row]) -> bool:
-    """Whether a row has the value of this column that the question names, where it names one."""
+    """True if the row has the value of this column that the question names, or the question names none."""
     values = {each.get(column, "") for each in rows}
     if len(values) > 1_000:
         return True
@@ -148,7 +149,7 @@ def mentions(asked: str, name: str) -> bool:
 
 
 def stem(name: str) -> str:
-    """A pattern for a column's name as people write it: `unit_price` is `unit price`, `amounts` is `amount`."""
+    """Returns a pattern for a column's name as people write it: `unit_price` is `unit price`, `amounts` is `amount`."""
     words = [re.escape(word) for word in re.split(r"[\s_\-]+", name.lower()) if word]
     if words and len(words[-1]) > 3 and words[-1].endswith("s"):
         words[-1] = words[-1][:-1] + "s?"
@@ -156,14 +157,14 @@ def stem(name: str) -> str:
 
 
 def number(text: str) -> Fraction | None:
-    """A plain decimal, with a sign and an exponent if need be."""
+    """Parses a plain decimal, with optional sign and exponent; None for other text."""
     if not re.fullmatch(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?", text):
         return None
     return Fraction(text)
 
 
 def shown(value: Fraction) -> str:
-    """As a decimal where it ends, else as a fraction."""
+    """Formats a number as a terminating decimal if possible, else as a fraction."""
     if value.denominator == 1:
         return str(value.numerator)
     below = value.denominator

@@ -1,8 +1,8 @@
-"""Inside the sandbox: expressions over a function's parameters that give what the visible examples show.
+"""Inside the sandbox: expressions over a function's parameters that reproduce the visible examples.
 
 Bottom-up enumeration with observational equivalence (Udupa et al., PLDI 2013): values are combined, not texts, so no
-source that is put together here is ever run, only the patterns of the tables below. Of expressions with the same values
-on all examples one is kept; those that have the wanted values are told, the shortest first.
+source assembled here is ever run, only the patterns of the tables below. Of expressions with the same values on all
+examples one is kept; those with the wanted values are reported, shortest first.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ LARGEST = 1 << 256
 INNER_SIZE = 4
 MOST_INNER = 200
 SIZE_BEFORE_PAIRS = 4
-"""Before, what is short is looked for as it is."""
+"""Size up to which short expressions are searched directly."""
 MOST_INNER_ITEMS = 150
-"""Items over which comprehensions are tried, in all examples together."""
+"""Maximum number of items over which comprehensions are tried, in all examples together."""
 MOST_SOURCES = 12
 FEW_EXAMPLES = 3
 MOST_ANSWERS = 4
-"""Different results that may be constants of a program, as the words of a classification."""
+"""Maximum number of different results that may be constants of a program, like the labels of a classification."""
 LONGER_SECONDS = 2.0
-"""After the first program was found."""
+"""Seconds of search after the first program."""
 MOST_FOUND = 1_000
 RARE = ("bin(", "isqrt(", "swapcase(", "//", "**", "gcd(", "lcm(", "title(", ".count(")
-"""What is seldom meant by somebody who did not show an example for it."""
+"""Fragments that are rarely intended without an example for them."""
 
 Values = tuple[Any, ...]
 
 
 class Expression:
-    """A text, its value on each example, how many parts it has, and how it binds (3: an operand, 0: a conditional)."""
+    """Text, value on each example, number of parts, and precedence (3: an operand, 0: a conditional)."""
 
     __slots__ = ("binds", "kind", "size", "text", "values")
 
@@ -82,7 +82,7 @@ ONE = {
     "dict": "len({0}); list({0}); list({0}.values()); sorted({0}, key={0}.get)",
     "bool": "not {0}",
 }
-"""What is done with an operand of a kind: patterns, apart by semicolons."""
+"""Operations on one operand of a kind: patterns separated by semicolons."""
 TWO = {
     ("int", "int"): "~{0} + {1}; {0} - {1}; ~{0} * {1}; {0} // {1}; {0} % {1}; {0} / {1}; {0} ** {1}; ~max({0}, {1});"
     " ~min({0}, {1}); ~math.gcd({0}, {1}); ~math.lcm({0}, {1}); ~{0} == {1}; ~{0} != {1}; {0} < {1}; {0} <= {1}",
@@ -95,7 +95,7 @@ TWO = {
     ("list", "str"): "{1}.join({0}); {1} in {0}",
     ("bool", "bool"): "~{0} and {1}; ~{0} or {1}",
 }
-"""What is done with two; behind a `~` their order means nothing."""
+"""Operations on two operands; `~` marks commutative ones."""
 BOUNDS = {
     "list(range({0}))": "{0} <= MOST_ITEMS",
     "list(range(1, {0} + 1))": "{0} <= MOST_ITEMS",
@@ -108,19 +108,19 @@ BOUNDS = {
     "{0} * {1}": "isinstance({0}, (int, float)) or {1} * len({0}) <= MOST_ITEMS",
     "[x * y for x, y in zip({0}, {1})]": "every((int, float), {0}, {1})",
 }
-"""Where else a pattern has no value: what would take long, or means something odd."""
+"""Conditions under which a pattern has a value: excludes what is slow or means something odd."""
 WORDED = frozenset(["{0} and {1}", "{0} or {1}", "not {0}"])
 
 
 class CompiledPattern(NamedTuple):
-    """A pattern of the tables, and what it does, which is the pattern itself, compiled."""
+    """A pattern of the tables with its compiled function."""
 
     pattern: str
     function: Callable[..., Any]
     symmetric: bool
 
     def on(self, parts: list[Expression], size: int) -> Iterator[Expression]:
-        """The expression that it makes of these, if it has a value on each example."""
+        """Yields the expression over these parts, if it has a value on each example."""
         values = applied(self.function, [part.values for part in parts])
         if values is not None:
             text, binds = written(self.pattern, parts)
@@ -158,7 +158,7 @@ def bounded(value: Any) -> Any:
 
 
 def applied(function: Callable[..., Any], operands: list[Values]) -> Values | None:
-    """The values, or None where there is none on some example."""
+    """Returns the values, or None if undefined on some example."""
     try:
         return tuple(bounded(function(*each)) for each in zip(*operands, strict=True))
     except (ValueError, TypeError, IndexError, KeyError, ZeroDivisionError, OverflowError, AttributeError):
@@ -166,7 +166,7 @@ def applied(function: Callable[..., Any], operands: list[Values]) -> Values | No
 
 
 def written(pattern: str, parts: list[Expression]) -> tuple[str, int]:
-    """The text, and how it binds."""
+    """Returns text and precedence."""
     if pattern in WORDED:
         return pattern.format(*[part.at(2) for part in parts]), 1
     if pattern[0] == "{" and (" " in pattern and not pattern.endswith(("]", ")"))):
@@ -176,7 +176,7 @@ def written(pattern: str, parts: list[Expression]) -> tuple[str, int]:
 
 
 class Search:
-    """One search: parameters and wanted values in, expressions out."""
+    """One search: from parameters and wanted values to expressions."""
 
     def __init__(self, parameters: dict[str, Values], wanted: Values, end: float) -> None:
         self.parameters, self.wanted, self.end = parameters, wanted, end
@@ -186,17 +186,17 @@ class Search:
         self.bank: dict[int, list[Expression]] = {size: [] for size in range(1, MOST_SIZE + 3)}
         self.known: dict[str, Expression] = {}
         self.matching: dict[tuple[bool, ...], Expression] = {}
-        """The first expression that is right on just these examples."""
+        """First expression that is right on exactly these examples."""
         few = len(wanted) < FEW_EXAMPLES
         self.constants, self.later = ([0, 1], [2, 3, 10]) if few else ([0, 1, 2, 3, 10], [])
-        """Where few examples are shown, a constant must not stand for what happens to be equal to it there."""
+        """With few examples, constants that happen to fit come later."""
 
     @property
     def over(self) -> bool:
         return len(self.known) >= MOST_KEPT or time.monotonic() > self.end
 
     def offered(self, made: Expression) -> bool:
-        """Whether it has the wanted values; kept where it is new."""
+        """Records a new expression. Returns True if it has the wanted values."""
         key = repr(made.values)
         if key == self.key:
             return True
@@ -209,7 +209,7 @@ class Search:
         return False
 
     def run(self) -> Iterator[str]:
-        """Texts that have the wanted values, as they are found; an empty one whenever `pause` has come."""
+        """Yields texts with the wanted values as they are found, and an empty text whenever `pause` has passed."""
         for size in range(1, MOST_SIZE + 1):
             for made in self.level(size):
                 if self.over:
@@ -222,8 +222,8 @@ class Search:
                 yield from self.completed()
 
     def completed(self) -> Iterator[str]:
-        """What two known expressions come to together: the other one is computed from the wanted values, and looked
-        up. So a sum is found as soon as both its terms are known."""
+        """Combines two known expressions: the second is computed backwards from the wanted values and looked up. So a
+        sum is found as soon as both terms are known."""
         for first in list(self.known.values()):
             if self.over:
                 return
@@ -263,7 +263,7 @@ class Search:
                 yield Expression(repr(constant), (constant,) * len(self.wanted), size)
 
     def simple(self, size: int) -> Iterator[Expression]:
-        """A level without comprehensions inside."""
+        """Yields a level without nested comprehensions."""
         if size == 1:
             yield from self.leaves()
             return
@@ -299,7 +299,7 @@ class Search:
                         return
 
     def comprehensions(self) -> Iterator[Expression]:
-        """Over lists, texts and short ranges: what is done with each item, and which are taken."""
+        """Yields comprehensions over lists, texts and short ranges, with an operation per item and a filter."""
         sources = [each for size in (1, 2) for each in self.bank[size] if each.kind in ("list", "str", "tuple")]
         for source in sources[:MOST_SOURCES]:
             items = [(place, item) for place, value in enumerate(source.values) for item in value]
@@ -347,7 +347,7 @@ class Search:
         return found
 
     def remainders(self) -> Iterator[Expression]:
-        """`x % k == 0` and the like: tests that people ask for and that are larger than the rest."""
+        """Yields tests like `x % k == 0`, which are common but larger than the rest."""
         constants = [each for each in self.bank[1] if each.values[0] in (0, 1) and each.kind == "int"]
         for part in self.bank[3]:
             if " % " in part.text and part.kind == "int":
@@ -357,7 +357,7 @@ class Search:
 
 
 def arguments_of(text: str) -> list[Any]:
-    """The values between the brackets of a call; keywords are not taken. Raises ValueError."""
+    """Returns the values between the parentheses of a call; keywords are rejected. Raises ValueError."""
     call = ast.parse(f"f({text}\n)", mode="eval").body
     if not isinstance(call, ast.Call) or call.keywords:
         raise ValueError("keyword arguments")
@@ -365,13 +365,13 @@ def arguments_of(text: str) -> list[Any]:
 
 
 def names_for(columns: list[Values]) -> list[str]:
-    """`a, b` for scalars, `xs, ys` for lists, `s, t` for texts."""
+    """Chooses parameter names: `a, b` for scalars, `xs, ys` for lists, `s, t` for texts."""
     left = {"list": iter(["xs", "ys", "zs", "us", "vs"]), "str": iter(["s", "t", "u", "v", "w"]), "": iter("abnmkpqr")}
     return [next(left.get(type(column[0]).__name__, left[""])) for column in columns]
 
 
 class Looking:
-    """A search in pieces, so that whoever asked can end it."""
+    """A search in slices, so that its caller can end it."""
 
     def __init__(
         self, function: str, question: str, shown: list[tuple[list[Any], Any]], seconds: float, most: int
@@ -385,8 +385,8 @@ class Looking:
         self.found: dict[str, None] = {}
 
     def more(self, seconds: float) -> dict[str, Any]:
-        """Goes on for so long: whole programs that were found meanwhile, the likeliest first; whether there may be
-        `more`; a note where there were none at all."""
+        """Continues for `seconds`. Returns new programs, likeliest first; `more` if the search is not over; a note if
+        there were none."""
         finder, new = self.finder, []
         finder.pause = time.monotonic() + seconds
         over = True
@@ -411,11 +411,11 @@ LOOKING: list[Looking] = []
 
 
 def begin(function: str, question: str, examples: list[list[str]], seconds: float, most: int) -> dict[str, Any]:
-    """`examples`: arguments and expected value, as text. Says as `more` does."""
+    """Starts a search. `examples`: arguments and expected value, as text. Returns an answer like that of `more`."""
     try:
         shown = [(arguments_of(arguments), ast.literal_eval(expected)) for arguments, expected in examples]
     except (ValueError, SyntaxError, TypeError):
-        return {"programs": [], "note": "the examples hold more than plain values"}
+        return {"programs": [], "note": "the examples contain more than plain values"}
     if len({len(arguments) for arguments, _ in shown}) != 1 or not shown[0][0]:
         return {"programs": [], "note": "the examples do not all have the same arguments"}
     LOOKING[:] = [Looking(function, question, shown, seconds, most)]
@@ -423,7 +423,7 @@ def begin(function: str, question: str, examples: list[list[str]], seconds: floa
 
 
 def more(seconds: float) -> dict[str, Any]:
-    """Goes on with what was begun."""
+    """Continues the search that was begun."""
     return LOOKING[0].more(seconds)
 
 
@@ -451,13 +451,13 @@ HINTS = [
     (r"digit", "str("),
     (r"vowel", "aeiou"),
 ]
-"""Words of a question, and what they speak for."""
+"""Words of a question with the fragments that they suggest."""
 HINTED = 6
 
 
 def oddity(text: str, names: list[str], hinted: list[str]) -> float:
-    """The likeliest to be meant first: what the question's words speak for, what is short and uses all that is given,
-    and knows no special cases."""
+    """Ranks a text, likeliest lowest: matches the question's words, is short, uses all parameters, has no special
+    cases."""
     words = len(re.findall(r"\w+|[^\w\s]", text))
     unused = sum(not re.search(rf"\b{name}\b", text) for name in names)
     numbers = re.findall(r"(?<![A-Za-z0-9])[0-9]+", text)

@@ -1,7 +1,7 @@
-"""Where a Lean file's parts begin: its imports, its commands, its theorems.
+"""Splits a Lean file into its imports, commands and theorems.
 
-What always holds: pure; linear in the text. Commands are told by their first word, as people write them; where that is
-wrong, Lean says so when what was made of them is compiled. No verdict rests on it: the statement is compiled whole.
+Invariants: pure; linear in the text. Commands are recognized by their first word, as people write them; where that is
+wrong, Lean reports it on compiling the result. No verdict depends on it: the statement is compiled whole.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ DECLARATIONS = frozenset(
 KEYWORDS = frozenset(
     """theorem lemma def example structure inductive axiom namespace section end variable universe""".split()  # noqa: SIM905
 )
-"""Words that no term has in it, so that a command is over there."""
+"""Words that occur in no term, so that they end a command."""
 ATTACHED = frozenset(("open", "set_option", "variable", "universe", "include", "omit", "attribute"))
-"""Commands that may stand before another one, with `in` between them."""
+"""Commands that may precede another one, joined by `in`."""
 BINDS = frozenset(("let", "have", "letI", "haveI"))
-"""Words of a term that are followed by a `:=` of their own."""
+"""Words of a term that are followed by their own `:=`."""
 MOST_WORDS = 100
-"""Of what stands before another command."""
+"""Maximum number of words before another command."""
 MOST_ATTRIBUTES = 100
 FIRST_WORDS = CONTEXT | SYNTAX | DECLARATIONS | MODIFIERS
 
@@ -43,9 +43,9 @@ FIRST_WORDS = CONTEXT | SYNTAX | DECLARATIONS | MODIFIERS
 class Imports:
     modules: tuple[str, ...]
     end: int
-    """Where the text after the last import begins."""
+    """Start of the text after the last import."""
     odd: str = ""
-    """A word that makes the header another than plain imports: `prelude`, `module`, `public`, …"""
+    """Word that makes the header more than plain imports: `prelude`, `module`, `public`, …"""
 
 
 @dataclass(frozen=True)
@@ -54,24 +54,24 @@ class Declared:
 
     name: LeanToken
     full_name: str
-    """With the namespaces around it; name parts keep their quotation marks."""
+    """Name with its namespaces; parts keep their quotation marks."""
     start: int
-    """Where its modifiers begin."""
+    """Start of its modifiers."""
     signature: tuple[LeanToken, ...]
     """Binders and type, up to its proof."""
     proved: bool
-    """Whether something stands in the place of a proof."""
+    """True if there is something in place of a proof."""
     private: bool
 
     @property
     def says(self) -> tuple[str, ...]:
-        """The words of its signature."""
+        """Words of its signature."""
         return tuple(word.text for word in self.signature)
 
 
 def as_plain_file(text: str, words: Sequence[LeanToken]) -> str:
-    """A file of the module system as one without: nothing of it is hidden then, and nothing else moves. Any other text
-    stays as it is. `words` are its code."""
+    """Converts a file of the module system to a plain one: nothing in it stays hidden, and no position changes. Other
+    texts are returned unchanged. `words` are its code."""
     if not words or words[0].text != "module":
         return text
     hiding = [words[0]]
@@ -86,7 +86,7 @@ def as_plain_file(text: str, words: Sequence[LeanToken]) -> str:
 
 
 def imports(words: Sequence[LeanToken]) -> Imports:
-    """Of a file's code words."""
+    """Returns the imports of a file, given its code words."""
     modules: list[str] = []
     end, index = 0, 0
     while index < len(words):
@@ -108,8 +108,7 @@ def imports(words: Sequence[LeanToken]) -> Imports:
 
 
 def theorems(text: str, words: Sequence[LeanToken] | None = None) -> list[Declared]:
-    """Every theorem and lemma of a text, in order, with the names that its namespaces give them. `words` are its code,
-    or a part of that."""
+    """Returns every theorem and lemma of a text, in order, with full names. `words` are its code, or a part of it."""
     words = code(text) if words is None else words
     found: list[Declared] = []
     scopes: list[str] = []
@@ -137,8 +136,8 @@ def theorems(text: str, words: Sequence[LeanToken] | None = None) -> list[Declar
 
 
 def _signature(words: Sequence[LeanToken], index: int, alternatives: Container[int]) -> tuple[LeanToken, ...]:
-    """Words from `index` up to its proof, which begins with a `:=`, a `|` or `where` that no bracket holds, or to the
-    next command."""
+    """Words from `index` up to its proof, which begins with `:=`, `|` or `where` outside brackets, or to the next
+    command."""
     depth, begun, bound = 0, False, 0
     found: list[LeanToken] = []
     for at in range(index, len(words)):
@@ -160,7 +159,8 @@ def _signature(words: Sequence[LeanToken], index: int, alternatives: Container[i
 
 
 def _alternatives(words: Sequence[LeanToken]) -> set[int]:
-    """Each `|` that an alternative begins with: in the same brackets `=>` comes after it, and no `:=` before that."""
+    """Indices of each `|` that starts an alternative: followed, in the same brackets, by `=>` and before that by no
+    `:=`."""
     found: set[int] = set()
     pending: list[list[int]] = [[]]
     for at, (word, following) in enumerate(pairwise(words)):
@@ -185,9 +185,9 @@ class Command:
 
     words: tuple[LeanToken, ...]
     key: int
-    """Which of the words says what it does: what is before that are attributes, modifiers and commands with `in`."""
+    """Index of its keyword, after attributes, modifiers and commands with `in`."""
     attached: int
-    """How many words there are up to the last such `in`."""
+    """Number of words up to the last such `in`."""
 
     @property
     def start(self) -> int:
@@ -203,25 +203,25 @@ class Command:
 
     @property
     def says(self) -> tuple[str, ...]:
-        """What makes two commands the same: their words, whoever may see what they declare."""
+        """Words that identify the command, regardless of visibility."""
         hidden = any(word.text == "private" for word in self.words[: self.key])
         return tuple(word.text for word in self.words if not (hidden and word.text == "private"))
 
     @property
     def has(self) -> frozenset[str]:
-        """The words before its own."""
+        """Words before its keyword."""
         return frozenset(word.text for word in self.words[: self.key])
 
 
 def commands(text: str, words: Sequence[LeanToken]) -> list[Command]:
-    """All commands that these words of the text are."""
+    """Splits these words of the text into commands."""
     found: list[Command] = []
     at = 0
     while at < len(words):
         key, attached = _before(text, words, at)
         end = _end(text, words, key)
         while end < len(words) and words[end - 1].text == "in":
-            key, attached = _before(text, words, end)[0], end  # joined to what follows, whatever it is
+            key, attached = _before(text, words, end)[0], end  # joined to whatever follows
             end = _end(text, words, key)
         found.append(Command(tuple(words[at:end]), min(key, end - 1) - at, attached - at))
         at = end
@@ -229,7 +229,7 @@ def commands(text: str, words: Sequence[LeanToken]) -> list[Command]:
 
 
 def _end(text: str, words: Sequence[LeanToken], key: int) -> int:
-    """Where the command ends whose own word is at `key`."""
+    """End of the command whose keyword is at `key`."""
     end, depth = min(key + 1, len(words)), 0
     keyword = words[end - 1].text
     while end < len(words):
@@ -240,14 +240,14 @@ def _end(text: str, words: Sequence[LeanToken], key: int) -> int:
         elif (depth == 0 or outermost) and _begins(text, words, end):
             break
         elif outermost and keyword in CONTEXT and words[end].kind is TokenKind.NAME:
-            break  # those go on indented
+            break  # their continuation lines are indented
         depth = max(0, depth + turn(words[end]))
         end += 1
     return end
 
 
 def _before(text: str, words: Sequence[LeanToken], at: int) -> tuple[int, int]:
-    """Where the command's own word is that begins at `at`, and where the last `in` before that ends."""
+    """Index of the keyword of the command that begins at `at`, and the end of the last `in` before it."""
     attached = at
     while at < len(words):
         word = words[at]
@@ -272,7 +272,7 @@ def _after_bracket(words: Sequence[LeanToken], at: int) -> int:
 
 
 def _in(text: str, words: Sequence[LeanToken], at: int) -> int | None:
-    """Where the `in` is that joins the command at `at` to the next one; None where it has none."""
+    """Index of the `in` that joins the command at `at` to the next one, or None."""
     depth = 0
     for index in range(at + 1, min(at + MOST_WORDS, len(words) - 1)):
         word = words[index]
@@ -301,7 +301,7 @@ def _begins(text: str, words: Sequence[LeanToken], at: int) -> bool:
 
 
 def _joined_to_a_term(words: Sequence[LeanToken], at: int) -> bool:
-    """Whether an indented `open` or `set_option` is a part of a proof: those have their `in` soon."""
+    """True if an indented `open` or `set_option` is part of a proof: its `in` follows soon."""
     return any(word.text == "in" for word in words[at + 1 : at + 20])
 
 
@@ -314,12 +314,12 @@ def _column(text: str, word: LeanToken) -> int:
 
 
 def parts_of(name: str) -> list[str]:
-    """A name's parts, with their quotation marks."""
+    """Splits a name into its parts, with their quotation marks."""
     return re.findall(PART, name)
 
 
 def _first_modifier(words: Sequence[LeanToken], index: int) -> int:
-    """Of a declaration whose keyword stands at `index`: attributes and modifiers before it belong to it."""
+    """Index of the first attribute or modifier of the declaration whose keyword is at `index`."""
     while index > 0:
         before = words[index - 1]
         if before.text in MODIFIERS:

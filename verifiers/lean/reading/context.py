@@ -1,10 +1,10 @@
-"""What of a statement's header has to be said again where somebody goes on with it, and what is compiled once.
+"""Splits a statement's header into its context, which a submission's file repeats, and its declarations.
 
-A header is commands. Those that only hold up to the end of their scope or file (`open`, `variable`, `set_option`,
-`local notation`) are its context: what is still in force at the theorem stands at the head of a submission's file. All
-others declare something, which a submission imports compiled.
+Commands that hold only up to the end of their scope or file (`open`, `variable`, `set_option`, `local notation`) are
+context: those in force at the theorem are put at the head of a submission's file. All others declare something, which a
+submission imports compiled.
 
-What always holds: pure. It decides how a submission is compiled and nothing else: the statement is compiled whole.
+Invariants: pure. This decides only how a submission is compiled: the statement is compiled whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VARIABLES = frozenset(("universe", "variable"))
 class StatementContext:
     commands: tuple[Command, ...]
     context: tuple[Command, ...]
-    """Those of them that are in force at the theorem."""
+    """Commands in force at the theorem."""
     declares: bool
 
     def declared(self) -> list[Command]:
@@ -38,7 +38,7 @@ def header_of(commands: Sequence[Command]) -> StatementContext:
 
 def is_context(command: Command) -> bool:
     if command.attached:
-        return False  # it holds for the one command that it is attached to
+        return False  # applies only to the command that follows `in`
     if command.keyword == "attribute":
         bracket = command.words[command.key + 2 : command.key + 3]
         return bool(bracket) and (bracket[0].text in ("local", "-"))
@@ -52,12 +52,12 @@ def is_scope(command: Command) -> bool:
 
 
 def text_of(command: Command, text: str) -> str:
-    """In a line of its own. Comments in it stay."""
+    """Returns the command's text as one line, including comments."""
     return text[command.start : command.end] + "\n"
 
 
 def _in_force(commands: Sequence[Command]) -> list[Command]:
-    """The context without scopes that are closed again, and what was in them."""
+    """Context without closed scopes and their content."""
     open_: list[list[Command]] = [[]]
     names: list[int] = []
     for command in commands:
@@ -77,7 +77,7 @@ def _in_force(commands: Sequence[Command]) -> list[Command]:
 
 
 def _names(command: Command) -> int:
-    """How many scopes it opens or closes."""
+    """Number of scopes that a command opens or closes."""
     following = command.words[command.key + 1 : command.key + 2]
     if not following or following[0].kind is not TokenKind.NAME:
         return 1

@@ -1,10 +1,9 @@
-"""Lean's text as words, so that what is code is told from what is a comment or a string.
+"""Splits Lean text into words, to tell code from comments and strings.
 
-What always holds: no character is lost, the words' texts in order are the text; linear in the text's length; nothing
-raises. Where Lean might read differently because a longer symbol swallows the start of a comment or of a quotation
-(`|--`, `⁻¹'`), because a comment stands at the start of a documentation comment, or because a quoted name is longer
-than names are, the word is marked `doubtful`: who looks for forbidden words then has to look everywhere, since all that
-follows may be read another way.
+Invariants: no character is lost, the words' texts in order are the text; linear in the text's length; nothing raises.
+Lean might read differently where a longer symbol swallows the start of a comment or quotation (`|--`, `⁻¹'`), where a
+comment starts at the start of a documentation comment, or where a quoted name is too long. Such words are marked
+`doubtful`: a search for forbidden words must then search everything, since all that follows may be read another way.
 
 Source: Lean.Parser.Basic (whitespace, tokenFn, identFn, charLitFn), Lean 4.35.
 """
@@ -17,7 +16,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 FIRST = r"A-Za-z_\u03b1-\u03ba\u03bc-\u03c9\u0391-\u039f\u03a1\u03a2\u03a4-\u03a9\u2100-\u214f"
-"""What may begin an identifier: less than Lean allows, never more, so that no keyword hides behind a letter."""
+"""First characters of identifiers: fewer than Lean allows, never more, so that no keyword hides behind a letter."""
 REST = FIRST + r"0-9'!?\u2080-\u2089\u2090-\u209c\u1d62-\u1d6a"
 PART = rf"(?:[{FIRST}][{REST}]*|«[^»\n]{{0,300}}»)"
 
@@ -41,7 +40,7 @@ WORD = re.compile(
 BLOCK = re.compile(r"/-|-/")
 STRING_END = re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL)
 ROOM = re.compile(rf"[\s{REST}()\[\]{{}},;.⟨⟩»\"`]")
-"""What cannot be the beginning of a symbol that goes on with the start of a comment or a quotation."""
+"""Characters that cannot begin a symbol which swallows the start of a comment or quotation."""
 
 NO_END_OF_LINE = re.compile(r"[^\n]")
 
@@ -62,14 +61,14 @@ class TokenKind(Enum):
     COMMAND = auto()
     """`#word`"""
     MARK = auto()
-    """One character of a symbol, or `:=`, or many times the same bracket."""
+    """One character of a symbol, or `:=`, or a run of the same bracket."""
 
 
 class LeanToken(NamedTuple):
     kind: TokenKind
     text: str
     start: int
-    """Characters from the beginning of the text."""
+    """Offset in characters from the start of the text."""
     doubtful: bool = False
 
     @property
@@ -83,11 +82,11 @@ KINDS = {kind.name.lower(): kind for kind in TokenKind} | {
     "raw": TokenKind.STRING,
     "assign": TokenKind.MARK,
 }
-"""Of what `WORD` finds, by the name of its group."""
+"""Token kind by group name of `WORD`."""
 
 
 def words(text: str) -> Iterator[LeanToken]:
-    """All words of the text, white space and comments with them."""
+    """Yields all words of the text, including white space and comments."""
     position = 0
     closed: int | None = None
     while position < len(text):
@@ -108,15 +107,15 @@ def words(text: str) -> Iterator[LeanToken]:
             (position > 0 and ROOM.match(text[position - 1]) is None) or NESTED.match(text, position) is not None
         )
         if found.group() == "«":
-            doubtful = True  # a name that is too long, or goes over lines: Lean reads it up to `»`, whatever is in it
+            doubtful = True  # a name that is too long or spans lines: Lean reads up to `»` regardless
         if group == "unclosed" or (group in ("raw", "string") and closed is None):
-            doubtful = True  # Lean gives up on it, and goes on reading somewhere
+            doubtful = True  # Lean reports an error and resumes elsewhere
         yield LeanToken(KINDS[group], text[position:end], position, doubtful)
         position = end
 
 
 def code(text: str) -> list[LeanToken]:
-    """The words without white space and comments."""
+    """Returns the words without white space and comments."""
     return without_room(words(text))
 
 
@@ -125,11 +124,11 @@ def without_room(every: Iterable[LeanToken]) -> list[LeanToken]:
 
 
 Edit = tuple[int, int, str]
-"""From where, to where, and what is put there."""
+"""Start, end and replacement text."""
 
 
 def edited(text: str, start: int, end: int, edits: list[Edit]) -> str:
-    """The text from `start` to `end` with these edits, none of which touches another."""
+    """Returns the text from `start` to `end` with these non-overlapping edits."""
     pieces: list[str] = []
     for first, last, new in sorted(edits):
         pieces += [text[start:first], new]
@@ -138,13 +137,12 @@ def edited(text: str, start: int, end: int, edits: list[Edit]) -> str:
 
 
 def normalized(text: str) -> str:
-    """Without a byte order mark, and with lines that end as Lean has them."""
+    """Removes a byte order mark and normalizes line ends as Lean does."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def without_comments(text: str, every: Iterable[LeanToken]) -> str:
-    """The text with room in the place of its comments: nothing else moves. So what Lean might take for code where it is
-    a comment here is not there at all."""
+    """Replaces comments by spaces, without moving anything. So Lean cannot take as code what is a comment here."""
     pieces: list[str] = []
     position = 0
     for word in every:
@@ -155,12 +153,12 @@ def without_comments(text: str, every: Iterable[LeanToken]) -> str:
 
 
 def plain(name: str) -> str:
-    """A name without the quotation marks that change nothing: `«debug».«x»` is `debug.x`."""
+    """Removes the quotation marks of a name, which change nothing: `«debug».«x»` is `debug.x`."""
     return name.replace("«", "").replace("»", "")
 
 
 def turn(word: LeanToken) -> int:
-    """How many brackets it opens; fewer than none where it closes them."""
+    """Number of brackets that a word opens; negative if it closes them."""
     first = word.text[0]
     if word.kind is TokenKind.ATTRIBUTE or first in "([{⟨⦃":
         return 1 if word.kind is TokenKind.ATTRIBUTE else len(word.text)
@@ -168,7 +166,7 @@ def turn(word: LeanToken) -> int:
 
 
 def line_and_column(text: str, position: int) -> tuple[int, int]:
-    """Both count from 1."""
+    """Line and column, both from 1."""
     line = text.count("\n", 0, position) + 1
     return line, position - text.rfind("\n", 0, position)
 

@@ -1,12 +1,12 @@
-"""What no honest proof needs, found in its text before anything of it is compiled.
+"""Finds text that no honest proof needs, before any of it is compiled.
 
-This is the first of several defences and never the only one: what a proof rests on is decided by the kernel, the
-axioms and a check that the submission has no part in. The words here are what could reach behind those: options that
-switch the kernel off, code that runs while Lean elaborates, the compiler's trust. What the trusted statement itself
-uses is not held against a submission, unless it is an outright cheat.
+This is the first of several defences and never the only one: the kernel, the axioms and a check out of the submission's
+reach decide what a proof rests on. The words here could reach behind those: options that switch the kernel off, code
+that runs during elaboration, trust in the compiler. A submission may use what the trusted statement itself uses, unless
+it is an outright cheat.
 
-What always holds: pure; linear in the text; comments and strings are never held against anybody, unless the text can be
-read in two ways (`lexer`), in which case all of it counts.
+Invariants: pure; linear in the text; comments and strings never count, unless the text can be read in two ways
+(`lexer`), in which case everything counts.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def _by_word(by_reason: dict[str, str]) -> dict[str, str]:
 KEYWORDS = _by_word({
     "states an axiom of its own": "axiom",
     "unsafe code": "unsafe",
-    "other code in the place of a definition": "implemented_by",
+    "other code in place of a definition": "implemented_by",
     "a Lean without its own library": "prelude",
     "code that runs when the file is imported": "initialize builtin_initialize",
     ELABORATES: "run_cmd run_elab run_meta run_tac by_elab",
 })  # fmt: skip
-"""Words of Lean's grammar: as a part of a name, or in quotation marks, they are names like any other."""
+"""Forbidden words of Lean's grammar: as parts of names or in quotation marks they are harmless."""
 NAMES = _by_word({
-    "calls the axiom behind `sorry` by its name": "sorryAx",
+    "the axiom behind `sorry` by name": "sorryAx",
     "unsafe code": "unsafeCast",
     ELABORATES: "unsafeIO unsafeEIO unsafeBaseIO",
     "a proof of anything, kept for the compiler": "lcProof lcUnreachable",
@@ -53,7 +53,7 @@ NAMES = _by_word({
     "a declaration added behind the elaborator": "addDecl addDeclCore addDeclWithoutChecking",
     "an option that switches the kernel off": "skipKernelTC",
 })  # fmt: skip
-"""Last parts of names: whatever is open, this is what they are called."""
+"""Forbidden last parts of names, regardless of open namespaces."""
 CHEATS = KEYWORDS | NAMES
 NEEDLESS_KEYWORDS = _by_word({
     "trusts the compiler beside the kernel": "native_decide bv_decide",
@@ -72,7 +72,7 @@ COMMANDS = {
     "#exit": ("ends the file early", True),
     "#guard_msgs": ("hides what Lean says", True),
 }
-"""What each does, and whether only somebody who means to cheat writes it."""
+"""Effect of each command, and True if only a cheat uses it."""
 OPTIONS = re.compile(
     r"(?:max\w+|autoImplicit|relaxedAutoImplicit|hygiene|quotPrecheck|simprocs|smartUnfolding|warningAsError|verbose"
     r"|structureDiamondWarning|allowUnsafeReducibility|checkBinderAnnotations|genSizeOf|genSizeOfSpec|genInjectivity"
@@ -81,7 +81,7 @@ OPTIONS = re.compile(
     r"|profiler|format|Elab|compiler|simp|ring|ring_nf|linarith|nlinarith|polyrith|norm_num|positivity|omega|cbv|doc"
     r"|deriving|inductive|rcases|congr|split|decide|gcongr|field_simp|fun_prop|Mathlib)(?:\.\w+)*)\Z"
 )
-"""What a submission may set: how Lean searches, prints, warns and compiles. None of these reaches the kernel."""
+"""Options that a submission may set: for search, printing, warnings and compilation. None reaches the kernel."""
 CHEATING_OPTIONS = re.compile(r"(?:debug|warn|bootstrap|interpreter|experimental|genCtorIdx)(?:\.|\Z)")
 ATTRIBUTES = frozenset(
     """simp ext refl symm trans congr gcongr inline always_inline noinline specialize nospecialize macro_inline
@@ -93,28 +93,28 @@ ATTRIBUTES = frozenset(
     wf_preprocess method_specs suggest_for mk_iff zify_simps qify_simps rify_simps ghost_simps stacks kerodon wikidata
     bool_to_prop implicit_reducible unbox integral_simps""".split()  # noqa: SIM905
 )
-"""None of these takes code."""
+"""Permitted attributes; none takes code."""
 CHEATING_ATTRIBUTES = frozenset(
     ("implemented_by", "extern", "csimp", "init", "builtin_init", "export", "computed_fields")
 )
 NOTATIONS = frozenset(("notation", "notation3", "infix", "infixl", "infixr", "prefix", "postfix"))
 AESOP = re.compile(r"aesop\w*[?!]?\Z")
 MOST_OF_AESOP = 300
-"""Words that belong to one call."""
+"""Maximum number of words in one call of aesop."""
 MOST_FINDINGS = 10
 MOST_ATTRIBUTES = 300
-"""Words of one list of attributes."""
+"""Maximum number of words in one list of attributes."""
 
 
 @dataclass(frozen=True)
 class ScreeningFinding:
     word: str
     what: str
-    """Goes after "it has ": what it would do."""
+    """Description that completes "it has X in line N: ..."."""
     line: int
     column: int
     cheat: bool
-    """Whether only somebody who means to cheat writes it."""
+    """True if only a cheat writes it."""
 
     def evidence(self) -> dict[str, Any]:
         return {"word": self.word[:200], "what": self.what, "line": self.line, "column": self.column}
@@ -123,8 +123,8 @@ class ScreeningFinding:
 def screen(
     text: str, every: Sequence[LeanToken] | None = None, *, allowed: Iterable[str] = ()
 ) -> list[ScreeningFinding]:
-    """Everything forbidden, in the order of the text, at most MOST_FINDINGS. `every` are the text's words, where they
-    are known; `allowed` those that the trusted statement uses."""
+    """Returns everything forbidden in the order of the text, at most MOST_FINDINGS. `every`: the text's words, if
+    known; `allowed`: words that the trusted statement uses."""
     found: list[ScreeningFinding] = []
     for start, word, what, cheat in _findings(text, list(words(text)) if every is None else every, frozenset(allowed)):
         line, column = line_and_column(text, start)
@@ -138,8 +138,8 @@ PLAIN_VALUES = frozenset(("true", "false"))
 
 
 def computes(text: str) -> bool:
-    """Whether it may give a tactic, a command or an attribute an option that is more than a number, `true` or `false`.
-    Lean runs what computes the value, and older versions let any function read and write files."""
+    """True if it may pass a tactic, command or attribute an option other than a number, `true` or `false`. Lean
+    evaluates such values, and older versions let any function read and write files."""
     code = without_room(words(text))
     asked = any(
         word.kind in (TokenKind.COMMAND, TokenKind.ATTRIBUTE)
@@ -155,7 +155,7 @@ def computes(text: str) -> bool:
 
 
 def parts(text: str) -> set[str]:
-    """Every word and part of a name that the code of a text uses."""
+    """Returns every word and part of a name in the code of a text."""
     return {part for word in words(text) if word.kind is TokenKind.NAME for part in plain(word.text).split(".")} | {
         word.text for word in words(text) if word.kind is TokenKind.COMMAND
     }
@@ -169,7 +169,7 @@ def _findings(text: str, every: Sequence[LeanToken], allowed: frozenset[str]) ->
     if any(word.kind is not TokenKind.COMMENT and (word.doubtful or _interpolates(word)) for word in every):
         yield from _anywhere(without_comments(text, every))
     if _swallows(code):
-        # A symbol of its own may swallow the first letters of a keyword, so that keywords are looked for inside words.
+        # A declared symbol may swallow the first letters of a keyword, so search inside words too.
         yield from (
             (word.start + at, found, what, True) for word in code for at, found, what, _ in _anywhere(word.text)
         )
@@ -188,13 +188,13 @@ def _findings(text: str, every: Sequence[LeanToken], allowed: frozenset[str]) ->
 
 
 def _interpolates(word: LeanToken) -> bool:
-    """Whether code may stand between its braces, with strings of its own in it, so that others end than it seems."""
+    """True if braces in a string may contain code with strings of its own, which would end elsewhere than it seems."""
     return word.kind is TokenKind.STRING and "{" in word.text
 
 
 def _of_aesop(code: Sequence[LeanToken]) -> set[int]:
-    """Where `unsafe` says how likely a rule of the tactic aesop is to help: in brackets right after its name, and
-    beside it in a list of attributes or rules."""
+    """Indices at which `unsafe` is a rule phase of the tactic aesop: in brackets right after its name, or beside it in
+    a list of attributes or rules."""
     found: set[int] = set()
     seen = 0
     for index, word in enumerate(code):
@@ -247,7 +247,7 @@ def _name(word: LeanToken, code: Sequence[LeanToken], index: int, allowed: froze
 
 
 def _is_option(code: Sequence[LeanToken], index: int) -> bool:
-    """Whether it is written as a tactic's option: `+native`, `native := true`."""
+    """True if it is written as a tactic's option: `+native`, `native := true`."""
     before = code[index - 1].text if index else ""
     after = code[index + 1].text if index + 1 < len(code) else ""
     return before == "+" or after == ":="
@@ -265,7 +265,7 @@ def _option(code: Sequence[LeanToken], index: int) -> Iterator[Raw]:
 
 
 def _attributes(code: Sequence[LeanToken], index: int) -> Iterator[Raw]:
-    """Of the list that begins at `index`, up to its bracket."""
+    """Findings in the attribute list that begins at `index`."""
     depth, first = 0, True
     for at in range(index, min(index + MOST_ATTRIBUTES, len(code))):
         word = code[at]
@@ -286,12 +286,12 @@ def _attributes(code: Sequence[LeanToken], index: int) -> Iterator[Raw]:
 
 
 BREAKING = re.compile(r"--|/-|-/|[\"«»`]|(?:\A|[\s()\[\]{},;.⟨⟩'])'")
-"""In a symbol: what makes comments, names and quotations begin elsewhere. A `'` behind any other sign makes what begins
-with it doubtful, which is found there."""
+"""Parts of a symbol that make comments, names and quotations begin elsewhere. A `'` after any other sign makes the
+following word doubtful, which is detected there."""
 
 
 def _symbols(code: Sequence[LeanToken], index: int) -> Iterator[Raw]:
-    """Symbols that a notation declares: they must not change where comments and quotations begin."""
+    """Findings in the symbols that a notation declares: they must not change where comments and quotations begin."""
     for word in code[index + 1 : index + 60]:
         if word.text in ("=>", "=") or word.kind in (TokenKind.ATTRIBUTE, TokenKind.COMMAND):
             return
@@ -300,7 +300,7 @@ def _symbols(code: Sequence[LeanToken], index: int) -> Iterator[Raw]:
 
 
 def _swallows(code: Sequence[LeanToken]) -> bool:
-    """Whether some notation declares a symbol that goes over from a sign into a letter."""
+    """True if a notation declares a symbol that continues from a sign into a letter."""
     return any(word.text in NOTATIONS for word in code) and any(
         word.kind is TokenKind.STRING and re.search(rf"[^{REST}\s][{REST}]+\s*\"\Z", word.text[1:] if word.text else "")
         for word in code
@@ -310,9 +310,9 @@ def _swallows(code: Sequence[LeanToken]) -> bool:
 COMMON = frozenset(
     ("axiom", "extern", "prelude", "initialize", "elab", "macro", "elab_rules", "macro_rules", "sorryAx")
 )
-"""Words that are parts of honest words."""
+"""Forbidden words that are parts of honest words."""
 HARMLESS = "unsafe"
-"""No theorem can use what is unsafe: where it hides, it does nothing."""
+"""Word that need not be searched inside others: no theorem can use unsafe code."""
 HIDDEN = re.compile(
     "|".join(sorted(map(re.escape, (CHEATS.keys() - COMMON - {HARMLESS}) | {"native_decide"}), key=len, reverse=True))
     + rf"|(?<![^\W\d])(?:{'|'.join(sorted(COMMON))})\b|set_option\s+(?:«?debug|«?warn)|#(?:eval|exit)"

@@ -1,4 +1,4 @@
-"""Whether a value, or a text that was printed, is the expected one. Pure; what was returned is hostile data."""
+"""Compares a returned value or printed text with the expected one. Pure; what was returned is hostile data."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ NUMBER_CHARS = 400
 
 
 class CompareRule(SpecData):
-    """When a returned value counts as the expected one."""
+    """Rule by which a returned value counts as the expected one."""
 
     rule: Rule = "exact"
-    """`exact`: of the same types all through, so `2.0` is not `2`, `True` not `1` and a tuple no list; a nan is a nan.
-    `equal`: `2.0` is `2`, a tuple with the same items is the list; a bool is still no number. `close`: as `equal`, and
-    numbers may differ by the tolerances, but not an integer from another whole number. `any_order`: as `exact`, the
-    items of the outermost list in any order."""
+    """`exact`: the same types throughout, so `2.0` is not `2`, `True` not `1`, and a tuple not a list; nan equals nan.
+    `equal`: `2.0` is `2`, a tuple with the same items is the list; a bool is still not a number. `close`: as `equal`,
+    and numbers may differ by the tolerances, but an integer never matches another whole number. `any_order`: as
+    `exact`, with the items of the outermost list in any order."""
     absolute: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     relative: float = Field(default=0.0, ge=0, lt=1, allow_inf_nan=False)
-    """As a share of the expected number."""
+    """Tolerance as a share of the expected number."""
 
 
 def agree(expected: Value, got: Value, how: CompareRule) -> bool:
@@ -53,7 +53,8 @@ class NumberTolerance(NamedTuple):
 
 
 def _same(expected: Value, got: Value, within: NumberTolerance | None) -> bool:
-    """Recursion as deep as values may be. Without a tolerance, not even one of zero, types count as well."""
+    """Compares recursively, to the maximum depth of values. With `within` None (but not with a tolerance of zero),
+    types must match too."""
     key: Callable[[Value], object] = literal
     if within is None:
         alike = type(expected) is type(got)
@@ -78,7 +79,7 @@ def _same(expected: Value, got: Value, within: NumberTolerance | None) -> bool:
 
 
 def _key(value: Value) -> str:
-    """Of a dictionary or set: numbers that are equal have one key; a tolerance says nothing of keys."""
+    """Key of a dictionary or set item: equal numbers share one key; tolerances do not apply to keys."""
     if type(value) is float and math.isfinite(value) and value == int(value):
         return literal(int(value))
     if type(value) is tuple:
@@ -97,8 +98,10 @@ def _family(value: Value) -> str:
 
 
 def near(expected: int | float | complex, got: int | float | complex, absolute: float, relative: float) -> bool:
-    """For numbers. Infinity is near itself only, and so is what is not a number. A whole number that is expected says
-    exactly which: another whole one is not near it, however it is written (`5`, `5.0`, `5+0j`)."""
+    """True if two numbers agree within the tolerances. Infinity is near only itself, and so is nan.
+
+    An expected integer is exact: no other whole number is near it, however written (`5`, `5.0`, `5+0j`).
+    """
     if isinstance(expected, complex) or isinstance(got, complex):
         return near(expected.real, got.real, absolute, relative) and near(expected.imag, got.imag, absolute, relative)
     if expected == got:
@@ -117,8 +120,9 @@ def near(expected: int | float | complex, got: int | float | complex, absolute: 
 
 
 def printed(expected: str, got: str, rule: OutputRule, *, absolute: float = 0.0, relative: float = 0.0) -> bool:
-    """`lines`: apart from blanks at the ends of lines and empty lines at the end. `tokens`: the same words. `numbers`:
-    the same words, decimal numbers within the tolerances, but not a whole one from another whole one."""
+    """True if printed text matches. `lines`: except for blanks at line ends and trailing empty lines. `tokens`: the
+    same words. `numbers`: the same words, decimal numbers within the tolerances, but a whole number matches no other
+    one."""
     match rule:
         case "exact":
             return expected == got

@@ -1,7 +1,7 @@
-"""Inputs made from a declaration and a seed, and how a failing one is made smaller. No code of anybody's is involved.
+"""Inputs drawn from a declaration and a seed, and shrinking of failing inputs. Runs no foreign code.
 
-The first inputs are the edges of what was declared, the rest is drawn. What always holds: the same declaration and seed
-give the same inputs; what `smaller` yields is again of the declared kind, and strictly simpler, so shrinking ends.
+The first inputs are the edges of the declared range, the rest is drawn. Invariants: the same declaration and seed give
+the same inputs; every value that `smaller` yields fits the declaration and is strictly simpler, so shrinking ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Integers(SpecData):
     kind: Literal["integer"] = "integer"
     low: int = -100
     high: int = 100
-    """Both ends are among them."""
+    """Upper bound; both bounds are included."""
 
 
 class Floats(SpecData):
@@ -56,7 +56,7 @@ class Lists(SpecData):
     most: int = Field(default=20, ge=0, le=MOST_SIZE)
     distinct: bool = False
     ordered: bool = False
-    """Ascending; for numbers or text."""
+    """True for ascending items; for numbers or text."""
 
 
 class Tuples(SpecData):
@@ -80,14 +80,14 @@ for _model in (Lists, Tuples, Dictionaries):
 
 
 def problem(generator: Generator) -> str:
-    """Why nothing can be drawn from it; empty when something can."""
+    """Returns why nothing can be drawn from a generator; empty if something can."""
     match generator:
         case Integers(low=low, high=high) | Floats(low=low, high=high) if low > high:
             return f"the range from {low} to {high} is empty"
         case Texts(least=least, most=most) | Lists(least=least, most=most) | Dictionaries(least=least, most=most) if (
             least > most
         ):
-            return f"at least {least} and at most {most} is nothing"
+            return f"the range of sizes from {least} to {most} is empty"
         case Choices(among=among):
             try:
                 for text in among:
@@ -106,7 +106,7 @@ def problem(generator: Generator) -> str:
 
 
 def draw(generator: Generator, random: Random, size: float) -> Value:
-    """`size` from 0 to 1 says how much of the range of lengths and magnitudes is used."""
+    """Draws a value. `size` from 0 to 1 is the share of the range of lengths and magnitudes to use."""
     match generator:
         case Integers(low=low, high=high):
             return _integer(low, high, random, size)
@@ -150,7 +150,7 @@ def _list(generator: Lists, random: Random, size: float) -> Value:
     items: list[Value] = []
     seen: set[str] = set()
     for _ in range(4 * wanted if generator.distinct else wanted):
-        # repeated items are where programs go wrong, so they come more often than by chance
+        # programs often fail on repeated items, so these come more often than by chance
         again = items and not generator.distinct and random.random() < 0.15
         item = random.choice(items) if again else draw(generator.of, random, size)
         if not generator.distinct or literal(item) not in seen:
@@ -162,7 +162,7 @@ def _list(generator: Lists, random: Random, size: float) -> Value:
 
 
 def in_order(items: list[Value]) -> list[Value]:
-    """Ascending where they can be compared as numbers or text; else by their literals."""
+    """Sorts items, ascending as numbers or text if comparable, else by their literals."""
     if all(isinstance(item, int | float) for item in items) or all(isinstance(item, str) for item in items):
         return sorted(items)  # type: ignore[type-var]
     return sorted(items, key=literal)
@@ -189,7 +189,7 @@ def simplest(generator: Generator) -> Value:
 
 
 def inputs(generators: tuple[Generator, ...], seed: int, count: int) -> Iterator[tuple[Value, ...]]:
-    """`count` inputs of one call, none twice as long as new ones can be found: the simplest, then larger and larger."""
+    """Yields `count` distinct inputs of one call, from the simplest to larger ones; fewer if no new ones are found."""
     random = Random(seed)
     seen: set[str] = set()
     for number in range(count):
@@ -206,7 +206,7 @@ def inputs(generators: tuple[Generator, ...], seed: int, count: int) -> Iterator
 
 
 def smaller(generator: Generator, value: Value) -> Iterator[Value]:
-    """Simpler values of the same generator, the boldest first."""
+    """Yields simpler values of the same generator, the simplest first."""
     match generator, value:
         case Integers(low=low, high=high), int():
             yield from _towards(value, min(max(0, low), high))
@@ -257,7 +257,7 @@ def _towards(value: int, aim: int) -> Iterator[int]:
 
 
 def _fewer(items: list[Value] | list[str] | list[tuple[Value, Value]], least: int) -> Iterator[list]:  # type: ignore[type-arg]
-    """Without half, a quarter, ... a single one of them."""
+    """Yields the items without half, a quarter, ... or one of them."""
     part = len(items)
     while part:
         if len(items) - part >= least:

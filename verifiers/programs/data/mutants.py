@@ -1,7 +1,7 @@
-"""Programs that differ from a right one in one place: a comparison, an operator, a constant, a boundary, a statement.
+"""Mutants of a right program, changed in one place: a comparison, operator, constant, boundary or statement.
 
-Mutation testing as of DeMillo, Lipton and Sayward, "Hints on test data selection" (Computer 11(4), 1978): tests that
-cannot tell a program from its neighbours cannot tell right from wrong. Pure; the source is the spec author's.
+Mutation testing after DeMillo, Lipton and Sayward, "Hints on test data selection" (Computer 11(4), 1978): tests that
+cannot tell a program from its mutants cannot tell right from wrong. Pure; the source is the spec author's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from verifiers.programs.data.values import parsed
 class Change(NamedTuple):
     line: int
     what: str
-    """`a < b` becomes `a <= b`"""
+    """Description of the change, like `a < b becomes a <= b`."""
     source: str
 
 
@@ -61,11 +61,11 @@ OTHER_NAMES = {
     "ceil": "floor",
 }
 Put = Callable[[ast.AST], None]
-"""Puts another node in the place of one."""
+"""Replaces one node of a tree by another."""
 
 
 def mutants(source: str) -> list[Change]:
-    """All of them, in the order of the source; none twice. Raises SpecError for a source that is not Python."""
+    """Returns all distinct mutants in source order. Raises SpecError for a source that is not Python."""
     try:
         tree = parsed(source, "exec")
     except SyntaxError as error:
@@ -85,8 +85,8 @@ def mutants(source: str) -> list[Change]:
 
 
 def _places(tree: ast.AST) -> Iterator[tuple[ast.AST, Put]]:
-    """Every node of a tree that may change, the outer ones first, and its place. Constants that are statements, and
-    those statements, are left out: changing them changes nothing."""
+    """Yields every node that may change, outer ones first, with a setter for its place. Skips constants used as
+    statements, because changing them has no effect."""
     parents = deque([tree])
     while parents:
         parent = parents.popleft()
@@ -103,7 +103,7 @@ def _places(tree: ast.AST) -> Iterator[tuple[ast.AST, Put]]:
 
 
 def chosen(changes: list[Change], most: int, seed: int) -> list[Change]:
-    """At most so many, drawn evenly, in the order of the source."""
+    """Returns at most `most` changes, drawn uniformly, in source order."""
     if len(changes) <= most:
         return changes
     return sorted(Random(seed).sample(changes, most), key=lambda change: change.line)
@@ -115,7 +115,7 @@ def _line(text: str) -> str:
 
 
 def _neighbours(node: ast.AST) -> Iterator[ast.AST]:
-    """What may stand in its place instead."""
+    """Yields the replacements of a node."""
     match node:
         case ast.Compare(ops=operators):
             for place, operator in enumerate(operators):
@@ -154,7 +154,7 @@ def _neighbours(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _with(node: ast.AST, **fields: Any) -> ast.AST:
-    """A copy that differs in these fields."""
+    """Copies a node with these fields changed."""
     other = copy.copy(node)
     for name, value in fields.items():
         setattr(other, name, value)

@@ -1,9 +1,9 @@
-"""Plain data: what goes to a program and what comes back, as the judge holds it.
+"""Plain data as the judge represents it: arguments of a program and its results.
 
 A value is None, a bool, an int, a float, a complex number, text, bytes, a list or tuple of values, `DictPairs` for a
-dictionary or `Elements` for a set. Dictionaries and sets of a candidate are never built as such: their keys could have
-been chosen so that every look-up meets all the others. What always holds: nothing here evaluates text, and what is
-deeper or larger than the caps raises `NotPlainError`.
+dictionary or `Elements` for a set. A candidate's dictionaries and sets are never built as such: their keys could be
+chosen to collide. Invariants: nothing here evaluates text, and data beyond the depth or size limits raises
+`NotPlainError`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TRIES = 5
 MOST_DEPTH = 64
 MOST_ITEMS = 3_000_000
 LONG_BITS = 12_000
-"""Integers beyond are written in hexadecimal: writing and reading decimal digits takes quadratic time."""
+"""Integer size in bits above which hexadecimal is used: converting decimal digits takes quadratic time."""
 
 
 class NotPlainError(ValueError):
@@ -36,7 +36,7 @@ class DictPairs:
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """A set or a frozen set; the order means nothing."""
+    """A set or frozen set; the order is irrelevant."""
 
     items: tuple[Value, ...]
 
@@ -46,20 +46,20 @@ Value: TypeAlias = "Scalar | list[Value] | tuple[Value, ...] | DictPairs | Eleme
 
 
 class Arguments(NamedTuple):
-    """Of one call."""
+    """Arguments of one call."""
 
     positional: tuple[Value, ...]
     named: tuple[tuple[str, Value], ...] = ()
 
 
 def parsed(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
-    """What the author of a spec wrote; a candidate's source is never parsed outside its sandbox. Raises SyntaxError for
-    what is not Python, or more than its parser bears."""
+    """Parses text by the author of a spec; a candidate's source is never parsed outside its sandbox. Raises SyntaxError
+    for text that is not Python or exceeds the parser's limits."""
     for _ in range(TRIES):
         try:
             with PARSING:
                 return ast.parse(text, mode=mode)
-        except SystemError:  # somebody else's thread parses, too
+        except SystemError:  # another thread is parsing too
             continue
         except (ValueError, RecursionError, MemoryError) as error:
             raise SyntaxError(str(error)) from error
@@ -67,12 +67,12 @@ def parsed(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
 
 
 def read(text: str) -> Value:
-    """A Python literal; `nan`, `inf` and `set()` are known besides. Raises NotPlainError."""
+    """Parses a Python literal, including `nan`, `inf` and `set()`. Raises NotPlainError."""
     return _value(_parsed(text.strip()), 0)
 
 
 def read_arguments(text: str) -> Arguments:
-    """What stands between the brackets of a call: `[1, 2], key=3`. Raises NotPlainError."""
+    """Parses the text between the parentheses of a call: `[1, 2], key=3`. Raises NotPlainError."""
     call = _parsed(f"call({text}\n)")
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise NotPlainError(f"not the arguments of a call: {text[:80]}")
@@ -80,7 +80,7 @@ def read_arguments(text: str) -> Arguments:
     named: list[tuple[str, Value]] = []
     for keyword in call.keywords:
         if keyword.arg is None:
-            raise NotPlainError("arguments are written out, without **")
+            raise NotPlainError("** is not supported: write the arguments out")
         if any(keyword.arg == name for name, _ in named):
             raise NotPlainError(f"the argument {keyword.arg} is given twice")
         named.append((keyword.arg, _value(keyword.value, 0)))
@@ -115,7 +115,7 @@ def _value(node: ast.expr, depth: int) -> Value:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             size = _value(operand, deeper)
             if isinstance(size, bool) or not isinstance(size, int | float | complex):
-                raise NotPlainError("a minus before what is no number")
+                raise NotPlainError("a minus sign before something that is not a number")
             return -size
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return _value(operand, deeper)
@@ -137,17 +137,17 @@ def _value(node: ast.expr, depth: int) -> Value:
 
 
 def _distinct(keys: list[Value]) -> tuple[Value, ...]:
-    """Of a dictionary or a set: of two that are equal, as 1 and True are, Python keeps one. Raises NotPlainError."""
+    """Returns the keys of a dictionary or items of a set. Raises NotPlainError if two are equal, as 1 and True are."""
     if len({_native(key) for key in keys}) < len(keys):
-        raise NotPlainError("a key of a dictionary, or an item of a set, is there twice")
+        raise NotPlainError("duplicate dictionary key or set item")
     return tuple(keys)
 
 
 def _native(key: Value) -> Hashable:
-    """As Python has it. Raises NotPlainError for what is no key."""
+    """Converts a key to a hashable Python value. Raises NotPlainError for a value that cannot be a key."""
     match key:
         case list() | DictPairs():
-            raise NotPlainError(f"a {kind_of(key)} is no key and no item of a set")
+            raise NotPlainError(f"a {kind_of(key)} cannot be a dictionary key or set item")
         case tuple():
             return tuple(map(_native, key))
         case Elements(items):
@@ -157,8 +157,8 @@ def _native(key: Value) -> Hashable:
 
 
 def literal(value: Value) -> str:
-    """Source text of which Python makes this value again, where `nan` and `inf` are known. Sets and dictionaries come
-    in a settled order, so that equal values have equal texts."""
+    """Returns Python source text of a value, given `nan` and `inf`. Sets and dictionaries are sorted, so that equal
+    values have equal texts."""
     match value:
         case DictPairs(pairs):
             return "{" + ", ".join(sorted(f"{_hashable(key)}: {literal(item)}" for key, item in pairs)) + "}"
@@ -182,7 +182,7 @@ def literal(value: Value) -> str:
 
 
 def _hashable(value: Value) -> str:
-    """As an item of a set or a key: a set in there is a frozen one."""
+    """Source text of a set item or key: a set inside becomes a frozenset."""
     match value:
         case Elements(items):
             return f"frozenset({literal(value)})" if items else "frozenset()"
@@ -194,14 +194,14 @@ def _hashable(value: Value) -> str:
 
 
 def arguments_text(arguments: Arguments) -> str:
-    """As they stand between the brackets of a call."""
+    """Renders arguments as written between the parentheses of a call."""
     return ", ".join(
         [*map(literal, arguments.positional), *(f"{name}={literal(value)}" for name, value in arguments.named)]
     )
 
 
 def of_native(found: object, depth: int = 0) -> Value:
-    """What the judge itself made with Python's own containers. Raises NotPlainError."""
+    """Converts Python containers that the judge itself made. Raises NotPlainError."""
     if depth > MOST_DEPTH:
         raise NotPlainError(f"nested more than {MOST_DEPTH} deep")
     deeper = depth + 1
@@ -219,5 +219,5 @@ def of_native(found: object, depth: int = 0) -> Value:
 
 
 def kind_of(value: Value) -> str:
-    """As Python calls it."""
+    """Returns Python's name for the type of a value."""
     return {DictPairs: "dict", Elements: "set"}.get(type(value), type(value).__name__)

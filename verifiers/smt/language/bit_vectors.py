@@ -1,5 +1,8 @@
-"""Values of bit vectors: SMT-LIB's FixedSizeBitVectors. Everything wraps around, also the quotient by zero is fixed:
-all ones, and the remainder is the dividend; the signed ones are made from these by signs."""
+"""Values of bit vectors: SMT-LIB's FixedSizeBitVectors.
+
+Everything wraps around. Division by zero is fixed: the quotient is all ones, the remainder is the dividend; the signed
+operations derive from these by signs.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ def _signed(value: int, width: int) -> int:
 
 
 def _sdiv(left: int, right: int) -> int:
-    """Towards zero; by zero: -1, or 1 for what is negative."""
+    """Signed quotient, rounded towards zero; by zero: -1, or 1 for a negative dividend."""
     if not right:
         return 1 if left < 0 else -1
     size = abs(left) // abs(right)
@@ -23,7 +26,7 @@ def _sdiv(left: int, right: int) -> int:
 
 
 def _srem(left: int, right: int) -> int:
-    """The sign of the dividend."""
+    """Signed remainder, with the sign of the dividend."""
     if not right:
         return left
     size = abs(left) % abs(right)
@@ -66,7 +69,7 @@ ORDER: dict[str, tuple[Callable[[int, int], bool], bool]] = {
 
 
 def bit_value(term: Term, args: Sequence[Any]) -> bool | int:
-    """The value of a term of that theory, or into and out of it; bit vectors are integers from zero."""
+    """Returns the value of a bit-vector term or conversion; bit vectors are non-negative integers."""
     op, index = term.op, term.payload
     if term.args[0].sort == INT:
         return int(args[0]) % (1 << term.sort.width)

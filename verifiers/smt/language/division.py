@@ -1,8 +1,8 @@
-"""Where a term divides by something that might be zero: the condition under which no such value matters.
+"""Divisions by zero in a term: the condition under which none of them matters.
 
-A division by zero of integers or reals has some value in SMT-LIB, any: `x/0 = 1` can be satisfied. So whoever relies on
-it proves nothing that a person means. The condition follows the guards of the language from left to right: in
-`(and (distinct d 0) (> (/ n d) 1))` the divisor is safe. Under a quantifier it must be safe for every value.
+In SMT-LIB a division of integers or reals by zero has some, arbitrary, value: `x/0 = 1` is satisfiable. A proof that
+relies on it proves nothing useful. The condition respects the guards of the language from left to right: in `(and
+(distinct d 0) (> (/ n d) 1))` the divisor is safe. Under a quantifier it must be safe for every value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ PARTIAL = frozenset({"/", "div", "mod"})
 
 
 def defined(terms: Terms, roots: Sequence[Term]) -> Term:
-    """Under what condition all of these are free of divisions by zero that matter. Raises ClaimError: too large."""
+    """Returns the condition under which all roots are free of relevant divisions by zero. Raises ClaimError if too
+    large."""
     known: dict[int, Term] = {}
     for term in walk(roots):
         known[term.number] = _condition(terms, term, [known[each.number] for each in term.args])
@@ -43,7 +44,7 @@ def _condition(terms: Terms, term: Term, parts: list[Term]) -> Term:
 
 
 def _in_order(terms: Terms, guards: Sequence[Term], parts: Sequence[Term]) -> Term:
-    """Each part where all guards before it hold."""
+    """Requires each part only where all guards before it hold."""
     made = terms.boolean(True)
     for guard, part in zip(reversed(guards), reversed(parts), strict=True):
         made = terms.conjunction([part, terms.implication(guard, made)])

@@ -1,4 +1,4 @@
-"""S-expressions to terms: names looked up, sorts checked, `let` and definitions written out. Without recursion."""
+"""Elaborates S-expressions into terms: resolves names, checks sorts, expands definitions. Without recursion."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ SORTS = frozenset({"Bool", "Int", "Real", "BitVec", "Array"})
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A symbol that stands for a term over its parameters."""
+    """A symbol defined as a term over its parameters."""
 
     name: str
     parameters: tuple[tuple[str, Sort], ...]
     range: Sort
     body: Node
     sees: frozenset[str] | None = None
-    """The declared symbols that may occur in its body; None: all."""
+    """Declared symbols that may occur in its body; None for all."""
 
 
 @dataclass(slots=True)
 class Names:
-    """What is declared so far."""
+    """Sorts, functions and definitions declared so far."""
 
     sorts: dict[str, Sort] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     definitions: dict[str, Definition] = field(default_factory=dict)
 
     def free(self, name: str, at: int) -> str:
-        """The name, which nobody has yet. Raises ClaimError."""
+        """Returns the name if it is unused. Raises ClaimError."""
         taken = name in self.functions or name in self.definitions or name in RESERVED
         if taken:
-            raise ClaimError(f"{escaped(name)} is declared already", at)
+            raise ClaimError(f"{escaped(name)} is already declared", at)
         return name
 
     def sort(self, node: Node) -> Sort:
-        """Raises ClaimError. Recursion here is as deep as the sort, which may be eight deep."""
+        """Parses a sort, nested at most eight deep. Raises ClaimError."""
         return self._sort(node, 8)
 
     def _sort(self, node: Node, depth: int) -> Sort:
@@ -59,7 +59,7 @@ class Names:
             name = symbol(node, "a sort")
             found = {"Bool": BOOL, "Int": INT, "Real": REAL}.get(name) or self.sorts.get(name)
             if found is None:
-                raise ClaimError(f"there is no sort {escaped(name)}", node.at)
+                raise ClaimError(f"unknown sort {escaped(name)}", node.at)
             return found
         match node.items:
             case (Atom("symbol", "_"), Atom("symbol", "BitVec"), Atom("numeral", width)) if len(width) < 6:
@@ -69,10 +69,10 @@ class Names:
                 if made.parameters[0].name == "Array" and not made.parameters[0].declared:
                     raise ClaimError("an array whose index is an array", node.at)
                 return made
-        raise ClaimError("there is no such sort", node.at)
+        raise ClaimError("unknown sort", node.at)
 
     def variables(self, node: Node, what: str) -> list[tuple[str, Sort]]:
-        """`((x Int) (y Bool))`, each name once. Raises ClaimError."""
+        """Parses `((x Int) (y Bool))` with distinct names. Raises ClaimError."""
         found: dict[str, Sort] = {}
         for pair in form(node, what):
             name_node, sort_node = form(pair, what, 2)
@@ -88,9 +88,9 @@ class Names:
 @dataclass(slots=True)
 class Scope:
     locals: dict[str, list[Term]]
-    """What each name stands for, the innermost last."""
+    """Terms that each name is bound to, innermost last."""
     sees: frozenset[str] | None
-    """Which declared symbols may occur; None: all."""
+    """Declared symbols that may occur; None for all."""
 
 
 Place = tuple[Node, Scope]
@@ -99,26 +99,27 @@ Elaboration = Generator[Place, Term, Term]
 
 @dataclass(slots=True)
 class Elaborator:
-    """One per claim, so that the budget is one."""
+    """Elaborates one claim, with one budget of steps."""
 
     terms: Terms
     names: Names
     steps: int = 0
 
     def term(self, node: Node, variables: dict[str, Term] | None = None, sees: frozenset[str] | None = None) -> Term:
-        """The term that this expression is. Raises ClaimError."""
+        """Returns the term of an expression. Raises ClaimError."""
         scope = Scope({name: [term] for name, term in (variables or {}).items()}, sees)
         return recurse((node, scope), self._visit)
 
     def check(self, definition: Definition) -> Term:
-        """The body, with variables for the parameters. Raises ClaimError where it has not the sort that it says."""
+        """Returns the body with variables for the parameters. Raises ClaimError if its sort differs from the declared
+        one."""
         variables = {name: self.terms.variable(name, sort) for name, sort in definition.parameters}
         return coerced(self.terms, self.term(definition.body, variables, definition.sees), definition.range)
 
     def _step(self) -> None:
         self.steps += 1
         if self.steps > MAX_STEPS:
-            raise ClaimError("too large, with its definitions written out")
+            raise ClaimError("too large, with its definitions expanded")
 
     def _visit(self, place: Place) -> Term | Elaboration:
         node, scope = place
@@ -126,7 +127,7 @@ class Elaborator:
         if isinstance(node, Atom):
             return self._atom(node, scope)
         if not node.items:
-            raise ClaimError("an empty bracket is no term", node.at)
+            raise ClaimError("empty parentheses are not a term", node.at)
         head, *rest = node.items
         if isinstance(head, Atom):
             match symbol(head, "what is applied"):
@@ -137,11 +138,11 @@ class Elaborator:
                 case "_":
                     return self._indexed_literal(node)
                 case "!":
-                    raise ClaimError("annotations have no place inside of terms", node.at)
+                    raise ClaimError("annotations are not allowed inside terms", node.at)
                 case name if not rest:
-                    raise ClaimError(f"a constant stands without brackets: {escaped(name)}", node.at)
+                    raise ClaimError(f"a constant is written without parentheses: {escaped(name)}", node.at)
                 case name if scope.locals.get(name):
-                    raise ClaimError(f"{escaped(name)} is a variable here and no function", head.at)
+                    raise ClaimError(f"{escaped(name)} is a variable here, not a function", head.at)
                 case name:
                     return self._application(name, (), rest, scope, node)
         match head.items:
@@ -164,7 +165,7 @@ class Elaborator:
             case "symbol":
                 bound = scope.locals.get(node.text)
                 return bound[-1] if bound else self._application(node.text, (), [], scope, node)
-        raise ClaimError("text and keywords are no terms", node.at)
+        raise ClaimError("text and keywords are not terms", node.at)
 
     def _let(self, node: Form, scope: Scope) -> Elaboration:
         _, bindings, body = form(node, "let", 3)
@@ -191,11 +192,11 @@ class Elaborator:
         made = yield from self._within(bound, body, scope)
         op = symbol(kind, "a quantifier")
         if made.sort != BOOL:
-            raise ClaimError(f"{op} over a term that is no statement", node.at)
+            raise ClaimError(f"{op} over a term that is not Bool", node.at)
         return self.terms.make(op, (made,), BOOL, tuple(bound.values()))
 
     def _within(self, bound: dict[str, Term], body: Node, scope: Scope) -> Elaboration:
-        """The body, in which these names stand for these terms."""
+        """Elaborates the body with these names bound to these terms."""
         for name, term in bound.items():
             scope.locals.setdefault(name, []).append(term)
         made = yield body, scope
@@ -211,12 +212,12 @@ class Elaborator:
                 if value.bit_length() > sort.width:
                     raise ClaimError(f"{escaped(name)} does not fit into {width} bits", node.at)
                 return self.terms.literal(value, sort)
-        raise ClaimError("there is no such constant", node.at)
+        raise ClaimError("unknown constant", node.at)
 
     def _constant_array(self, sort: Sort, element: Node, scope: Scope, node: Node) -> Elaboration:
         value = yield element, scope
         if sort.name != "Array" or sort.declared:
-            raise ClaimError("only an array is constant", node.at)
+            raise ClaimError("only an array can be constant", node.at)
         return self.terms.make("constant_array", (coerced(self.terms, value, sort.parameters[1]),), sort)
 
     def _application(
@@ -252,7 +253,7 @@ class Elaborator:
 
 @contextmanager
 def _located(node: Node) -> Iterator[None]:
-    """Says of an error that it is there."""
+    """Adds the position to a ClaimError."""
     try:
         yield
     except ClaimError as error:
@@ -262,4 +263,4 @@ def _located(node: Node) -> Iterator[None]:
 def _index(node: Node) -> int:
     if isinstance(node, Atom) and node.kind == "numeral" and len(node.text) < 7 and int(node.text) <= MAX_INDEX:
         return int(node.text)
-    raise ClaimError(f"an index that is no numeral up to {MAX_INDEX:,}", node.at)
+    raise ClaimError(f"an index must be a numeral up to {MAX_INDEX:,}", node.at)

@@ -1,21 +1,21 @@
-"""What can be wrong with a text in the language of claims."""
+"""Errors in texts in the language of claims."""
 
 from __future__ import annotations
 
 
 class ClaimError(Exception):
-    """It cannot be read: not in the language, too large, or of the wrong sort. The message says where."""
+    """Unreadable text: not in the language, too large, or of the wrong sort. The message gives the position."""
 
     def __init__(self, message: str, at: int | None = None) -> None:
         super().__init__(message if at is None else f"{message} (character {at + 1})")
 
 
 class FormError(ClaimError):
-    """It is in the language, but not in the part of it that was asked for."""
+    """Valid text, but not in the part of the language that was asked for."""
 
 
 class CommandError(ClaimError):
-    """It holds a command that has no place there. `tampering` where it speaks to the solver or to its output."""
+    """A command where none is allowed. `tampering` if it addresses the solver or its output."""
 
     def __init__(self, message: str, at: int | None = None, *, tampering: bool = False) -> None:
         super().__init__(message, at)
@@ -23,7 +23,7 @@ class CommandError(ClaimError):
 
 
 class Undefined(Exception):
-    """This term has no value that our arithmetic can give: a division by zero, a quantifier, a number too large."""
+    """A term without a value in our arithmetic: a division by zero, a quantifier, a number too large."""
 
     def __init__(self, message: str, *, by_zero: bool = False, quantified: bool = False) -> None:
         super().__init__(message)
@@ -32,8 +32,8 @@ class Undefined(Exception):
 
 
 class SolverBroke(Exception):
-    """A solver, or two of them, contradict themselves or fail: nothing is known of the submission."""
+    """A solver failed, or solvers contradict each other: nothing is known about the submission."""
 
 
 class OutOfMemory(MemoryError):
-    """A solver took more memory than it may. What it leaves behind cannot be trusted: this process has to end."""
+    """A solver exceeded its memory limit. Its state cannot be trusted: this process must end."""

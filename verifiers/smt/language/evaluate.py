@@ -1,7 +1,7 @@
-"""The value of a term, in exact arithmetic of our own: the voice that owes nothing to any solver.
+"""Value of a term in exact arithmetic of our own, independent of any solver.
 
-Lazy where the language's guards are: `and`, `or` and `ite` look no further than they must, from left to right. Division
-by zero, quantifiers, symbols without a value and numbers of more than MAX_BITS have no value here: Undefined.
+Lazy where the language guards: `and`, `or` and `ite` evaluate no further than they must, from left to right. Division
+by zero, quantifiers, symbols without a value and numbers above MAX_BITS raise Undefined.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from verifiers.smt.language.terms import Term
 from verifiers.smt.language.values import ArrayValue, FunctionTable, Interpretation, Value, same
 
 MAX_BITS = 14_000
-"""Of a number, or of a numerator or denominator: what still can be written in decimal digits."""
+"""Maximum size of a number, numerator or denominator, in bits: the limit for decimal digits."""
 Evaluation = Generator[Term, Value, Value]
 
 
 def evaluate(term: Term, interpretation: Interpretation | None = None) -> Value:
-    """Raises Undefined."""
+    """Returns the value of a term. Raises Undefined."""
     known: dict[int, Value] = {}
 
     def value(wanted: Term) -> Any:
@@ -117,7 +117,7 @@ def _divided(left: Any, right: Any) -> Any:
 
 
 def _div(left: Any, right: Any) -> Any:
-    """The quotient that leaves a remainder from 0 to below the divisor's size."""
+    """Euclidean quotient: leaves a remainder from 0 to below the divisor's absolute value."""
     if not right:
         raise Undefined("a division by zero", by_zero=True)
     return left // right if right > 0 else -(left // -right)

@@ -1,7 +1,7 @@
-"""The operators of the language: which sorts they take, and what they make. Everything else is refused.
+"""Operators of the language with their argument and result sorts. All others are refused.
 
-SMT-LIB 2.6: Core, Ints, Reals, FixedSizeBitVectors with the usual extensions, ArraysEx. An integer where a real number
-is needed is made real, as every solver does. Chains (`(< a b c)`, `(=> a b c)`) are written out; `=>` becomes `or`.
+SMT-LIB 2.6: Core, Ints, Reals, FixedSizeBitVectors with the usual extensions, ArraysEx. An integer where a real is
+needed is converted, as every solver does. Chains (`(< a b c)`, `(=> a b c)`) are expanded; `=>` becomes `or`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ MAX_DISTINCT = 256
 
 
 def apply_operator(terms: Terms, op: str, index: tuple[int, ...], args: Sequence[Term]) -> Term:
-    """The term. Raises ClaimError for an operator that is not listed, and for arguments that it does not take."""
+    """Applies an operator. Raises ClaimError for an unknown one, or for arguments that it does not take."""
     rule, indexed = OPERATORS.get(op, (None, 0))
     if rule is None or len(index) != indexed:
-        raise ClaimError(f"there is no operator {op!r}" + (f" with {len(index)} indices" if index or indexed else ""))
+        raise ClaimError(f"unknown operator {op!r}" + (f" with {len(index)} indices" if index or indexed else ""))
     return rule(terms, op, index, list(args))
 
 
@@ -31,7 +31,7 @@ def refused(op: str, args: Sequence[Term]) -> ClaimError:
 
 
 def real(terms: Terms, term: Term) -> Term:
-    """The term as a real number. Any other than an integer is left as it is."""
+    """Converts an integer term to a real one; other terms are returned unchanged."""
     if term.sort != INT:
         return term
     if term.op == "value":
@@ -40,7 +40,7 @@ def real(terms: Terms, term: Term) -> Term:
 
 
 def alike(terms: Terms, op: str, args: list[Term]) -> list[Term]:
-    """The arguments, all of one sort: integers made real where one is real."""
+    """Returns the arguments with one common sort: integers become reals if any argument is real."""
     if any(each.sort == REAL for each in args):
         args = [real(terms, each) for each in args]
     if len({each.sort for each in args}) != 1:
@@ -60,7 +60,7 @@ def numbers(terms: Terms, op: str, args: list[Term], least: int) -> list[Term]:
 
 
 def widths(op: str, args: Sequence[Term], count: int) -> Sort:
-    """The one bit vector sort of all arguments."""
+    """Returns the common bit-vector sort of all arguments."""
     if len(args) != count or any(each.sort.name != "BitVec" or each.sort != args[0].sort for each in args):
         raise refused(op, args)
     return args[0].sort
@@ -72,7 +72,7 @@ def statements(op: str, args: Sequence[Term], least: int) -> None:
 
 
 def folded(terms: Terms, op: str, args: Sequence[Term], sort: Sort) -> Term:
-    """Two at a time, from the left."""
+    """Applies a binary operator from the left."""
     return reduce(lambda left, right: terms.make(op, (left, right), sort), args)
 
 
@@ -185,14 +185,14 @@ def _divisible(terms: Terms, op: str, index: tuple[int, ...], args: list[Term]) 
 
 
 def _bitwise(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    """Of two bit vectors or, where that says the same in any order, of more."""
+    """Applies to two bit vectors, or to more if the operator is associative and commutative."""
     count = len(args) if op in ("bvand", "bvor", "bvxor", "bvadd", "bvmul") else 2
     return folded(terms, op, args, widths(op, args, max(2, count)))
 
 
 def _bits(count: int, made: Sort | None = None, name: str = "") -> Rule:
-    """Takes so many bit vectors of one sort, and makes one of it unless another sort is given; `name` is what the
-    operator is called here."""
+    """Returns a rule for `count` bit vectors of one sort, with result sort `made` (default: that sort) and our `name`
+    for the operator."""
 
     def rule(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
         sort = widths(op, args, count)
@@ -244,7 +244,7 @@ def _of_array(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Te
 
 
 def coerced(terms: Terms, term: Term, sort: Sort) -> Term:
-    """The term as that sort: only an integer may become real. Raises ClaimError."""
+    """Returns the term with this sort: only an integer may become real. Raises ClaimError."""
     made = real(terms, term) if sort == REAL else term
     if made.sort != sort:
         raise ClaimError(f"a term of sort {made.sort} where {sort} is needed")
@@ -288,6 +288,6 @@ OPERATORS: dict[str, tuple[Rule, int]] = {
     )
     for name in names.split()
 }
-"""Each operator's rule, and how many indices it has: `(_ extract 7 0)` has two."""
+"""Rule and number of indices of each operator: `(_ extract 7 0)` has two."""
 BIT_OPERATORS = tuple(op for op in OPERATORS if op.startswith("bv") and op != "bv2nat")
-"""Those of bit vectors alone that have no index."""
+"""Operators on bit vectors only, without indices."""

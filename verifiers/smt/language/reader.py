@@ -1,7 +1,7 @@
-"""Text to S-expressions: SMT-LIB 2.6, section 3.1, in ASCII. Linear in the text, without recursion, within limits.
+"""Parses text into S-expressions: SMT-LIB 2.6, section 3.1, in ASCII. Linear, without recursion, within limits.
 
-Nothing of a text comes near a solver's own parser: those run out of time and memory in reading, where no limit of
-theirs holds, and have commands that write files.
+No text reaches a solver's own parser: those exceed time and memory while parsing, where their limits do not apply, and
+have commands that write files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from verifiers.smt.language.errors import ClaimError
 
 Kind = Literal["symbol", "numeral", "decimal", "hexadecimal", "binary", "keyword", "string"]
 MAX_DIGITS = 4_000
-"""Of a number: what Python still reads and writes as decimal text."""
+"""Maximum length of a number: the limit of Python's decimal conversion."""
 MAX_SYMBOL = 128
 
 TOKEN = re.compile(
@@ -34,7 +34,7 @@ TOKEN = re.compile(
     re.VERBOSE | re.ASCII,
 )
 SIGNED = re.compile(r"[+-][0-9]", re.ASCII)
-"""How a symbol begins that people take for a number, and solvers too."""
+"""Start of a symbol that people, and solvers, mistake for a number."""
 QUOTED = re.compile(r"[\x20-\x7e\t\r\n]*", re.ASCII)
 
 
@@ -42,7 +42,7 @@ QUOTED = re.compile(r"[\x20-\x7e\t\r\n]*", re.ASCII)
 class ReaderLimits:
     characters: int
     nodes: int
-    """Atoms and brackets."""
+    """Maximum number of atoms and parentheses."""
     depth: int
 
 
@@ -54,13 +54,13 @@ SUBMISSION = ReaderLimits(characters=60_000, nodes=20_000, depth=400)
 class Atom:
     kind: Kind
     text: str
-    """Without bars, quotes, `:`, `#x` and `#b`."""
+    """Text without bars, quotes, `:`, `#x` and `#b`."""
     at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A bracket and what is in it."""
+    """A parenthesized list."""
 
     items: tuple[Atom | Form, ...]
     at: int = 0
@@ -70,7 +70,7 @@ Node = Atom | Form
 
 
 def read(text: str, limits: ReaderLimits) -> list[Node]:
-    """All expressions of the text, in order. Raises ClaimError for anything else than whole ones."""
+    """Parses all expressions of a text, in order. Raises ClaimError unless all are complete."""
     if len(text) > limits.characters:
         raise ClaimError(f"longer than {limits.characters:,} characters")
     stack: list[list[Node]] = [[]]
@@ -92,14 +92,14 @@ def read(text: str, limits: ReaderLimits) -> list[Node]:
             stack.append([])
         elif kind == "close":
             if not opened:
-                raise ClaimError("a bracket closes that was not opened", at)
+                raise ClaimError("unmatched closing parenthesis", at)
             items = stack.pop()
             stack[-1].append(Form(tuple(items), opened.pop()))
         elif kind != "blank":
             stack[-1].append(_atom(str(kind), found[str(kind)], at))
         at = found.end()
     if opened:
-        raise ClaimError("a bracket is never closed", opened[-1])
+        raise ClaimError("unclosed parenthesis", opened[-1])
     return stack[0]
 
 
@@ -109,9 +109,9 @@ def _atom(kind: str, text: str, at: int) -> Atom:
             if len(text) > MAX_SYMBOL or not QUOTED.fullmatch(text):
                 raise ClaimError(f"a symbol longer than {MAX_SYMBOL} characters, or not in ASCII", at)
             if kind == "symbol" and SIGNED.match(text):
-                raise ClaimError(f"{escaped(text)} is a symbol in SMT-LIB and no number: write (- 1) for minus one", at)
+                raise ClaimError(f"{escaped(text)} is a symbol in SMT-LIB, not a number: write (- 1) for minus one", at)
             if text.startswith((".", "@", "?t", "?v")):
-                raise ClaimError("symbols that begin with `.`, `@`, `?t` or `?v` are taken", at)
+                raise ClaimError("symbols that begin with `.`, `@`, `?t` or `?v` are reserved", at)
             return Atom("symbol", text, at)
         case "numeral" | "decimal" | "hexadecimal" | "binary":
             if len(text) > MAX_DIGITS:
@@ -122,7 +122,7 @@ def _atom(kind: str, text: str, at: int) -> Atom:
 
 
 def head(node: Node) -> str:
-    """The symbol that a bracket begins with; empty for anything else."""
+    """Returns the symbol at the start of a list; empty for anything else."""
     match node:
         case Form((Atom("symbol", name), *_)):
             return name
@@ -130,7 +130,7 @@ def head(node: Node) -> str:
 
 
 def atoms(nodes: Sequence[Node]) -> list[Atom]:
-    """All atoms of these expressions, in order."""
+    """Returns all atoms of these expressions, in order."""
     found: list[Atom] = []
     stack = list(reversed(nodes))
     while stack:
@@ -143,14 +143,14 @@ def atoms(nodes: Sequence[Node]) -> list[Atom]:
 
 
 def symbol(node: Node, what: str) -> str:
-    """The symbol that this has to be. Raises ClaimError."""
+    """Returns the name of a symbol. Raises ClaimError for any other node."""
     if isinstance(node, Atom) and node.kind == "symbol":
         return node.text
     raise ClaimError(f"{what} is not a symbol", node.at)
 
 
 def form(node: Node, what: str, length: int | None = None) -> Sequence[Node]:
-    """What is inside the bracket that this has to be, of that length. Raises ClaimError."""
+    """Returns the items of a list of the given length. Raises ClaimError for any other node."""
     if isinstance(node, Form) and length in (None, len(node.items)):
         return node.items
-    raise ClaimError(f"{what} is not a bracket" + (f" of {length}" if length is not None else ""), node.at)
+    raise ClaimError(f"{what} is not a parenthesized list" + (f" of {length}" if length is not None else ""), node.at)

@@ -1,4 +1,4 @@
-"""Recursion as deep as a text or a term nests, without Python's own, which ends at a depth of its own."""
+"""Recursion without Python's call stack, so that depth is limited only by our own limits."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ A = TypeVar("A")
 
 
 def recurse(question: Q, answer: Callable[[Q], A | Generator[Q, A, A]]) -> A:
-    """What `answer` says of the question: at once, or as a generator that yields the questions which have to be
-    answered first, is sent their answers, and returns its own."""
+    """Returns `answer(question)`. An answer is a value, or a generator that yields subquestions, receives their
+    answers, and returns its own."""
     waiting: list[Generator[Q, A, A]] = []
     found: Any = answer(question)
     while True:

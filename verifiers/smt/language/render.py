@@ -1,4 +1,4 @@
-"""Terms and values as SMT-LIB text: what lets somebody else ask another solver. The same term, the same text."""
+"""Renders terms and values as SMT-LIB text, so that anyone can query another solver. Deterministic."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from verifiers.smt.language.terms import QUANTIFIERS, Function, Sort, Term, func
 from verifiers.smt.language.values import ArrayValue, Element, FunctionTable, Value
 
 MAX_WRITTEN = 4_000_000
-"""Characters written in all for one query, its parts counted each time that they are copied; then it is given up."""
+"""Maximum number of characters written for one query, counting each copy of a part."""
 MAX_SHOWN = 120
 
 
 class TooLong(Exception):
-    """The text would be longer than anybody reads."""
+    """The text would exceed MAX_WRITTEN."""
 
 
 def query_text(assertions: Sequence[Term]) -> str:
-    """A whole script: declarations, these assertions, check-sat. Raises TooLong."""
+    """Renders a complete script: declarations, assertions, check-sat. Raises TooLong."""
     written = _Writer()
     used = functions(assertions)
     sorts = {sort for term in walk(assertions) for sort in leaves(term.sort) if sort.declared}
@@ -40,7 +40,7 @@ def name_text(name: str) -> str:
 
 
 def value_text(value: Value, sort: Sort) -> str:
-    """The value as SMT-LIB has it, cut where it is long."""
+    """Renders a value as SMT-LIB, truncated if long."""
     text = _value(value, sort)
     return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "..."
 
@@ -77,7 +77,7 @@ def _value(value: Value, sort: Sort) -> str:
 
 
 class _Writer:
-    """Shared terms are bound by `let`, those under a quantifier anew in its body. Without recursion over terms."""
+    """Binds shared terms by `let`, those under a quantifier separately in its body. Without recursion over terms."""
 
     def __init__(self) -> None:
         self._quantified: dict[int, str] = {}
@@ -92,7 +92,7 @@ class _Writer:
         return self._scope(term)
 
     def _scope(self, root: Term) -> str:
-        """The term, without going into quantifiers, whose text is known already."""
+        """Renders a term without entering quantifiers, whose text is already known."""
         order = list(walk([root], closed=QUANTIFIERS))
         uses = Counter(each.number for term in order if term.op not in QUANTIFIERS for each in term.args)
         text: dict[int, str] = {}
@@ -143,7 +143,7 @@ def _variable(term: Term) -> str:
 def shown(
     values: Mapping[Function, Value | FunctionTable], otherwise: Mapping[str, str], most: int = 30
 ) -> dict[str, str]:
-    """Constants and functions by name, as text; `otherwise` where there is no value of ours."""
+    """Renders constants and functions by name; `otherwise` has the text of those without a value of ours."""
     found: dict[str, str] = dict(list(otherwise.items())[:most])
     for function, value in list(values.items())[:most]:
         found[function.name] = (

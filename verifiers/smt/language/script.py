@@ -1,4 +1,4 @@
-"""Commands to a claim: what is declared, what is asserted, what is to be best. Commands not listed here are refused."""
+"""Reads commands into a claim: declarations, assertions, an objective. Unlisted commands are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TAMPERING = frozenset(
         "check-sat-assuming", "declare-tactic", "model-add", "model-del", "query",
     }
 )  # fmt: skip
-"""Commands that speak to a solver about anything but a claim, or make it write."""
+"""Commands that control a solver or make it write, instead of stating a claim."""
 COMMANDS = TAMPERING | frozenset(
     {
         "assert", "assert-soft", "check-sat", "declare-const", "declare-fun", "declare-sort", "declare-datatype",
@@ -36,10 +36,10 @@ DEFINES = ("define-fun", "define-const")
 @dataclass(frozen=True, slots=True)
 class Assertion:
     name: str
-    """As given, or `assertion N`, counted from one."""
+    """Given name, or `assertion N`, counted from one."""
     term: Term
     body: Node
-    """As it is written, without its name."""
+    """Source expression, without its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class SmtClaim:
     assertions: list[Assertion] = field(default_factory=list)
     objective: OptimizationGoal | None = None
     declared: list[Function] = field(default_factory=list)
-    """In order, also those that a submission defines."""
+    """Declared functions in order, including those that a submission defines."""
     elaborator: Elaborator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,10 +67,10 @@ class SmtClaim:
 def read_claim(
     nodes: Sequence[Node], fills: Mapping[str, Definition] | None = None, terms: Terms | None = None
 ) -> SmtClaim:
-    """The claim, with these definitions in the place of declared symbols. Raises ClaimError.
+    """Returns the claim, with the definitions in `fills` replacing declared symbols. Raises ClaimError.
 
-    A fill has the arguments and sorts that the declaration says, or it is refused. Claims whose terms meet at one bench
-    share `terms`. Fills that nothing declares are what the others use.
+    A fill must have the arguments and sorts of its declaration. Claims whose terms are used together share `terms`.
+    Fills without a declaration are auxiliary functions of the others.
     """
     claim = SmtClaim(terms or Terms())
     fills = fills or {}
@@ -84,7 +84,7 @@ def read_claim(
             raise ClaimError("an empty command", node.at)
         command = symbol(items[0], "a command")
         if ended:
-            raise CommandError("after check-sat nothing may follow", node.at)
+            raise CommandError("nothing may follow check-sat", node.at)
         match command:
             case "set-logic":
                 claim.logic = _logic(form(node, command, 2)[1])
@@ -103,20 +103,20 @@ def read_claim(
                     raise ClaimError("a second objective", node.at)
                 term = claim.elaborator.term(form(node, command, 2)[1])
                 if term.sort not in (INT, REAL) and term.sort.name != "BitVec":
-                    raise ClaimError("an objective is a number or a bit vector", node.at)
+                    raise ClaimError("an objective must be a number or a bit vector", node.at)
                 claim.objective = OptimizationGoal(term, command == "minimize")
             case "check-sat":
                 form(node, command, 1)
                 ended = True
             case _:
                 raise CommandError(
-                    f"the command {escaped(command)} has no place in a claim", node.at, tampering=command in TAMPERING
+                    f"the command {escaped(command)} is not allowed in a claim", node.at, tampering=command in TAMPERING
                 )
     return claim
 
 
 def definition(node: Node, names: Names) -> Definition:
-    """`(define-fun f ((x Int)) Int x)` or `(define-const c Int 1)`. Raises ClaimError."""
+    """Parses `(define-fun f ((x Int)) Int x)` or `(define-const c Int 1)`. Raises ClaimError."""
     items = form(node, "a definition")
     match items:
         case (Atom("symbol", "define-const"), name, sort, body):
@@ -128,7 +128,7 @@ def definition(node: Node, names: Names) -> Definition:
 
 
 def define(claim: SmtClaim, made: Definition, at: int) -> None:
-    """Adds it, once it is known to be well sorted; it may use only what was there before. Raises ClaimError."""
+    """Adds a definition after checking its sorts; it may use only earlier symbols. Raises ClaimError."""
     claim.names.free(made.name, at)
     claim.elaborator.check(made)
     claim.names.definitions[made.name] = made
@@ -137,7 +137,7 @@ def define(claim: SmtClaim, made: Definition, at: int) -> None:
 def _logic(node: Node) -> str:
     name = symbol(node, "a logic")
     if not LOGIC.fullmatch(name) or not name:
-        raise ClaimError(f"the logic {escaped(name)} is not among those that are spoken here", node.at)
+        raise ClaimError(f"unsupported logic {escaped(name)}", node.at)
     return name
 
 
@@ -155,7 +155,7 @@ def _declare_sort(claim: SmtClaim, node: Node) -> None:
     if not (isinstance(arity, Atom) and arity.kind == "numeral" and arity.text == "0"):
         raise ClaimError("declared sorts take no arguments", node.at)
     if name in SORTS or name in claim.names.sorts:
-        raise ClaimError(f"there is a sort {escaped(name)} already", node.at)
+        raise ClaimError(f"the sort {escaped(name)} is already declared", node.at)
     claim.names.sorts[name] = Sort(name, (), declared=True)
 
 
@@ -170,7 +170,7 @@ def _declare(claim: SmtClaim, command: str, node: Node, fills: Mapping[str, Defi
         claim.names.functions[name] = function
         return
     if tuple(sort for _, sort in fill.parameters) != domain or fill.range != function.range:
-        raise ClaimError(f"{escaped(name)} is defined with other sorts than it is declared with")
+        raise ClaimError(f"{escaped(name)} is defined with sorts that differ from its declaration")
     define(claim, fill, node.at)
 
 
@@ -191,5 +191,5 @@ def _assert(claim: SmtClaim, node: Node) -> None:
 
 
 def read_text(text: str) -> SmtClaim:
-    """The claim in this text. Raises ClaimError."""
+    """Parses a claim. Raises ClaimError."""
     return read_claim(read(text, CLAIM))

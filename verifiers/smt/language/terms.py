@@ -1,4 +1,4 @@
-"""Sorts and terms. Terms are shared: equal ones are one object, so that a term is a graph whose size is its cost."""
+"""Sorts and terms. Equal terms are one shared object, so a term is a graph, and its size is its cost."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from verifiers.smt.language.errors import ClaimError
 
 MAX_TERMS = 200_000
 MAX_DEPTH = 3_000
-"""Of the graph. Solvers recurse over it."""
+"""Maximum depth of the graph, over which solvers recurse."""
 MAX_WIDTH = 1_024
-"""Bits of a bit vector."""
+"""Maximum width of a bit vector, in bits."""
 MAX_SIZE = 14_000
-"""Of the numbers that a term can come to, in bits, were each symbol a number of one bit: `x` squared forty times over
-is refused before any solver multiplies it out."""
+"""Maximum size in bits of the numbers that a term can produce if each symbol had one bit: `x` squared forty times is
+refused before any solver expands it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sort:
     name: str
     parameters: tuple[Any, ...] = ()
-    """The width of a bit vector; index and element sorts of an array."""
+    """Width of a bit vector; index and element sorts of an array."""
     declared: bool = False
-    """Whether the claim declares it: its elements are whatever the solver likes."""
+    """True if the claim declares the sort: its elements are up to the solver."""
 
     def __str__(self) -> str:
         if not self.parameters:
@@ -43,7 +43,7 @@ QUANTIFIERS = ("forall", "exists")
 
 
 def bits(width: int) -> Sort:
-    """Raises ClaimError for a width that is not from 1 to MAX_WIDTH."""
+    """Returns the bit-vector sort. Raises ClaimError for a width outside 1 to MAX_WIDTH."""
     if not 1 <= width <= MAX_WIDTH:
         raise ClaimError(f"bit vectors have from 1 to {MAX_WIDTH:,} bits")
     return Sort("BitVec", (width,))
@@ -54,7 +54,7 @@ def array(index: Sort, element: Sort) -> Sort:
 
 
 def leaves(sort: Sort) -> Iterator[Sort]:
-    """The sorts that this one is made of, other than arrays."""
+    """Yields the sorts inside nested arrays; the sort itself if it is not an array."""
     if sort.name == "Array" and not sort.declared:
         for inner in sort.parameters:
             yield from leaves(inner)
@@ -64,7 +64,7 @@ def leaves(sort: Sort) -> Iterator[Sort]:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A declared symbol; a constant is one without arguments."""
+    """A declared symbol; a constant has no arguments."""
 
     name: str
     domain: tuple[Sort, ...]
@@ -73,22 +73,22 @@ class Function:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """`op` is an operator of `verifiers.smt.language.operators`, or one of:
+    """A term. `op` is an operator of `verifiers.smt.language.operators`, or one of:
 
-    `value` (payload: bool, int or Fraction), `apply` (payload: Function), `variable` (payload: name, and a number that
-    tells it from all others), `forall` and `exists` (payload: variables; args: the body), `constant_array`.
+    `value` (payload: bool, int or Fraction), `apply` (payload: Function), `variable` (payload: name, and a unique
+    number), `forall` and `exists` (payload: variables; args: the body), `constant_array`.
     """
 
     op: str
     args: tuple[Term, ...]
     sort: Sort
     payload: Any
-    """The numbers of an indexed operator, or as above."""
+    """Indices of an indexed operator, or as above."""
     depth: int
     size: int
-    """See MAX_SIZE."""
+    """Size in bits; see MAX_SIZE."""
     number: int
-    """In the order of making: arguments before what is made of them."""
+    """Creation index: arguments precede the terms made of them."""
 
     def __repr__(self) -> str:
         return f"<{self.op} {self.payload!r} {[each.number for each in self.args]}>"
@@ -96,21 +96,21 @@ class Term:
 
 @dataclass(slots=True)
 class Terms:
-    """Makes terms, each only once."""
+    """Creates terms, each only once."""
 
     _known: dict[tuple[Any, ...], Term] = field(default_factory=dict)
     _variables: int = 0
 
     def make(self, op: str, args: Sequence[Term], sort: Sort, payload: Any = None) -> Term:
-        """Raises ClaimError when there are too many, or they are nested too deep."""
+        """Returns the shared term. Raises ClaimError if there are too many terms, or they are too deep or too large."""
         key = (op, tuple(each.number for each in args), sort, type(payload), payload)
         found = self._known.get(key)
         if found is None:
             depth = 1 + max((each.depth for each in args), default=0)
             if depth > MAX_DEPTH:
-                raise ClaimError(f"terms nested more than {MAX_DEPTH:,} deep, definitions written out")
+                raise ClaimError(f"terms nested more than {MAX_DEPTH:,} deep, definitions expanded")
             if len(self._known) >= MAX_TERMS:
-                raise ClaimError(f"more than {MAX_TERMS:,} different terms, definitions written out")
+                raise ClaimError(f"more than {MAX_TERMS:,} different terms, definitions expanded")
             size = _size(op, args, payload)
             if size > MAX_SIZE:
                 raise ClaimError(f"numbers of more than {MAX_SIZE:,} bits, or a power as high")
@@ -119,7 +119,7 @@ class Terms:
         return found
 
     def variable(self, name: str, sort: Sort) -> Term:
-        """A new one, unlike all before it even of that name."""
+        """Returns a fresh variable, distinct from earlier ones of the same name."""
         self._variables += 1
         return self.make("variable", (), sort, (name, self._variables))
 
@@ -127,7 +127,7 @@ class Terms:
         return self.make("value", (), BOOL, value)
 
     def literal(self, value: bool | int | Fraction, sort: Sort) -> Term:
-        """A value of that sort: Bool, Int, Real or a bit vector."""
+        """Returns a literal of the sort: Bool, Int, Real or a bit vector."""
         return self.make("value", (), sort, Fraction(value) if sort == REAL else value)
 
     def negation(self, term: Term) -> Term:
@@ -136,7 +136,7 @@ class Terms:
         return term.args[0] if term.op == "not" else self.make("not", (term,), BOOL)
 
     def conjunction(self, terms: Sequence[Term]) -> Term:
-        """All of them; true for none. Leaves out what is true."""
+        """Returns the conjunction, simplified; true for no terms."""
         return self._joined("and", True, terms)
 
     def disjunction(self, terms: Sequence[Term]) -> Term:
@@ -172,8 +172,8 @@ def _size(op: str, args: Sequence[Term], payload: Any) -> int:
 
 
 def walk(roots: Sequence[Term], without: Container[Term] = (), closed: Container[str] = ()) -> Iterator[Term]:
-    """Every term that occurs in these, once, arguments before what is made of them; `without` leaves out some, and what
-    only they are made of, and `closed` are operators whose arguments are left out."""
+    """Yields every subterm once, arguments first. Skips terms in `without` with their subterms, and the arguments of
+    `closed` operators."""
     seen: set[int] = set()
     stack: list[tuple[Term, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
@@ -190,5 +190,5 @@ def walk(roots: Sequence[Term], without: Container[Term] = (), closed: Container
 
 
 def functions(roots: Sequence[Term]) -> list[Function]:
-    """Declared symbols that occur, in order of first occurrence."""
+    """Returns the declared symbols that occur, in order of first occurrence."""
     return list(dict.fromkeys(term.payload for term in walk(roots) if term.op == "apply"))

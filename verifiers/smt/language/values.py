@@ -12,18 +12,18 @@ from verifiers.smt.language.terms import Function, Sort
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element of a declared sort: equal to itself alone."""
+    """An element of a declared sort, equal only to itself."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayValue:
-    """One element at all but finitely many indices."""
+    """An array with the default element at all but finitely many indices."""
 
     default: Value
     entries: tuple[tuple[Value, Value], ...] = ()
-    """Sorted by how the index is written; none holds the default."""
+    """Entries sorted by the index's text; none is the default."""
 
     def at(self, index: Value) -> Value:
         for known, element in self.entries:
@@ -43,18 +43,18 @@ Value = bool | int | Fraction | Element | ArrayValue
 
 @dataclass(frozen=True, slots=True)
 class FunctionTable:
-    """A function by its values at finitely many places, and its value elsewhere."""
+    """A function by finitely many entries and a default value."""
 
     entries: Mapping[tuple[Value, ...], Value]
     default: Value
 
 
 Interpretation = Mapping[Function, Value | FunctionTable]
-"""Constants by their value, functions by their table. One that lacks a symbol leaves it without a value."""
+"""Value of each constant and table of each function. Missing symbols have no value."""
 
 
 def same(left: Value, right: Value, sort: Sort) -> bool:
-    """Whether two values of one sort are equal. Raises Undefined for arrays over a sort whose size is not known."""
+    """True if two values of one sort are equal. Raises Undefined for arrays over a sort of unknown size."""
     if not (isinstance(left, ArrayValue) and isinstance(right, ArrayValue)):
         return left == right
     index, element = sort.parameters
@@ -68,9 +68,9 @@ def same(left: Value, right: Value, sort: Sort) -> bool:
 
 
 def _size(sort: Sort) -> int | None:
-    """How many elements; None for infinitely many."""
+    """Number of elements of a sort; None if infinite."""
     if sort.declared:
-        raise Undefined("how many elements a declared sort has is not known")
+        raise Undefined("the size of a declared sort is unknown")
     if sort.name == "Bool":
         return 2
     return 1 << sort.width if sort.name == "BitVec" else None

@@ -105,7 +105,7 @@ UNSOLVED = {
         "So it is not.", SmtSpec(claim=ABOVE_TWO + "(assert (! (> x 5) :named goal))"), says="a counter-example, x = 3"
     ),
     "model": Case(
-        "Which x?", SmtSpec(claim=ABOVE_TWO + "(assert (< x 2))", question="model"), says="no values fulfil it"
+        "Which x?", SmtSpec(claim=ABOVE_TWO + "(assert (< x 2))", question="model"), says="no values satisfy it"
     ),
 }
 """That there is no answer is shown: no model is asked, then."""
@@ -286,7 +286,7 @@ def test_without_lean_a_theorem_has_failed_and_is_not_unsolved(
         solver = JobSolver(None, None, checker, place.ledger, place.data, {}, lambda: AT)
         ended = solver.solve(asked(Case("So it is.", LeanSpec(statement="theorem t : 1 = 1 := sorry")), place.data), [])
     assert ended.state is JobState.FAILED
-    assert "no Lean on this machine" in ended.reason
+    assert "no Lean is installed" in ended.reason
     assert "LEAN_TOOLCHAIN" in ended.reason
 
 
