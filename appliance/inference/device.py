@@ -66,7 +66,7 @@ def choose_placement(device: str = "auto", dtype: str = "auto") -> Placement:
     there = device != "cpu" and torch.cuda.is_available()
     if device == "cuda" and not there:
         raise InfrastructureError(
-            "model.device is cuda, and torch finds no GPU here",
+            "model.device is cuda, but torch finds no GPU here",
             hint="`nvidia-smi` shows GPUs, and the torch that is installed must be one with CUDA; or set model.device "
             "to auto or cpu",
         )
