@@ -240,7 +240,7 @@ def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe,
         ways.append("set vllm.memory_share or vllm.tensor_parallel higher")
     ways.append(f"take a smaller model, or a {'machine' if place == 'memory' else 'GPU'} with more memory")
     raise ModelError(
-        f"{does} at least {needed} GiB of {of}, and {has}", hint=f"{', or '.join(ways)}; `assay plan` says what fits"
+        f"{does} at least {needed} GiB of {of}, and {has}", hint=f"{', or '.join(ways)}; run `assay plan` to see what fits"
     )
 
 
