@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     Weights = ModelFiles | nn.Module
-    """What is pushed: a model's files, or a live transformers model."""
+    """Pushable weights: a model's files, or a live transformers model."""
 
 T = TypeVar("T")
 

@@ -71,7 +71,7 @@ def compare_scores(
     `before` holds the trainer's and this engine's figures of other weights: those before these, those below an
     adapter."""
     if [len(row) for row in scores] != [len(row) for row in now.scores]:
-        raise EngineFault("the engine scored other tokens than it was asked for")
+        raise EngineFault("the engine scored other tokens than requested")
     given = torch.tensor(scores)
     for other, seen in before:
         same = other.prompts == now.prompts and torch.equal(seen, given)

@@ -497,5 +497,5 @@ def _handing_over(taken: AbstractContextManager[dict[str, Any]]) -> Iterator[dic
 def _diverged(version: str) -> NoProbabilitiesError:
     return NoProbabilitiesError(
         f"the weights {version} give no finite probabilities",
-        hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
+        hint="training diverged or the file is damaged: return to an earlier checkpoint",
     )
