@@ -97,7 +97,7 @@ class MarkerRenderer:
         not the model's own. A turn of the assistant is written as it stands, its tool marker as the marker."""
         self._require_callable(tools)
         if not messages or messages[-1].role not in ("user", "tool"):
-            raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
+            raise RenderingError("a conversation for the model must end with a user or tool message")
         ids: Ids = ()
         before = ""
         for place, message in enumerate(messages):

@@ -124,7 +124,7 @@ class TemplateRenderer:
 
     def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
         if not messages or messages[-1].role not in ("user", "tool"):
-            raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
+            raise RenderingError("a conversation for the model must end with a user or tool message")
         self._require_tools(tools)
         rows: list[dict[str, Any]] = []
         name, tool = _ID, PYTHON.name
