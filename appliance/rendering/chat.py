@@ -221,7 +221,7 @@ class ChatRenderer:
         if message.role == "tool":
             return self._result(message.text, last)
         if message.role not in ("system", "user", "assistant"):
-            raise RenderingError(f"a message of the role {message.role!r} cannot be written")
+            raise RenderingError(f"a message with role {message.role!r} cannot be written")
         return {"role": message.role, "content": self._guard(message.text)}
 
     def _result(self, text: str, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
