@@ -142,8 +142,8 @@ def has_come_some_way(nodes: Sequence[Message]) -> bool:
 def branch_id(attempt: str, number: int) -> str:
     """Returns the id of the branch with that number, from 1.
 
-      >>> branch_id("job-1.3", 1)
-      'job-1.3+1'
+    >>> branch_id("job-1.3", 1)
+    'job-1.3+1'
     """
     return f"{attempt}+{number}"
 

@@ -363,8 +363,7 @@ class Agent:
         return stopped
 
     def _return(self, number: int, call: ToolCall, text: str) -> bool:
-        """Forces a tool result on the row; if the model's format rewrites the conversation, submits a new row instead.
-        """
+        """Forces a tool result on the row; submits a new row if the model's format rewrites the conversation."""
         live = self._live[number]
         stopped = self._branch(live, self._branches.before(live, call))
         live.running = None

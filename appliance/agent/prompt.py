@@ -29,8 +29,8 @@ def task_of(job: Job) -> Task:
 def files_line(files: tuple[JobFile, ...]) -> str:
     """Lists file names, which are printable, with sizes in bytes.
 
-      >>> files_line((JobFile(name="a.csv", sha256="0" * 64, bytes=12),))
-      'Files in the working folder: a.csv (12 bytes).'
+    >>> files_line((JobFile(name="a.csv", sha256="0" * 64, bytes=12),))
+    'Files in the working folder: a.csv (12 bytes).'
     """
     if not files:
         return ""

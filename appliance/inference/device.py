@@ -66,8 +66,7 @@ def choose_placement(device: str = "auto", dtype: str = "auto") -> Placement:
     if device == "cuda" and not there:
         raise InfrastructureError(
             "model.device is cuda, but torch finds no GPU here",
-            hint="check GPUs with `nvidia-smi` and install a torch build with CUDA, or set model.device "
-            "to auto or cpu",
+            hint="check GPUs with `nvidia-smi` and install a torch build with CUDA, or set model.device to auto or cpu",
         )
     if dtype == "auto":
         dtype = "bfloat16" if there else "float32"

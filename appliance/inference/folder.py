@@ -129,7 +129,7 @@ def _weights(files: ModelFiles, name: str) -> Mapping[str, torch.Tensor]:
     if not shards:
         raise ModelError(
             f"{name} has no safetensors file",
-            hint="convert the weights to safetensors; pickled weights (.bin, .pt) are refused because they can run code",
+            hint="convert the weights to safetensors; pickled weights (.bin, .pt) can run code and are refused",
         )
     found: dict[str, torch.Tensor] = {}
     for shard in shards:

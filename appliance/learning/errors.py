@@ -1,7 +1,7 @@
 """Errors of learning. `hint` is a sentence for the user.
 
-  LearningError           input does not fit the state: a step out of order, another recipe, a NaN gradient
-  └── CheckpointError     a folder on disk is missing, incomplete, changed, or not writable
+LearningError           input does not fit the state: a step out of order, another recipe, a NaN gradient
+└── CheckpointError     a folder on disk is missing, incomplete, changed, or not writable
 """
 
 from __future__ import annotations

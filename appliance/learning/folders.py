@@ -57,8 +57,7 @@ def verify(folder: Path, *, expect: str | None = None) -> str:
 
 
 def read_verified(folder: Path, *, expect: str | None = None, names: Collection[str] | None = None) -> dict[str, bytes]:
-    """Reads a folder's files once each, verified; with `names`, only those present. Raises CheckpointError as `verify`.
-    """
+    """Reads and verifies a folder's files once each; with `names`, only those. Raises CheckpointError as `verify`."""
     recorded, _ = _expected(folder, expect)
     wanted = recorded if names is None else recorded.keys() & names
     return {name: _check(folder / name, recorded[name], keep=True) for name in sorted(wanted)}

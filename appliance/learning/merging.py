@@ -84,8 +84,7 @@ def merged_files(adapter: Mapping[str, bytes], base: ModelFiles, name: str) -> t
     found = base_digest(model)
     if trained_beside not in (found, base_digest(model, torch.bfloat16)):
         raise CheckpointError(
-            f"{name} has an adapter for the base model {trained_beside[:12]}, not for {found[:12]}",
-            hint=_OTHER,
+            f"{name} has an adapter for the base model {trained_beside[:12]}, not for {found[:12]}", hint=_OTHER
         )
     add_adapter(model, rank, alpha, seed=0)
     load_adapter(model, tensors)
@@ -117,9 +116,7 @@ def _logprobs(model: Any) -> Tensor:
 
 def _tensors(files: Mapping[str, bytes], name: str) -> dict[str, Tensor]:
     if ADAPTER not in files:
-        raise CheckpointError(
-            f"{name} has no {ADAPTER}", hint="name a checkpoint of a cycle that trained an adapter"
-        )
+        raise CheckpointError(f"{name} has no {ADAPTER}", hint="name a checkpoint of a cycle that trained an adapter")
     try:
         found: dict[str, Tensor] = safetensors.torch.load(files[ADAPTER])
     except (ValueError, safetensors.SafetensorError) as error:

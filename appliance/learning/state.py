@@ -153,7 +153,9 @@ class Learner:
         kept = {key: value for key, value in training.items() if "/" in key}
         known = {name for name, _ in self.model.named_parameters()}
         if strangers := sorted({key.partition("/")[2] for key in kept} - known):
-            raise CheckpointError(f"{folder} has optimizer state of unknown parameter {strangers[0]}", hint=_START_AGAIN)
+            raise CheckpointError(
+                f"{folder} has optimizer state of unknown parameter {strangers[0]}", hint=_START_AGAIN
+            )
         _load_optimizer(self.model, self._optimizer, kept)
 
     def _progress(self, notes: Mapping[str, Any]) -> LearnerProgress:

@@ -66,7 +66,7 @@ class FullWeights:
                 own[name].copy_(like(own[name], tensor))
 
     def require_frozen(self, *, hashed: bool = True) -> None:
-        """Does nothing: no weight is frozen."""
+        """Returns immediately: no weight is frozen."""
 
 
 class AdapterWeights:
@@ -81,8 +81,7 @@ class AdapterWeights:
     def load(self, folder: Path, files: Mapping[str, bytes], base: str, *, hashed: bool = True) -> None:
         if base != self.base:
             raise CheckpointError(
-                f"{folder} has an adapter for the base model {base[:12] or '(unknown)'}, not for "
-                f"{self.base[:12]}",
+                f"{folder} has an adapter for the base model {base[:12] or '(unknown)'}, not for {self.base[:12]}",
                 hint="an adapter fits only its own base weights: load that folder, with the same "
                 "training.precision, or start again",
             )

@@ -94,9 +94,7 @@ class PlacedLearners:
         try:
             answer = self._placed.ask({"ask": what, **message})
         except InfrastructureError as error:
-            raise InfrastructureError(
-                f"the learners ended during {what}: {error}", hint=GO_ON
-            ) from error
+            raise InfrastructureError(f"the learners ended during {what}: {error}", hint=GO_ON) from error
         if "error" not in answer:
             return answer
         if answer["kind"] in ERRORS:

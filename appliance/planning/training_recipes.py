@@ -143,9 +143,7 @@ def _recipe(name: str, folder: Path, layer: Layer, configured: Recipe) -> Staged
     if not listed:
         raise ConfigError(f"{layer.name} has no stages", hint="write [[stages]] with a name and a kind")
     if not isinstance(common.get("scale", False), bool):
-        raise ConfigError(
-            f"{layer.name}: scale must be true or false ({common['scale']!r})", hint="correct it there"
-        )
+        raise ConfigError(f"{layer.name}: scale must be true or false ({common['scale']!r})", hint="correct it there")
     # Only explicit settings: derived values, such as an objective's clip, must be derived again.
     base = configured.model_dump(mode="json", exclude_unset=True)
     base = _over(base, {key: value for key, value in given.items() if key in SECTIONS})

@@ -41,7 +41,7 @@ from appliance.settings.config_layers import ConfigError
 
 COMPLETE = (
     "copy the folder again, or set model.path to a complete Hugging Face folder (config.json, tokenizer.json, "
-    "*.safetensors); pickled weights (.bin, .pt) are refused because they can run code"
+    "*.safetensors); pickled weights (.bin, .pt) can run code and are refused"
 )
 PLAIN_WEIGHTS = "take the model's folder in bfloat16, float16 or float32: quantized weights are not trained here"
 GIB = 1 << 30
@@ -239,9 +239,7 @@ def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe,
     if place == "engine" and vllm:
         ways.append("set vllm.memory_share or vllm.tensor_parallel higher")
     ways.append(f"take a smaller model, or a {'machine' if place == 'memory' else 'GPU'} with more memory")
-    raise ModelError(
-        f"{does} at least {needed} GiB of {of}, and {has}", hint=f"{', or '.join(ways)}; run `assay plan` to see what fits"
-    )
+    raise ModelError(f"{does} at least {needed} GiB of {of}, and {has}", hint=f"{', or '.join(ways)}; see `assay plan`")
 
 
 def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFacts:

@@ -292,8 +292,7 @@ def _told(messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]) ->
 
 
 def without_marks(tokenizer: GuardedTokenizer, turn: Ids, text: str) -> str:
-    """Removes marks that occur as tokens from a sampled turn's text, which excludes the end token; spelled marks stay.
-    """
+    """Removes marks that occur as tokens from a sampled turn's text without end token; spelled marks stay."""
     for mark in {tokenizer.marks[token] for token in turn[:-1] if token in tokenizer.marks}:
         text = text.replace(mark, "")
     return unguarded(text)

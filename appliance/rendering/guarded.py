@@ -202,7 +202,8 @@ def load_tokenizer(files: Mapping[str, bytes]) -> Tokenizer:
         return Tokenizer.from_buffer(files[TOKENIZER])
     except Exception as error:
         raise RenderingError(
-            f"{TOKENIZER} cannot be read: {str(error)[:200]}", hint="copy the folder again: the file is changed or truncated"
+            f"{TOKENIZER} cannot be read: {str(error)[:200]}",
+            hint="copy the folder again: the file is changed or truncated",
         ) from error
 
 

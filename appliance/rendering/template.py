@@ -176,10 +176,7 @@ class TemplateRenderer:
 
     def _require_tools(self, tools: Sequence[ToolSchema]) -> None:
         if why := self.refuses(tools):
-            raise RenderingError(
-                why,
-                hint="use a model trained to call tools, or name its call format. " + SAY_IT,
-            )
+            raise RenderingError(why, hint="use a model trained to call tools, or name its call format. " + SAY_IT)
 
     def _called_by(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> tuple[str, str]:
         """Returns id and tool of a turn's call, as its result must name them."""

@@ -56,8 +56,8 @@ def mark_in(tools: Sequence[ToolSchema], marks: Sequence[str]) -> str:
 def arguments_of(request: ToolRequest) -> dict[str, Any]:
     """Returns a call's arguments by name.
 
-      >>> arguments_of(ToolRequest("print(1)"))
-      {'code': 'print(1)'}
+    >>> arguments_of(ToolRequest("print(1)"))
+    {'code': 'print(1)'}
     """
     return {"code": request.code} if request.tool == PYTHON.name else dict(request.arguments)
 
@@ -65,8 +65,8 @@ def arguments_of(request: ToolRequest) -> dict[str, Any]:
 def read_call(name: object, arguments: object, raw: str, tools: Sequence[ToolSchema]) -> ToolRequest | Malformed:
     """Validates a well-formed call; `raw` is the model's text, `tools` the declared tools.
 
-      >>> read_call("python", {"code": "print(1)"}, "", TOOLS)
-      ToolRequest(code='print(1)', tool='python', arguments={})
+    >>> read_call("python", {"code": "print(1)"}, "", TOOLS)
+    ToolRequest(code='print(1)', tool='python', arguments={})
     """
     if isinstance(arguments, str):
         try:

@@ -85,8 +85,7 @@ class CycleRun:
         return known
 
     def _held(self) -> Checkpoint | None:
-        """Returns the held candidate to re-evaluate in this cycle, or None to train a new one. Decided once per cycle.
-        """
+        """Returns the held candidate to re-evaluate, or None to train a new one. Decided once per cycle."""
         if "again" not in self._progress.cycle.plan:
             fresh = (
                 not self._stages
@@ -96,7 +95,9 @@ class CycleRun:
             again = self._worth_asking_again() if fresh else None
             self._progress.plan(again=again)
             if again is not None:
-                self._progress.say("evidence", f"{again[:12]} was held for insufficient evidence and is evaluated again")
+                self._progress.say(
+                    "evidence", f"{again[:12]} was held for insufficient evidence and is evaluated again"
+                )
         planned = self._progress.cycle.plan["again"]
         return self._ledger.checkpoint(planned) if planned else None
 

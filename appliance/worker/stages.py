@@ -266,7 +266,8 @@ class StagedTraining:
             )
         if not kept:
             raise NothingVerifiedError(
-                f"none of {asked} conversations passed its check", hint="check the conversations: only passing ones are used"
+                f"none of {asked} conversations passed its check",
+                hint="check the conversations: only passing ones are used",
             )
         return kept
 

@@ -67,9 +67,7 @@ def make_engine(
     is (index, count): several engines take separate GPUs if there are enough.
     """
     if name not in ENGINES:
-        raise ModelError(
-            f"unknown engine {name!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
-        )
+        raise ModelError(f"unknown engine {name!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}")
     chosen: dict[str, Any] = {key: value for key, value in (("device", device), ("dtype", dtype)) if value != "auto"}
     if name == "vllm" and vllm not in (None, VllmSettings()):
         chosen |= {"vllm": vllm, "place": place}

@@ -157,9 +157,7 @@ class GenerateApi:
         stops = tuple(dict.fromkeys((*how.stop_token_ids, *ends)))
         if not stops and not how.ignore_eos:
             raise HTTPException(
-                400,
-                "the model's files name no end token: set stop_token_ids, or ignore_eos to sample "
-                "max_tokens",
+                400, "the model's files name no end token: set stop_token_ids, or ignore_eos to sample max_tokens"
             )
         stops = stops or (-1,)
         return GenerationRequest(

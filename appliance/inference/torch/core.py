@@ -127,7 +127,7 @@ class TorchCore:
         self._engines, self._base = {}, None
 
     def wake(self) -> None:
-        """Does nothing: weights are pushed before sampling."""
+        """Has no effect: weights are pushed before sampling."""
 
     def submit(
         self,
@@ -146,7 +146,9 @@ class TorchCore:
         how = (adapter, most, seed, temperature, *stops)
         for row, one in self._waiting.items():
             known = len(one.known)
-            if one.how == how and known < len(ids) and one.known == ids[:known]:  # another conversation may have an equal beginning
+            if (
+                one.how == how and known < len(ids) and one.known == ids[:known]
+            ):  # another conversation may have an equal beginning
                 del self._waiting[row]
                 one.engine.resume(row, ids[known:])
                 one.known, one.reported = ids, 0

@@ -41,7 +41,7 @@ class RowTable:
         self.running = torch.zeros(rows, dtype=torch.bool)
         """True for rows neither empty nor waiting."""
         self.reading = torch.zeros(rows, dtype=torch.bool)
-        """True for rows with so many uncached tokens that they are read in chunks instead of one per step."""
+        """True for rows with too many uncached tokens for one per step, which are read in chunks."""
         self.order = torch.zeros(rows, dtype=torch.long)
         """Order of arrival: lower numbers came first."""
         self._seated = 0

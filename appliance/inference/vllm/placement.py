@@ -88,7 +88,7 @@ class VllmSettings(FrozenModel):
         """Returns a warning if settings have no effect because another engine samples; else empty."""
         if engine == "vllm" or not self.chosen:
             return ""
-        return f"{', '.join(self.chosen)} changes nothing: model.engine is {engine}"
+        return f"{', '.join(self.chosen)} has no effect: model.engine is {engine}"
 
     def require(self, environment: VllmEnvironment, gpus: int | None = None, visible: str | None = None) -> None:
         """Raises ModelError if a machine with `gpus` GPUs under this CUDA_VISIBLE_DEVICES (by default this one) does

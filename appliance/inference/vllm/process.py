@@ -154,9 +154,7 @@ class VllmProcess:
         try:
             yield
         except (WireError, OSError, ValueError) as error:  # a ValueError is a closed socket
-            raise EngineFault(
-                f"the engine ended during {self._kind}: {error}{self._last_words()}"
-            ) from error
+            raise EngineFault(f"the engine ended during {self._kind}: {error}{self._last_words()}") from error
 
     def count_preemptions(self) -> int:
         """Returns the requests preempted since the start. Ignores failures and divergence, which the next real request

@@ -133,7 +133,7 @@ class VllmSupervisor:
             return under_way.proved()
 
     def begin_push(self, weights: SharedWeights, version: str) -> PushUnderWay:
-        """Does the part of a push that needs the model or starts a process. Raises as `push`."""
+        """Prepares a push: everything that needs the model or starts a process. Raises as `push`."""
         if not version:
             raise ValueError("weights need a version")
         expected = self._expected(weights, version)

@@ -45,13 +45,13 @@ def mismatch_refusal(recipe: MismatchRecipe, name: str, objective: Objective, mi
     if recipe.anchor == "trainer" and minibatches > 1:
         return (
             f'the anchor "trainer" needs one update per step, not {minibatches}, because later ones would need the '
-            'log-probabilities before the first: set minibatches = 1, or leave the anchor at "sampler"'
+            'log-probabilities before the first: use minibatches = 1, or leave the anchor at "sampler"'
         )
     if recipe.rule == "truncate" and recipe.anchor == "sampler" and objective.anchor != "none":
         otherwise = ', or anchor = "trainer"' if objective.anchor == "either" else ""
         return (
             f"the ratio of {name} is to the sampler's log-probabilities and already corrects the mismatch: "
-            f'truncated importance sampling would apply it twice; set rule = "mask" or "none"{otherwise}'
+            f'truncated importance sampling would apply it twice; use rule = "mask" or "none"{otherwise}'
         )
     return None
 

@@ -49,8 +49,7 @@ class PairedComparison:
 
 
 def compare(candidate: ModelResults, champion: ModelResults, *, alpha: float = 0.05) -> PairedComparison:
-    """Compares two models' results. Raises ValueError unless both answered the same items once, and some item counts.
-    """
+    """Compares two models. Raises ValueError unless both answered the same items once, and some item counts."""
     ours, theirs = _by_task(candidate), _by_task(champion)
     if ours.keys() != theirs.keys():
         raise ValueError(f"{len(ours.keys() ^ theirs.keys())} items were answered by one model only")

@@ -106,8 +106,7 @@ def _grams(message: Gram) -> Iterator[Gram]:
 
 
 def _some(rollouts: Sequence[Rollout], rng: Random) -> list[list[Gram]]:
-    """Collects the sampled messages of rollouts up to the token limit; shared tokens of a branch count for its parent.
-    """
+    """Collects rollouts' sampled messages up to the token limit; a branch's shared tokens count for its parent."""
     chosen: list[list[Gram]] = []
     left = MOST_TOKENS
     for rollout in rng.sample(rollouts, len(rollouts)):

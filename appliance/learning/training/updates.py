@@ -158,7 +158,7 @@ class UpdatingLearner(Learner):
         smaller = ", or training.optimizer to adamw_8bit on an NVIDIA GPU" if self._ranks.alone else ""
         return LearningError(
             f"the memory is too small for the optimizer's moments: {_reason(error)}",
-            hint=f"set training.method to lora{smaller}; run `assay plan` to see what fits",
+            hint=f"set training.method to lora{smaller}; see `assay plan`",
         )
 
     def _require_finite_value(self, what: str, value: float) -> None:
@@ -183,7 +183,7 @@ class UpdatingLearner(Learner):
         return LearningError(
             f"the memory is too small for a pass of {size} {unit}"
             f"{', even after halving passes' if self._halved else ''}: {reason}",
-            hint=f"{', or '.join(ways)}; run `assay plan` to see what fits",
+            hint=f"{', or '.join(ways)}; see `assay plan`",
         )
 
 

@@ -110,9 +110,7 @@ def report_of(output: str, routes: Routes = ROUTES) -> ProbeReport:
 
 def _output(result: CallResult) -> str:
     if result.status is not CallStatus.OK:
-        raise InfrastructureError(
-            f"the sandbox probe ended with {result.status.value}", hint="run `assay doctor`"
-        )
+        raise InfrastructureError(f"the sandbox probe ended with {result.status.value}", hint="run `assay doctor`")
     return result.output
 
 

@@ -129,8 +129,7 @@ class CycleMeasurements:
         )
 
     def _divergence(self, written: Sequence[Judged], model: Checkpoint) -> float:
-        """Returns the divergence of the candidate's answers from `model`; loads that model's weights into the engine.
-        """
+        """Returns the divergence of the candidate's answers from `model`, after loading it into the engine."""
         self._context.load(model)
         return divergence(written, self._context.engine, self._temperature)
 

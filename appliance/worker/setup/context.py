@@ -175,7 +175,9 @@ class WorkContext:
             raise InfrastructureError(str(error), hint=error.hint) from error
         if self._device == "auto" and CPU in devices and (there := find_machine().gpus):
             learned = f"torch cannot use {there[0].name}, which nvidia-smi lists: training runs on the CPU"
-            self._say("warning", f"{learned}; run `assay doctor` for the reason, or set model.device = cuda to forbid this")
+            self._say(
+                "warning", f"{learned}; run `assay doctor` for the reason, or set model.device = cuda to forbid this"
+            )
         if devices == (CPU,):
             return None
         return RankProcesses(devices, threads=self._threads)

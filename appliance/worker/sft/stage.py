@@ -177,7 +177,8 @@ class SftRun:
             there = kept(file)
         except ValueError as error:
             raise LearningError(
-                f"{file} is damaged", hint="remove the file: its demonstrations are run again, and some results may differ"
+                f"{file} is damaged",
+                hint="remove the file: its demonstrations are run again, and some results may differ",
             ) from error
         tasksets = self._demonstrated()
         if not there:

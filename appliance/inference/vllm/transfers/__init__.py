@@ -33,15 +33,14 @@ class WeightOffer(Protocol):
     """Tensors offered to engines, repeatedly if an engine restarts."""
 
     def taken(self, readers: int) -> AbstractContextManager[dict[str, Any]]:
-        """Yields the message for `readers` readers, who must read before the context ends. Raises errors of this side.
-        """
+        """Yields the message for `readers` readers, who must read within the context. Raises errors of this side."""
 
     def remove(self) -> None:
         """Frees the memory. Removing again does nothing."""
 
 
 def offer_tensors(way: str, tensors: Mapping[str, Tensor], settings: OfferSettings) -> WeightOffer:
-    """Copies tensors to where engines can read them. Raises OSError if there is no space."""
+    """Copies tensors to where engines can read them. Raises OSError without space."""
     made: WeightOffer = import_module(f"{__name__}.{WAYS[way]}").offer(tensors, settings)
     return made
 

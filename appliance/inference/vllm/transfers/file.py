@@ -32,7 +32,7 @@ class WeightFile:
 
 
 def offer(tensors: Mapping[str, Tensor], settings: OfferSettings) -> WeightFile:
-    """Raises OSError if there is no space."""
+    """Raises OSError without space."""
     folder = private_folder(sum(tensor.nbytes for tensor in tensors.values()), settings.shared)
     try:
         save_file({name: tensor.cpu() for name, tensor in tensors.items()}, folder / "model.safetensors")

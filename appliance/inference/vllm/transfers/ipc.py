@@ -96,7 +96,7 @@ class GpuMemory:
 
 
 def offer(tensors: Mapping[str, Tensor], settings: OfferSettings) -> SharedMemory | GpuMemory:
-    """Raises OSError if there is no space."""
+    """Raises OSError without space."""
     devices = {tensor.device for tensor in tensors.values()}
     if len(devices) == 1 and (device := next(iter(devices))).type == "cuda":
         return GpuMemory(tensors, device)
